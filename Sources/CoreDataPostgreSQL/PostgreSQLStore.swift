@@ -304,7 +304,26 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     }
   }
 
+  static func isReadOnly(at url: URL) throws -> Bool { try looking(at: url) { try $0.connection.isReadOnlyServer() } }
+
   static func size(at url: URL) throws -> Int { try looking(at: url) { try $0.size() } }
+
+  static func removeUnfinishedCopy(at url: URL) throws -> Bool {
+    try looking(at: url) { schema in
+      guard try schema.isPresent() else { return false }
+      guard try schema.lockForCopy() else {
+        throw StoreErrors.operationFailed(url: url, reason: "Another process is copying rows into the store.")
+      }
+      let isUnfinished = try schema.connection.transaction {
+        try schema.lock()
+        guard try schema.metadata()[StoreMetadata.Key.unfinishedCopy] != nil else { return false }
+        try schema.dropTables()
+        return true
+      }
+      try schema.unlockAfterCopy()
+      return isUnfinished
+    }
+  }
 
   static func destroy(at url: URL) throws {
     try looking(at: url) { schema in

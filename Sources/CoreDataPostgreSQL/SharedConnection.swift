@@ -30,7 +30,7 @@ final class SharedConnection: Sendable {
       defer { idle = nil }
       return idle
     }
-    if let idle, idle.address == address, !idle.connection.isLost { return idle.connection }
+    if let idle, idle.address == address, idle.connection.answers() { return idle.connection }
     return try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
   }
 

@@ -101,6 +101,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     handle = nil
   }
 
+  /// Asks the server whether the connection is still there. One that has failed is of no use, whatever the error was.
+  package func answers() -> Bool { (try? execute("SELECT 1")) != nil }
+
   /// Whether the connection cannot be used any more.
   package var isLost: Bool { handle.map { cpq_PQstatus($0) != CPQ_CONNECTION_OK } ?? true }
 

@@ -1,11 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreData
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
 
+@testable import CoreData
 @testable import CoreDataCommand
 
 /// Commands with the URL of a store in a server, which is one in this process.
@@ -176,6 +177,76 @@ struct ServerStoreCommandTests {
     #expect(failed.status == .failed)
     copyToServer()
     #expect(try objects(server) == objects(store))
+  }
+
+  @Test("An unfinished copy in a server is removed with --restart, and a complete store never")
+  func restarting() throws {
+    TestServerStore.allowedWrites.value = 1
+    #expect(CommandRun(["store", "copy", store, server]).status == .failed)
+    TestServerStore.allowedWrites.value = nil
+    // The copy of a changed store cannot go on.
+    try FileManager.default.removeItem(atPath: store)
+    try workshop.makeStore(at: store, ["Order": 2, "Customer": 1])
+    #expect(CommandRun(["store", "copy", store, server]).status == .failed)
+    let run = CommandRun(["store", "copy", store, server, "--restart"])
+    #expect(run.status == .done && run.error.contains("The unfinished copy in \(name) was removed"), "\(run.error)")
+    #expect(try objects(server).count == 3)
+    let refused = CommandRun(["store", "copy", store, server, "--restart"])
+    #expect(refused.status == .failed && refused.error.contains("has a complete store"), "\(refused.error)")
+    #expect(try objects(server).count == 3)
+    #expect(CommandRun(["store", "copy", store, server + "-2", "--restart"]).status == .done)
+    #expect(CommandRun(["store", "copy", store, workshop.path("Other.sqlite"), "--restart"]).status == .usage)
+  }
+
+  @Test("A copy says which values it has otherwise than the file")
+  func converted() throws {
+    let connection = try SQLiteConnection(url: URL(fileURLWithPath: store), mode: .readWrite)
+    try connection.execute(
+      "UPDATE ZORDER SET ZTOTAL = 2.5 WHERE Z_PK = 1; UPDATE ZORDER SET ZTITLE = CAST(x'61ff' AS TEXT) WHERE Z_PK < 3")
+    try connection.close()
+    let run = CommandRun(["store", "copy", store, server])
+    #expect(run.status == .done, "\(run.error)")
+    #expect(
+      run.error.contains("2 values of Order.title are not of the attribute's type, or not valid."), "\(run.error)")
+    #expect(run.error.contains("1 value of Order.total is not of the attribute's type"), "\(run.error)")
+    #expect(run.output.contains("the same relationships, and the same values but for those named above."))
+    let json = try CommandRun(["store", "copy", store, server + "-2", "--format", "json"]).json
+    let values = try #require(json["convertedValues"] as? [[String: Any]])
+    #expect(values.map { $0["property"] as? String } == ["title", "total"])
+    #expect(values.map { $0["count"] as? Int } == [2, 1])
+    // The pages of a file are copied as they are.
+    let file = CommandRun(["store", "copy", store, workshop.path("Same.sqlite")])
+    #expect(file.status == .done && file.output.contains("with the same values and relationships."), "\(file.error)")
+  }
+
+  @Test("A plan says that a server which lets only read refuses the migration")
+  func standby() throws {
+    copyToServer()
+    let arguments = ["migrate", "plan", server, workshop.model, "--to", "Shop", "--allow-loss", "--allow-downgrade"]
+    #expect(try CommandRun(arguments + ["--format", "json"]).json["serverIsReadOnly"] as? Bool == false)
+    TestServerStore.isStandby.value = true
+    defer { TestServerStore.isStandby.value = false }
+    let plan = CommandRun(arguments)
+    #expect(plan.status == .no && plan.error.contains("so that the store cannot be migrated there"), "\(plan.error)")
+    #expect(try CommandRun(arguments + ["--format", "json"]).json["serverIsReadOnly"] as? Bool == true)
+    // Where nothing is to be done, nothing is refused.
+    let current = CommandRun(["migrate", "plan", server, workshop.model])
+    #expect(current.status == .done && !current.error.contains("cannot be migrated"), "\(current.error)")
+  }
+
+  @Test("Of two runs at once, the one that waited says that the other has migrated the store")
+  func atOnce() throws {
+    copyToServer()
+    let arguments = ["migrate", "run", server, workshop.model, "--to", "Shop", "--allow-loss", "--allow-downgrade"]
+    let first = Guarded<CommandRun?>(nil)
+    TestServerStore.beforeMigration.value = {
+      TestServerStore.beforeMigration.value = nil
+      first.value = CommandRun(arguments)
+    }
+    let second = CommandRun(arguments)
+    #expect(first.value?.status == .done && first.value?.output.contains("Migrated \(name)") == true)
+    #expect(second.status == .done && !second.output.contains("Migrated"), "\(second.output)")
+    #expect(second.error.contains("Another process has already migrated \(name)."), "\(second.error)")
   }
 
   @Test("A URL of an unknown scheme, and one without a store, are errors that name it without its password")

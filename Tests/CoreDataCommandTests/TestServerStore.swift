@@ -38,6 +38,11 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func problems(at url: URL) throws -> [ServerStoreProblem] { knownProblems.value }
 
+  /// Whether this server is said to be a standby.
+  static let isStandby = Guarded(false)
+
+  static func isReadOnly(at url: URL) throws -> Bool { isStandby.value }
+
   static func size(at url: URL) throws -> Int {
     _ = try kept(at: url)
     return 7_000
@@ -67,6 +72,12 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func destroy(at url: URL) throws { keep(nil, at: url) }
 
+  static func removeUnfinishedCopy(at url: URL) throws -> Bool {
+    guard try metadataForPersistentStore(with: url)[StoreMetadata.Key.unfinishedCopy] != nil else { return false }
+    keep(nil, at: url)
+    return true
+  }
+
   override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     try kept(at: url).metadata ?? [:]
   }
@@ -77,8 +88,12 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
     throw ServerStepObstacle(reason: "this server has no statements")
   }
 
+  /// What another process does while a migration waits for its turn.
+  static let beforeMigration = Guarded<(@Sendable () -> Void)?>(nil)
+
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration {
-    TestServerMigration(url)
+    beforeMigration.value?()
+    return TestServerMigration(url)
   }
 
   override var type: String { "TestServer" }

@@ -193,6 +193,7 @@ struct SaveFaultTests {
     let copy = ServerBench(url: standby.url("schema=\(address.schema)"))
     let coordinator = try copy.coordinator()
     #expect(coordinator.persistentStores[0].isReadOnly)
+    #expect(try PostgreSQLStore.isReadOnly(at: copy.url) && !PostgreSQLStore.isReadOnly(at: bench.url))
     let reader = copy.context(coordinator)
     let ada = try #require(try reader.all("Employee").first)
     ada["age"] = 2

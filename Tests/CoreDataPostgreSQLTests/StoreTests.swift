@@ -74,6 +74,21 @@ struct StoreTests {
     #expect(third != fourth)
   }
 
+  @Test("A connection that the server has ended between looking at a store and opening it is replaced by a new one")
+  func endedConnection() throws {
+    _ = try bench.coordinator()
+    let killer = try bench.connection()
+    try PostgreSQLStore.sharingConnection {
+      let first = try PostgreSQLStore.looking(at: bench.url) { $0.connection.processID }
+      _ = try killer.query("SELECT pg_terminate_backend($1::int)", [.integer(Int64(first))])
+      func isThere() throws -> Bool {
+        try killer.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1::int", [.integer(Int64(first))]).count > 0
+      }
+      while try isThere() { usleep(10_000) }
+      #expect(try PostgreSQLStore.looking(at: bench.url) { try $0.connection.query("SELECT 1").count } == 1)
+    }
+  }
+
   @Test("Columns have PostgreSQL's types, and a date is a timestamp that other programs can read and write")
   func types() throws {
     let coordinator = try bench.coordinator()
@@ -304,6 +319,22 @@ struct StoreTests {
       of: bench.url, metadata: PostgreSQLStore.metadataForPersistentStore(with: bench.url), carried, configuration: nil)
     defer { copy.remove() }
     #expect(try StoreFile.open(copy.url, isReadOnly: true).cachedModel() == carried.document)
+  }
+
+  @Test("An unfinished copy is removed, unless another process is writing it; a complete store is not")
+  func unfinishedCopy() throws {
+    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url))
+    _ = try bench.coordinator()
+    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url) && PostgreSQLStore.hasStore(at: bench.url))
+    let other = SchemaInDatabase(try bench.connection(), try PostgreSQLAddress(bench.url), url: bench.url)
+    try other.setMetadata(other.metadata().merging([StoreMetadata.Key.unfinishedCopy: ["source": "x"]]) { $1 })
+    #expect(try other.lockForCopy())
+    #expect(throws: (any Error).self) { try PostgreSQLStore.removeUnfinishedCopy(at: bench.url) }
+    #expect(try PostgreSQLStore.hasStore(at: bench.url))
+    try other.unlockAfterCopy()
+    #expect(try PostgreSQLStore.removeUnfinishedCopy(at: bench.url) && !PostgreSQLStore.hasStore(at: bench.url))
+    // The lock is not kept.
+    #expect(try other.lockForCopy())
   }
 
   @Test("A store is destroyed, and what others have in its schema stays")

@@ -26,6 +26,11 @@ package protocol ServerStore: CopyDestination {
   /// - Throws: the errors of the server; those of the model's archive.
   static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
 
+  /// Whether the server is a standby, or lets only read.
+  ///
+  /// - Throws: the errors of the server.
+  static func isReadOnly(at url: URL) throws -> Bool
+
   /// The bytes that the tables and indexes of a store take.
   ///
   /// - Throws: the errors of the server.
@@ -40,6 +45,12 @@ package protocol ServerStore: CopyDestination {
   ///
   /// - Throws: the errors of the server. The store is unchanged then.
   static func destroy(at url: URL) throws
+
+  /// Removes a store that has an unfinished copy of another one.
+  ///
+  /// - Returns: false if it is a complete store, or none; nothing has been changed then.
+  /// - Throws: 134070 if another process is copying rows into it; the errors of the server.
+  static func removeUnfinishedCopy(at url: URL) throws -> Bool
 
   /// The statements by which inferred steps from one model to the next would migrate a store inside the server. Changes
   /// nothing.

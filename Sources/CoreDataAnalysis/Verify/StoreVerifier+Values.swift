@@ -20,6 +20,13 @@ private struct ValueRule {
   let cure: String
 }
 
+/// Values of an attribute that a copy of the objects has otherwise.
+package struct ConvertedValues: Hashable, Sendable {
+  package let entity: String
+  package let property: String
+  package let count: Int
+}
+
 /// SQL functions that tell whether objects can read a value, as contexts do.
 private enum ReadableText: String, CaseIterable {
   case decimal
@@ -88,6 +95,46 @@ extension StoreVerifier {
         return "The row \(row[0].shortLiteral) \(rule.complaint)\(value)."
       }
     }
+  }
+
+  /// Counts the values that objects read otherwise than they are stored, so that a copy of the objects has others: those of
+  /// another type than their attribute's, texts that are not UTF-8, Booleans that are neither 0 nor 1.
+  ///
+  /// - Throws: `StoreProblem`.
+  package func convertedValues() throws -> [ConvertedValues] {
+    try reader.explaining {
+      try registerFunctions()
+      var found: [ConvertedValues] = []
+      for entity in reader.entities {
+        guard let layout = entity.layout else { continue }
+        let documents = Dictionary(attributes(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
+        let rules = layout.attributes.sorted { $0.key < $1.key }.flatMap { name, attribute in
+          documents[name].map { document in
+            document.isTransient
+              ? []
+              : Self.rules(of: attribute, document, property: name).filter { $0.kind == .type }
+                + Self.odd(attribute, name)
+          } ?? []
+        }
+        let source = "\(SQLName.quoted(layout.table)) o WHERE \(Self.condition(of: entity))"
+        for (rule, count) in try zip(rules, counts(of: rules, from: source)) where count > 0 {
+          found.append(ConvertedValues(entity: entity.name, property: rule.property, count: count))
+        }
+      }
+      return found
+    }
+  }
+
+  /// The rule for Booleans that are numbers, which objects read as true.
+  private static func odd(_ attribute: AttributeLayout, _ property: String) -> [ValueRule] {
+    guard attribute.kind == .boolean, let name = attribute.column else { return [] }
+    let column = "o.\(SQLName.quoted(name))"
+    return [
+      ValueRule(
+        kind: .type, property: property,
+        condition: "typeof(\(column)) = 'integer' AND \(column) NOT IN (0, 1)", shown: column,
+        complaint: "has a number that is no Boolean", cure: "")
+    ]
   }
 
   /// The condition for exactly the entity's rows, where its table is `o`.

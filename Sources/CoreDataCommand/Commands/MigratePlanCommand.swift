@@ -13,7 +13,8 @@ enum MigratePlanCommand: Command {
     ["migrate", "plan"],
     summary: "Show the steps of a migration, its rows, disk space and findings, without migrating.",
     discussion:
-      "Exits with status 1 if there are findings of level error, with which migrate run refuses to migrate.\n\n"
+      "Exits with status 1 if there are findings of level error, with which migrate run refuses to migrate, or if the store is "
+      + "in a server that lets only read.\n\n"
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
@@ -37,6 +38,11 @@ enum MigratePlanCommand: Command {
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
     let inServer = try Self.inServer(argument, plan)
+    if inServer?.isRefused == true {
+      invocation.remark(
+        "The server is a standby, or lets only read, so that the store cannot be migrated there. Use the URL of the primary "
+          + "server, or a role that may write.")
+    }
     if invocation.arguments.flag("sql"), inServer == nil {
       sql = try StoreReader(url: plan.store).migrationStatements(
         known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowances.losses)
@@ -45,7 +51,10 @@ enum MigratePlanCommand: Command {
     case .json:
       var members = PlanText.members(of: plan)
       if let sql { members.append(.init("sql", .array(sql.map { .string($0) }))) }
-      if let inServer { members.append(.init("server", Self.json(inServer))) }
+      if let inServer {
+        members.append(.init("server", Self.json(inServer)))
+        members.append(.init("serverIsReadOnly", .bool(inServer.isRefused)))
+      }
       try invocation.write(.object(members))
     case .markdown:
       try invocation.result.write(PlanText.markdown(plan))
@@ -64,7 +73,8 @@ enum MigratePlanCommand: Command {
       }
       try invocation.write(report)
     }
-    return PlanText.refusal(plan, allowsDowngrade: invocation.arguments.flag("allow-downgrade")) == nil ? .done : .no
+    let isRefused = PlanText.refusal(plan, allowsDowngrade: invocation.arguments.flag("allow-downgrade")) != nil
+    return isRefused || inServer?.isRefused == true ? .no : .done
   }
 
   // MARK: Stores in database servers

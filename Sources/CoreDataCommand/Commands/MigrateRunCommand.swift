@@ -75,7 +75,9 @@ enum MigrateRunCommand: Command {
       )
     }
     if case .server(_, let kind) = place {
-      let rows = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation)
+      guard let rows = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation) else {
+        return try tellDone(url, known, target.name, invocation)
+      }
       invocation.result.workDone = "\(url.storeName) was migrated to \(plan.to)."
       try write(plan, backup: nil, rows, invocation)
       return .done
@@ -113,7 +115,7 @@ enum MigrateRunCommand: Command {
   private static func tellDone(
     _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
-    let plan = try MigrationPlan(storeAt: url, known: known, version: version, mappings: invocation.mappings)
+    let plan = try invocation.plan(invocation.arguments.argument("STORE"), known: known, version: version, [])
     invocation.remark("Another process has already migrated \(url.storeName).")
     if let backup { invocation.remark("The backup was kept: \(backup.path)") }
     try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
@@ -164,12 +166,13 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
-  /// Migrates a store in a server by opening it, in one transaction of the server. There is no backup.
+  /// Migrates a store in a server by opening it, in one transaction of the server. There is no backup. Returns nil if another
+  /// process has already migrated the store.
   private static func migrate(
     serverAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, to target: ModelArgument.Version,
     _ allowances: FindingAllowances,
     _ invocation: CommandInvocation
-  ) throws -> [String: (before: Int, after: Int)] {
+  ) throws -> [String: (before: Int, after: Int)]? {
     guard !invocation.arguments.flag("backup") else {
       throw CommandFailure(
         .usage, "--backup is for stores in files. Back up \(url.storeName) with the server's tools.")
@@ -179,14 +182,16 @@ enum MigrateRunCommand: Command {
     let bundle = try invocation.model().bundleURL
     model.origins = [bundle]
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let witness = ServerMigrationWitness()
     let store = try coordinator.addPersistentStore(
       ofType: NSSQLiteStoreType, configurationName: nil, at: url,
       options: [
         NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
         MigrationOption.models: [bundle], MigrationOption.mappings: invocation.mappings,
-        MigrationOption.allowsLoss: allowances.losses,
+        MigrationOption.allowsLoss: allowances.losses, ServerMigrationWitness.option: witness,
       ])
     try coordinator.remove(store)
+    guard witness.didMigrate else { return nil }
     let after = try ServerRows(of: url, kind).counts(target.document)
     var rows: [String: (before: Int, after: Int)] = [:]
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }

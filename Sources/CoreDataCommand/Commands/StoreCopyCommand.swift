@@ -29,7 +29,8 @@ enum StoreCopyCommand: Command {
       "The store is opened read-only and copied with its external data. An existing store is never replaced. At the end "
       + "the copy is read again: the number of objects and a hash of everything that they hold must be those of the store."
       + "\n\nA copy into a database server that was interrupted goes on where it ended when the same command is run "
-      + "again, if the store has not been changed meanwhile.",
+      + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the copy begins "
+      + "anew; a complete store is never removed.",
     positionals: [
       .store, PositionalSpecification("TO", summary: "The path of the copy, or the URL of its place in a server."),
     ],
@@ -40,6 +41,7 @@ enum StoreCopyCommand: Command {
       .flag(
         "history",
         summary: "Copy persistent history too. A SQLite file that is a copy of a SQLite file always has it."),
+      .flag("restart", summary: "Remove an unfinished copy in the server TO, and begin anew."),
       .progress,
       .format(.text, .json),
     ])
@@ -48,8 +50,13 @@ enum StoreCopyCommand: Command {
     let target = try StorePlace(invocation.arguments.argument("TO"))
     let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
     switch target {
-    case .file(let url): try checkFree(url)
-    case .server:
+    case .file(let url):
+      guard !invocation.arguments.flag("restart") else {
+        throw CommandFailure(.usage, "--restart is for copies into a database server, and TO is a path. Omit it.")
+      }
+      try checkFree(url)
+    case .server(let url, let server):
+      if invocation.arguments.flag("restart") { try removeUnfinished(at: url, server, invocation) }
       guard invocation.arguments.value("type") == nil else {
         throw CommandFailure(.usage, "--type is for files, and TO names a database server. Omit it.")
       }
@@ -85,6 +92,18 @@ enum StoreCopyCommand: Command {
     }
   }
 
+  /// Removes what an interrupted copy has left in a server.
+  private static func removeUnfinished(
+    at url: URL, _ server: any ServerStore.Type, _ invocation: CommandInvocation
+  ) throws {
+    guard try server.hasStore(at: url) else { return }
+    guard try server.removeUnfinishedCopy(at: url) else {
+      throw CommandFailure(
+        .failed, "\(url.place) has a complete store, which --restart does not remove. Choose another place.")
+    }
+    invocation.remark("The unfinished copy in \(url.storeName) was removed.")
+  }
+
   private static func checkFree(_ target: URL) throws {
     guard !FileManager.default.fileExists(atPath: target.path) else {
       throw CommandFailure(.failed, "\(target.path) already exists. Choose another name, or move it away first.")
@@ -100,6 +119,8 @@ enum StoreCopyCommand: Command {
     let digest: StoreDigest
     /// How many links to objects that the source does not have were left out.
     var leftOutLinks = 0
+    /// The values that the copy has otherwise than the file, because objects read them so.
+    var converted: [ConvertedValues] = []
   }
 
   private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> Made {
@@ -112,13 +133,16 @@ enum StoreCopyCommand: Command {
     }
     opened.remark(invocation)
     let expected = try reader.rowCounts().filter { $0.value > 0 }
+    let converted = copy.copiesObjects ? try StoreVerifier(reader).convertedValues() : []
     return try reader.withCopy { file in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(
         ofType: NSSQLiteStoreType, configurationName: nil, at: file, options: nil)
-      return try copy.carryOut(store, coordinator, permissionsOf: reader.url) { digest in
+      var made = try copy.carryOut(store, coordinator, permissionsOf: reader.url) { digest in
         guard digest.entities.mapValues(\.count) == expected else { throw copy.failure(name) }
       }
+      made.converted = converted
+      return made
     }
   }
 
@@ -142,6 +166,11 @@ enum StoreCopyCommand: Command {
 
     /// A store with history is read-only if it is opened without recording it.
     private var options: [AnyHashable: Any]? { copiesHistory ? [NSPersistentHistoryTrackingKey: true] : nil }
+
+    /// Whether objects are copied, and not the pages of a file.
+    var copiesObjects: Bool {
+      if case .file = target, kind == .sqlite { false } else { true }
+    }
 
     func failure(_ name: String) -> CommandFailure {
       CommandFailure(.failed, "\(target.name) does not have the rows of \(name). Do not use it. \(name) is as it was.")
@@ -221,6 +250,10 @@ enum StoreCopyCommand: Command {
         "digests": .object(
           digest.entities.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value.hash.text)) }),
         "leftOutLinks": .integer(made.leftOutLinks),
+        "convertedValues": .array(
+          made.converted.map {
+            ["entity": .string($0.entity), "property": .string($0.property), "count": .integer($0.count)]
+          }),
       ])
     }
     if made.leftOutLinks > 0 {
@@ -230,9 +263,17 @@ enum StoreCopyCommand: Command {
         "\(links) to objects that \(source.name) does not have \(made.leftOutLinks == 1 ? "was" : "were") left out. To see "
           + "them:  \(ShellWord.line(["coredata", "store", "verify", invocation.arguments.argument("STORE")] + model))")
     }
+    for values in made.converted {
+      let count = NumberText.counted(values.count, "value")
+      invocation.remark(
+        "\(count) of \(values.entity).\(values.property) \(values.count == 1 ? "is" : "are") not of the attribute's type, or "
+          + "not valid. The copy has what objects read instead.")
+    }
+    let isSame = made.converted.isEmpty
     let entities = NumberText.counted(copied.count, "entity", "entities")
     try invocation.result.write(
       "\(copy.target.name): \(NumberText.counted(digest.count, "row")) of \(entities), \(type)\n"
-        + "Checked: the copy has the objects of \(source.name), with the same values and relationships.\n")
+        + "Checked: the copy has the objects of \(source.name), with the same "
+        + (isSame ? "values and relationships.\n" : "relationships, and the same values but for those named above.\n"))
   }
 }

@@ -11,11 +11,17 @@ package struct ServerMigrationPlan {
   package private(set) var statements: [ServerStatement] = []
   /// Why the rows are copied into a SQLite store, migrated there and written back; nil if they are not.
   package private(set) var reason: String?
+  /// Whether the server is a standby, or lets only read, so that it refuses the migration.
+  package let isRefused: Bool
 
   /// - Parameter migration: the migration of a copy of the store.
   /// - Throws: the errors of the server.
   package init(_ migration: StoreMigration, of url: URL, _ kind: any ServerStore.Type) throws {
-    guard let last = migration.steps.last?.destinationModel else { return }
+    guard let last = migration.steps.last?.destinationModel else {
+      isRefused = false
+      return
+    }
+    isRefused = try kind.isReadOnly(at: url)
     guard migration.steps.allSatisfy(\.isInPlace) else {
       reason = "a mapping model needs the objects"
       return
@@ -27,6 +33,16 @@ package struct ServerMigrationPlan {
       reason = obstacle.reason
     }
   }
+}
+
+/// Tells who opens a store in a server whether opening it has migrated it, or another process had done so.
+package final class ServerMigrationWitness {
+  /// The key of the option whose value is a witness.
+  package static let option = "OpenCoreDataServerMigrationWitness"
+
+  package fileprivate(set) var didMigrate = false
+
+  package init() {}
 }
 
 /// The migration of a store in a database server that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does
@@ -50,8 +66,10 @@ struct ServerStoreMigration {
       let metadata = try work.metadata()
       try CopyProgress.check(metadata, url: url)
       // Another process may have migrated the store while this one waited.
-      if !isCurrent(metadata) { try migrate(work, metadata) }
+      let isNeeded = !isCurrent(metadata)
+      if isNeeded { try migrate(work, metadata) }
       try work.commit()
+      if isNeeded { (options[ServerMigrationWitness.option] as? ServerMigrationWitness)?.didMigrate = true }
     } catch {
       work.rollBack()
       throw error
@@ -67,38 +85,35 @@ struct ServerStoreMigration {
 
   private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
     let model = try sourceModel(work, metadata)
-    if let models = try modelsInPlace(model, metadata), try work.migrate(through: models, configuration: configuration)
-    {
-      return
-    }
+    let planned = try StoreOptions(options).stagedMigration == nil ? plan(model, metadata) : nil
+    // Whether a store that no known version has written would lose anything depends on its rows.
+    let dependsOnRows = planned.map { $0.beginsWithOwnModel && !$0.droppable.isEmpty } ?? false
+    if let planned, !dependsOnRows, try migrateInside(planned, work) { return }
     let copy = try ServerCopy(of: url, metadata: metadata, model, configuration: configuration)
     defer { copy.remove() }
     let settings = StoreOptions(options)
-    var isFilled = false
-    func fill() throws {
-      if isFilled { return }
-      try copy.fill { try work.source(model, configuration: configuration, coordinator: $0) }
-      isFilled = true
-    }
+    try copy.fill { try work.source(model, configuration: configuration, coordinator: $0) }
     if let manager = settings.stagedMigration {
-      try fill()
       try copy.naming {
         try StagedMigration(
           manager: manager, url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url),
           destination: destination, configuration: configuration, options: settings, isCopy: true
         ).run()
       }
-    } else {
-      let planned = try copy.naming { try plan(copy, fill) }
-      let isInPlace = planned.steps.allSatisfy(\.isInPlace)
-      if isInPlace,
-        try work.migrate(
-          through: planned.steps.map(\.sourceModel) + [destination], configuration: configuration)
-      {
-        return
+    } else if let planned {
+      var migration = StoreMigration(planned, at: copy.url)
+      if dependsOnRows {
+        migration = try copy.naming {
+          try AutomaticMigration(
+            url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url), destination: destination,
+            configuration: configuration, options: planningOptions
+          ).migration()
+        }
+        if try migrateInside(migration, work) { return }
       }
-      try fill()
-      try copy.naming { _ = try planned.run() }
+      migration.countsAllRows = false
+      migration.keepsReplacedStore = false
+      try copy.naming { _ = try migration.run() }
     }
     try copy.writeBack(destination, configuration: configuration) { coordinator, metadata in
       try work.destination(
@@ -113,37 +128,19 @@ struct ServerStoreMigration {
     return StoreOptions(options)
   }
 
-  /// Returns the models of a path that needs no copy: all of its steps are in place, and what the store holds does not matter.
-  private func modelsInPlace(
-    _ model: NSManagedObjectModel, _ metadata: [String: Any]
-  ) throws -> [NSManagedObjectModel]? {
-    let settings = planningOptions
-    if settings.stagedMigration != nil { return nil }
-    let planned = try AutomaticMigration(
+  /// Plans the migration, without regard to what the store holds.
+  private func plan(_ model: NSManagedObjectModel, _ metadata: [String: Any]) throws -> StoreMigration {
+    try AutomaticMigration(
       url: url.withoutPassword, metadata: metadata, destination: destination, configuration: configuration,
-      options: settings, carried: model
+      options: planningOptions, carried: model
     ).migration()
-    guard planned.steps.allSatisfy(\.isInPlace), !planned.beginsWithOwnModel || planned.droppable.isEmpty
-    else { return nil }
-    return planned.steps.map(\.sourceModel) + [destination]
   }
 
-  /// Plans the migration of the copy. Its rows are needed if the plan depends on what the store holds.
-  private func plan(_ copy: ServerCopy, _ fill: () throws -> Void) throws -> StoreMigration {
-    func planned() throws -> StoreMigration {
-      var migration = try AutomaticMigration(
-        url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url), destination: destination,
-        configuration: configuration, options: planningOptions
-      ).migration()
-      migration.countsAllRows = false
-      migration.keepsReplacedStore = false
-      return migration
-    }
-    let first = try planned()
-    // A store that no known version has written must lose nothing, which depends on its rows.
-    guard first.beginsWithOwnModel, !first.droppable.isEmpty else { return first }
-    try fill()
-    return try planned()
+  /// Migrates by statements alone, if all steps of a plan can be expressed so.
+  private func migrateInside(_ planned: StoreMigration, _ work: any ServerMigration) throws -> Bool {
+    guard planned.steps.allSatisfy(\.isInPlace) else { return false }
+    return try work.migrate(
+      through: planned.steps.map(\.sourceModel) + [destination], configuration: configuration)
   }
 
   /// Returns the model that the store was written with: the one that it carries, one that a stage names, or one that is found
