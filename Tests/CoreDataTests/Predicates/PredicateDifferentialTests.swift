@@ -139,6 +139,7 @@ private struct PredicateRun {
     // Where a calculation fails, all rows are read.
     let found = try store.rows(for: query).map { $0.map(\.id.key.number) }
     read += found?.count ?? all
+    // What memory cannot evaluate is a difference that the comparison finds.
     guard let wanted = try? memory(entity, predicate, []) else { return nil }
     matching += wanted.count
     guard let found, !Set(wanted).isSubset(of: found) else { return nil }
