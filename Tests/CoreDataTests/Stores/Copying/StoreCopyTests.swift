@@ -76,6 +76,40 @@ struct StoreCopyTests {
     #expect(zip(stages, stages.dropFirst()).allSatisfy { $0.step.rawValue <= $1.step.rawValue })
   }
 
+  @Test(
+    "Members of sub-entities are copied whatever the names of the entities are",
+    arguments: CopyBench.kinds.indices, ["An", "Zn"])
+  func inheritedMembers(_ kind: Int, prefix: String) throws {
+    var builder = ModelBuilder()
+    builder.entity("Item", [.make("name", .stringAttributeType)])
+    builder.entity("\(prefix)Item", parent: "Item")
+    builder.entity("Owner", [.make("name", .stringAttributeType)])
+    builder.entity("\(prefix)Owner", parent: "Owner")
+    builder.relate(.init("Owner", "items", toMany: true), .init("Item", "owners", toMany: true))
+    builder.relate(.init("Item", "friends", toMany: true), .init("Item", "friends", toMany: true))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: builder.model())
+    let source = try #require(
+      try coordinator.addPersistentStore(type: .sqlite, at: bench.place("Source")) as? any RowStore)
+    let writer = NSManagedObjectContext(.privateQueue)
+    writer.persistentStoreCoordinator = coordinator
+    let items = ["Item", "Item", "\(prefix)Item", "\(prefix)Item"].map { writer.make($0) }
+    for entity in ["Owner", "\(prefix)Owner"] { writer.make(entity)["items"] = NSSet(array: items) }
+    for item in items { item["friends"] = NSSet(array: items) }
+    try writer.save()
+    let (store, _) = try bench.copy(source, to: CopyBench.kinds[kind], "Copy")
+    defer { bench.close(store) }
+    for entity in coordinator.managedObjectModel.entities {
+      var pages = RowPages(store, entity, after: nil, limit: 10)
+      let ids = try pages.page().map(\.id)
+      #expect(ids.count == (entity.relationshipsByName["items"] == nil ? 2 : 1))
+      for relationship in entity.relationshipsByName.values {
+        let members = try store.members(of: relationship, forAll: ids, in: writer)
+        let count = relationship.name == "owners" ? 2 : 4
+        #expect(ids.allSatisfy { members[$0.key]?.count == count }, "\(entity.name ?? "").\(relationship.name)")
+      }
+    }
+  }
+
   @Test("References and members whose rows are gone are left out", arguments: CopyBench.kinds.indices)
   func dangling(kind: Int) throws {
     let source = try bench.company(people: 4)
