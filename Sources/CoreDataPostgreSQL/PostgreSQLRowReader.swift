@@ -221,10 +221,7 @@ enum Cell {
     case .double(let column): return .double(rows.double(row, column))
     case .float(let column): return .float(Float(rows.double(row, column)))
     case .date(let column, let remainder): return Self.date(rows, row, column, remainder).map { .date($0) }
-    case .decimal(let column):
-      let text = rows.numericText(row, column)
-      if text == StoredDecimal.notANumber { return .object(NSDecimalNumber.notANumber) }
-      return StoredDecimal.decimal(text).map { .object(NSDecimalNumber(decimal: $0)) }
+    case .decimal(let column): return StoredDecimal.object(rows.numericText(row, column)).map { .object($0) }
     case .string(let column): return .string(rows.string(row, column))
     case .uri(let column): return URL(string: rows.string(row, column)).map { .object($0 as NSURL) }
     case .uuid(let column): return .uuid(rows.uuid(row, column))

@@ -120,10 +120,8 @@ struct ResultReader {
       default: throw NotExpressibleInSQL()
       }
     case .decimal, .calculated:
-      let text = rows.numericText(row, column)
-      if text == StoredDecimal.notANumber { return NSDecimalNumber.notANumber }
-      guard let decimal = StoredDecimal.decimal(text) else { throw NotExpressibleInSQL() }
-      return NSDecimalNumber(decimal: decimal)
+      guard let decimal = StoredDecimal.object(rows.numericText(row, column)) else { throw NotExpressibleInSQL() }
+      return decimal
     case .date: return Date(timeIntervalSinceReferenceDate: rows.double(row, column))
     case .string: return rows.string(row, column)
     case .uri: return URL(string: rows.string(row, column))

@@ -97,7 +97,7 @@ struct TrackedFetch {
     case nil: return ""
     case let text as String: return text
     case let number as NSNumber: return number.stringValue
-    case let value?: return String(describing: value)
+    case let value?: return Operand.words(value)
     }
   }
 }

@@ -38,7 +38,7 @@ private enum ReadableText: String, CaseIterable {
   func reads(_ call: SQLiteFunctionCall) -> Bool {
     if self == .string { return call.textBytes(0).map { SQLiteText.isUTF8(UnsafeRawBufferPointer($0)) } ?? false }
     return switch (self, call.value(0)) {
-    case (.decimal, .text(let text)): text == StoredDecimal.notANumber || StoredDecimal.decimal(text) != nil
+    case (.decimal, .text(let text)): StoredDecimal.object(text) != nil
     case (.decimal, .real(let number)): StoredDecimal.decimal(real: number) != nil
     case (.uri, .text(let text)): URL(string: text) != nil
     default: false

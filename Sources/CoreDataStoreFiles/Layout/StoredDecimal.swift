@@ -6,10 +6,10 @@ import Foundation
 
 /// Decimal numbers in columns: whole numbers, reals, or texts.
 package enum StoredDecimal {
-  /// A decimal has up to 38 digits and an exponent from -128 to 127.
-  private static let (digitLimit, exponentLimit) = (38, 127)
+  /// A decimal has a significand below 2^128, which has 39 digits, and an exponent from -128 to 127.
+  private static let (digitLimit, exponentLimit) = (39, 127)
 
-  package static let notANumber = "NaN"
+  private static let notANumber = "NaN"
 
   /// Returns whole numbers as integers and others as reals, like the affinity of a DECIMAL column.
   package static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
@@ -28,6 +28,11 @@ package enum StoredDecimal {
     if decimal.isNaN { return notANumber }
     let plain = "\(decimal)"
     return Self.decimal(plain) == decimal ? plain : "\(decimal.significand)e\(decimal.exponent)"
+  }
+
+  /// Returns the object for a text that `text(of:)` has made; nil for any text that is no number.
+  package static func object(_ text: String) -> NSDecimalNumber? {
+    text == notANumber ? .notANumber : decimal(text).map { NSDecimalNumber(decimal: $0) }
   }
 
   /// Parses a text that is a number throughout; nil for any other text, and for a number that is too large.

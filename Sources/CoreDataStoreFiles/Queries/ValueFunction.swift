@@ -46,7 +46,7 @@ package enum ValueFunction {
     switch (letter, value) {
     case ("d", .integer(let number)): NSDecimalNumber(value: number)
     case ("d", .real(let number)): StoredDecimal.decimal(real: number).map { NSDecimalNumber(decimal: $0) }
-    case ("c", .text(let text)): StoredDecimal.decimal(text).map { NSDecimalNumber(decimal: $0) }
+    case ("c", .text(let text)), ("d", .text(let text)): StoredDecimal.object(text)
     case ("t", _): value.real.map { Date(timeIntervalSinceReferenceDate: $0) }
     case (_, .integer(let number)): NSNumber(value: number)
     case (_, .real(let number)): NSNumber(value: number)

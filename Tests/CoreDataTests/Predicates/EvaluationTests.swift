@@ -127,6 +127,28 @@ struct EvaluationTests {
     #expect(!NSPredicate(format: "n < 'a'").evaluate(with: Self.object))
   }
 
+  @Test("Products of decimals that no decimal can be, and decimals that are no number, stop no program")
+  func extremeDecimals() throws {
+    let object: [String: Any] = [
+      "small": NSDecimalNumber(string: "1e-127"), "great": NSDecimalNumber.maximum, "nan": NSDecimalNumber.notANumber,
+    ]
+    func holds(_ format: String) throws -> Bool {
+      try PredicateEvaluator().evaluate(PredicateParser.parse(format), with: object)
+    }
+    #expect(try holds("small * small > 0 AND small * small < small AND small * great > 1"))
+    #expect(try !holds("nan > 0") && !holds("nan < 0") && !holds("nan + 1 > 0") && !holds("nan * small < 1"))
+  }
+
+  @Test("A date that is not a number is compared and described like any value")
+  func dateThatIsNotANumber() throws {
+    let object = ["n": 5, "date": Date(timeIntervalSinceReferenceDate: .nan)] as [String: Any]
+    #expect(throws: EvaluationError.self) {
+      try PredicateEvaluator().evaluate(PredicateParser.parse("n < date"), with: object)
+    }
+    let text = try PredicateParser.parseExpression("CAST(date, 'NSString')")
+    #expect(try PredicateEvaluator().value(text, with: object) as? String == "nan")
+  }
+
   @Test("A set keeps strings that are only canonically equivalent, as rows and comparisons do")
   func equivalentStrings() throws {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")

@@ -27,4 +27,17 @@ struct StoredDecimalTests {
       }
     }
   }
+
+  @Test("The greatest and the least decimal can be read after they are stored")
+  func limits() throws {
+    for number in [NSDecimalNumber.maximum, .minimum] {
+      guard case .real(let real) = StoredDecimal.number(number) else {
+        Issue.record("\(number) is not stored as a real")
+        continue
+      }
+      let read = try #require(StoredDecimal.decimal(real: real), "\(real)")
+      #expect(abs(NSDecimalNumber(decimal: read).doubleValue / number.doubleValue - 1) < 1e-14)
+    }
+    #expect(StoredDecimal.decimal("3.5e165") == nil)
+  }
 }

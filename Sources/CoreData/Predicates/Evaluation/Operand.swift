@@ -47,7 +47,13 @@ enum Operand {
 
   static func description(_ value: Any?) -> String {
     guard let value = unwrapped(value) else { return "nil" }
-    return value is String ? "\"\(value)\"" : "\(value) (\(type(of: value)))"
+    return value is String ? "\"\(value)\"" : "\(words(value)) (\(type(of: value)))"
+  }
+
+  /// The description of a value. Foundation on Linux traps for that of a date that is not a number.
+  static func words(_ value: Any) -> String {
+    if let date = value as? Date, date.timeIntervalSinceReferenceDate.isNaN { return "nan" }
+    return String(describing: value)
   }
 
   /// Whether two values are equal: numbers by value, strings by their scalars, collections by their elements.
@@ -114,7 +120,8 @@ enum Number {
 
   init?(_ value: Any) {
     switch value {
-    case let number as NSDecimalNumber: self = .decimal(number.decimalValue)
+    case let number as NSDecimalNumber:
+      self = number.decimalValue.isNaN ? .real(.nan) : .decimal(number.decimalValue)
     case let number as Decimal where !(value is NSNumber): self = .decimal(number)
     case let number as NSNumber:
       switch UInt8(bitPattern: number.objCType.pointee) {
@@ -227,11 +234,16 @@ enum Number {
     }
   }
 
+  /// The least exponent of a decimal.
+  private static let leastExponent = -128
+
+  /// A result that no decimal can be becomes a double.
   private static func decimal(_ name: String, _ a: Decimal, _ b: Decimal) -> Number? {
     switch name {
     case "add:to:": .decimal(a + b)
     case "from:subtract:": .decimal(a - b)
-    case "multiply:by:": .decimal(a * b)
+    // Foundation on Linux traps if the exponent of a product is too small.
+    case "multiply:by:" where a.exponent + b.exponent >= leastExponent: .decimal(a * b)
     case "divide:by:" where b != 0: .decimal(a / b)
     default:
       real(name, Number.decimal(a).real, Number.decimal(b).real).map { .real($0) }

@@ -78,7 +78,7 @@ enum ValueFunctions {
       case "self": return target
       case "description":
         if let number = target as? NSNumber { return number.stringValue }
-        return String(describing: target)
+        return Operand.words(target)
       case "isEqual:": return NSNumber(value: Operand.areEqual(target, arguments.first ?? nil))
       default:
         let names = (known + ["self", "description", "isEqual:"]).sorted().joined(separator: ", ")

@@ -218,9 +218,7 @@ struct BinaryStoreFormat: StoreFormat {
     case (.UUIDAttributeType, .data(let data)) where data.count == 16:
       return .uuid(UUID(uuid: data.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }))
     case (.URIAttributeType, .string(let text)): return NSURL(string: text).map { .object($0) }
-    case (.decimalAttributeType, .string(let text)):
-      if text == StoredDecimal.notANumber { return .object(NSDecimalNumber.notANumber) }
-      return StoredDecimal.decimal(text).map { .object(NSDecimalNumber(decimal: $0)) }
+    case (.decimalAttributeType, .string(let text)): return StoredDecimal.object(text).map { .object($0) }
     case (.compositeAttributeType, .dictionary(let parts)):
       var values: [String: Any] = [:]
       for element in (attribute as? NSCompositeAttributeDescription)?.elements ?? [] {

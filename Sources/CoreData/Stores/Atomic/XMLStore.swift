@@ -268,9 +268,7 @@ enum XMLStoreValues {
     case .doubleAttributeType: return .double(try value(Double(text), "a number"))
     case .floatAttributeType: return .float(try value(Float(text), "a number"))
     case .dateAttributeType: return .date(try value(Double(text), "a number of seconds"))
-    case .decimalAttributeType:
-      if text == StoredDecimal.notANumber { return .object(NSDecimalNumber.notANumber) }
-      return .object(NSDecimalNumber(decimal: try value(StoredDecimal.decimal(text), "a decimal number")))
+    case .decimalAttributeType: return .object(try value(StoredDecimal.object(text), "a decimal number"))
     case .stringAttributeType: return .string(text)
     case .binaryDataAttributeType, .transformableAttributeType:
       // Foundation decodes no text of line breaks alone.

@@ -54,7 +54,8 @@ package enum ColumnCoding {
     case .double: return isNumber ? .double(statement.double(at: index)) : nil
     case .float: return isNumber ? .float(Float(statement.double(at: index))) : nil
     case .date: return isNumber ? .date(statement.double(at: index)) : nil
-    case .decimal: return decimal(statement.text(at: index)).map { .object($0) }
+    // For reals SQLite returns the shortest text with 15 digits, which is the number as written.
+    case .decimal: return statement.text(at: index).flatMap(StoredDecimal.object).map { .object($0) }
     case .string: return statement.text(at: index).map { .string($0) }
     case .uri: return statement.text(at: index).flatMap { URL(string: $0) }.map { .object($0 as NSURL) }
     case .uuid: return type == .blob ? statement.withBlob(at: index, Self.uuid) : nil
@@ -102,8 +103,9 @@ package enum ColumnCoding {
     case (.float, _): return stored.real.map { .float(Float($0)) }
     case (.date, _): return stored.real.map { .date($0) }
     case (.decimal, .integer(let value)): return .object(NSDecimalNumber(value: value))
-    case (.decimal, .real(let value)): return decimal(String(format: "%.15g", value)).map { .object($0) }
-    case (.decimal, .text(let value)): return decimal(value).map { .object($0) }
+    case (.decimal, .real(let value)):
+      return StoredDecimal.decimal(real: value).map { .object(NSDecimalNumber(decimal: $0)) }
+    case (.decimal, .text(let value)): return StoredDecimal.object(value).map { .object($0) }
     case (.string, .text(let value)): return .string(value)
     case (.uri, .text(let value)): return URL(string: value).map { .object($0 as NSURL) }
     case (.uuid, .blob(let value)): return value.withUnsafeBytes(Self.uuid)
@@ -116,12 +118,6 @@ package enum ColumnCoding {
 
   /// Truncates a real; nil where the integer would overflow.
   private static func whole(_ real: Double) -> Int64? { Int64(exactly: real.rounded(.towardZero)) }
-
-  /// Parses the text of a number. For reals SQLite returns the shortest text with 15 digits, which is the number as written.
-  private func decimal(_ text: String?) -> NSDecimalNumber? {
-    if text == StoredDecimal.notANumber { return .notANumber }
-    return text.flatMap(StoredDecimal.decimal).map { NSDecimalNumber(decimal: $0) }
-  }
 
   private static func uuid(_ bytes: UnsafeRawBufferPointer) -> Slot? {
     guard bytes.count == 16 else { return nil }
