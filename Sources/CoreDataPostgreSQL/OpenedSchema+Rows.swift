@@ -177,7 +177,7 @@ extension OpenedSchema: RowSource {
 extension PostgreSQLError {
   /// Whether memory computes what the server has refused: a number out of range, a division by zero, the root of a negative
   /// number, a statement that is too complex.
-  fileprivate var isOfValues: Bool {
+  var isOfValues: Bool {
     sqlState.map { $0.hasPrefix("22") || ["54000", "54001", "42803"].contains($0) } ?? false
   }
 }

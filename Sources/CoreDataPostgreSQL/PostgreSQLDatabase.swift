@@ -95,6 +95,14 @@ final class PostgreSQLDatabase: SQLDatabase {
     }
   }
 
+  func calculating<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try transaction(body)
+    } catch let error as PostgreSQLError where error.isOfValues {
+      throw NotExpressibleInSQL()
+    }
+  }
+
   func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
     try flush()
     if connection.isInTransaction { return try connection.transaction(body) }

@@ -198,6 +198,40 @@ struct StoreTests {
     #expect(try bench.coordinator().persistentStores[0].isReadOnly)
   }
 
+  @Test(
+    "Batch requests find rows, and compute values, that the server cannot",
+    arguments: [
+      ("name LIKE '*a'", 2), ("name ==[c] 'ADA'", 1), ("name MATCHES '[AB].*'", 2), ("10 / age > 1", 2),
+      ("sqrt:(rating) > 1", 1), ("steps * 2 > 9223372036854775807", 1), ("rating * 1e308 > 1e308", 1),
+    ])
+  func batchesInMemory(format: String, count: Int) throws {
+    let context = bench.context(try bench.coordinator([NSPersistentHistoryTrackingKey: true]))
+    context.make("Employee", ["name": "Ada", "age": 0, "rating": -1.0, "steps": 1])
+    context.make("Employee", ["name": "Eva", "age": 5, "rating": 0.0, "steps": Int.max])
+    context.make("Employee", ["name": "Bob", "age": 100, "rating": 9.0])
+    try context.save()
+    let predicate = NSPredicate(format: format)
+    let fetch = NSFetchRequest<any NSFetchRequestResult>(entityName: "Employee")
+    fetch.predicate = predicate
+    #expect(try context.count(for: fetch) == count)
+    let update = NSBatchUpdateRequest(entityName: "Employee")
+    update.predicate = predicate
+    update.propertiesToUpdate = ["badge": 7, "height": NSExpression(format: "1 / rating")]
+    update.resultType = .updatedObjectsCountResultType
+    #expect((try context.execute(update) as? NSBatchUpdateResult)?.result as? Int == count)
+    context.reset()
+    let found = try context.all("Employee", where: NSPredicate(format: "badge == 7"))
+    #expect(found.count == count)
+    #expect(found.allSatisfy { $0["height"] as? Float == 1 / Float($0["rating"] as? Double ?? .nan) })
+    let delete = NSBatchDeleteRequest(fetchRequest: fetch)
+    delete.resultType = .resultTypeCount
+    #expect((try context.execute(delete) as? NSBatchDeleteResult)?.result as? Int == count)
+    // Nothing that a request has kept back is sent with the next transaction.
+    context.make("Employee", ["name": "Cyd"])
+    try context.save()
+    #expect(try context.all("Employee").count == 4 - count)
+  }
+
   @Test("Batch requests insert, update and delete without objects")
   func batches() throws {
     let context = bench.context(try bench.coordinator())

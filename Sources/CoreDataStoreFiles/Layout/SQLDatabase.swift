@@ -40,6 +40,12 @@ package protocol SQLDatabase: AnyObject {
   /// `HistoryWriter` waits for a lock and then reads the last number.
   func transaction<Result>(_ body: () throws -> Result) throws -> Result
 
+  /// Runs a closure with statements that compute values from rows, inside a transaction.
+  ///
+  /// - Throws: `NotExpressibleInSQL`, and nothing is changed, if the engine refuses a calculation that memory carries out,
+  ///   such as a division by zero; the errors of the closure.
+  func calculating<Result>(_ body: () throws -> Result) throws -> Result
+
   /// Runs a closure whose queries all see one state of the store.
   func snapshot<Result>(_ body: () throws -> Result) throws -> Result
 
@@ -95,6 +101,8 @@ extension SQLiteConnection: SQLDatabase {
   }
 
   package func transaction<Result>(_ body: () throws -> Result) throws -> Result { try transaction(.immediate, body) }
+
+  package func calculating<Result>(_ body: () throws -> Result) throws -> Result { try body() }
 
   package func snapshot<Result>(_ body: () throws -> Result) throws -> Result { try transaction(.deferred, body) }
 

@@ -46,13 +46,15 @@ package final class BatchRows {
 
   /// Adds the rows of a selection.
   ///
-  /// - Throws: `NotExpressibleInSQL` for a query that SQL cannot express.
+  /// - Throws: `NotExpressibleInSQL` for a query that SQL cannot express or the engine cannot compute.
   package func add(_ selection: BatchSelection) throws {
     switch selection {
     case .query(let query):
       let layout = try entities.layout(of: query.entity)
       let found = try entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
-      try add("SELECT \(raw: "\(layout.rootNumber)"), Z_PK, Z_ENT FROM (\(found)) f WHERE 1 = 1", like: layout)
+      try database.calculating {
+        try add("SELECT \(raw: "\(layout.rootNumber)"), Z_PK, Z_ENT FROM (\(found)) f WHERE 1 = 1", like: layout)
+      }
     case .identifiers(let ids):
       var layouts: [Int: EntityLayout] = [:]
       for id in ids.map(\.current) where entities.owns(id) {

@@ -21,9 +21,11 @@ struct BatchValues {
   func compute(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
     do {
       let value = try sql(expression) { alias in "\(alias).Z_PK = \(rows.name).Z_PK" }
-      try run.database.run(
-        "UPDATE \(rows.table) SET V\(position) = (\(value.sql)) WHERE ROOT = \(layout.rootNumber)", value.values)
-      try checkRange(rows, position)
+      try run.database.calculating {
+        try run.database.run(
+          "UPDATE \(rows.table) SET V\(position) = (\(value.sql)) WHERE ROOT = \(layout.rootNumber)", value.values)
+        try checkRange(rows, position)
+      }
     } catch is NotExpressibleInSQL {
       try computeInMemory(expression, in: rows, position: position)
     }
