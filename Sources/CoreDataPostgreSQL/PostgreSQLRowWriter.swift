@@ -225,13 +225,12 @@ struct PostgreSQLRowWriter {
   private func unwritable(
     _ problem: UnwritableValue, _ property: String, key: Int64, _ plan: PostgreSQLRowPlan
   ) -> RowProblem {
-    let found: String
-    switch problem {
-    case .wrongType(let value): found = value
-    case .zeroCharacter: found = "a text with the character U+0000, which PostgreSQL cannot store"
-    }
-    return RowProblem(
-      kind: .unwritableValue(found: found), table: plan.layout.table, primaryKey: key, property: property)
+    let kind: RowProblem.Kind =
+      switch problem {
+      case .wrongType(let value): .unwritableValue(found: value)
+      case .zeroCharacter: .zeroCharacter
+      }
+    return RowProblem(kind: kind, table: plan.layout.table, primaryKey: key, property: property)
   }
 
   private func conflict(_ change: RowChange) throws -> RowConflicts.Conflict {

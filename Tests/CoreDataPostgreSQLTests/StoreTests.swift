@@ -127,6 +127,17 @@ struct StoreTests {
       context.rollback()
       #expect(try context.all("Employee").isEmpty)
     }
+    context.make("Employee", ["name": "fine"])
+    try context.save()
+    let requests = [NSBatchUpdateRequest(entityName: "Employee"), NSBatchUpdateRequest(entityName: "Employee")]
+    requests[0].propertiesToUpdate = ["name": "a\0b"]
+    requests[1].propertiesToUpdate = ["name": NSExpression(format: "%@", "a\0b")]
+    for request in requests {
+      let error = try #require(throws: (any Error).self) { try context.execute(request) } as NSError
+      #expect(error.userInfo["property"] as? String == "name" && "\(error)".contains("U+0000"))
+    }
+    context.reset()
+    #expect(try context.all("Employee").map { $0["name"] as? String } == ["fine"])
   }
 
   @Test("A password in the URL appears in no error, no store and no notification", arguments: [":secret42@", "@"])

@@ -12,6 +12,10 @@ package struct RowProblem: Error, CustomStringConvertible {
     case unreadableFile(entity: String, reason: String)
     /// A value of a type that the property cannot have.
     case unwritableValue(found: String)
+
+    /// PostgreSQL's text has no character U+0000.
+    package static let zeroCharacter = Kind.unwritableValue(
+      found: "a text with the character U+0000, which PostgreSQL cannot store")
   }
 
   package let kind: Kind

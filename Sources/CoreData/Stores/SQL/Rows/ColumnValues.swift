@@ -60,6 +60,9 @@ package struct ColumnValues {
     guard let value = try coding.value(of: slot, external: external) else {
       throw unwritable(slot, attribute.name, in: layout, row: row)
     }
+    if dialect == .postgreSQL, case .text(let text) = value, text.utf8.contains(0) {
+      throw RowProblem(kind: .zeroCharacter, table: layout.table, primaryKey: row, property: attribute.name)
+    }
     return value
   }
 
