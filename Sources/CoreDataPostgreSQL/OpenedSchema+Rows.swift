@@ -9,22 +9,23 @@ import CoreDataStoreFiles
 import Foundation
 
 extension OpenedSchema: RowSource {
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try readRows(for: query) { try $0.rows() } }
+
+  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
     let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
     return try answer {
       let select = try entities.selects.select(
         reader.columns, of: entities.layout(of: query.entity), query.criteria)
       let statement = select.postgreSQL
-      return try snapshots(statement.sql, statement.values.map(PostgreSQLValue.init), reader)
+      return try connection.readRows(statement.sql, statement.values.map(PostgreSQLValue.init)) { next in
+        try body(
+          RowCursor { packer in
+            guard let row = try next() else { return false }
+            try reader.pack(row, 0, into: packer)
+            return true
+          })
+      }
     }
-  }
-
-  private func snapshots(
-    _ sql: String, _ values: [PostgreSQLValue], _ reader: PostgreSQLRowReader
-  ) throws -> [RowSnapshot] {
-    var found: [RowSnapshot] = []
-    try connection.forEachRow(sql, values) { found.append(try reader.snapshot($0, 0)) }
-    return found
   }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
@@ -116,7 +117,9 @@ extension OpenedSchema: RowSource {
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
     var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1)"
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { sql += " AND z_ent = \(layout.number)" }
-    return try snapshots(sql, [.integers(primaryKeys)], reader)
+    var found: [RowSnapshot] = []
+    try connection.forEachRow(sql, [.integers(primaryKeys)]) { found.append(try reader.snapshot($0, 0)) }
+    return found
   }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
@@ -196,6 +199,10 @@ extension PostgreSQLValue {
 
 extension PostgreSQLStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try asking { try $0.rows(for: query) } }
+
+  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
+    try asking { try $0.readRows(for: query, body) }
+  }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try asking { try $0.identifiers(for: query) }

@@ -25,6 +25,7 @@ final class PostgreSQLRowReader {
     let number: Int
     let entity: NSEntityDescription
     let table: SlotTable
+    let transientDefaults: [(position: Int, value: Slot)]
     let cells: ContiguousArray<Cell>
     private var knownLayout: RowLayout?
 
@@ -32,6 +33,7 @@ final class PostgreSQLRowReader {
       self.number = number
       self.entity = entity
       table = entity.slotTable
+      transientDefaults = table.transientDefaults
       self.cells = cells
     }
 
@@ -64,10 +66,19 @@ final class PostgreSQLRowReader {
   ///
   /// - Throws: `RowProblem` if the row is of another entity, or a value cannot be read.
   func snapshot(_ rows: PostgreSQLRows, _ row: Int) throws -> RowSnapshot {
+    packer.removeAll()
+    try pack(rows, row, into: packer)
+    return RowSnapshot(packer.row(at: 0))
+  }
+
+  /// Packs a row.
+  ///
+  /// - Throws: as `snapshot(_:_:)`.
+  func pack(_ rows: PostgreSQLRows, _ row: Int, into packer: RowPacker) throws {
     let primaryKey = rows.int64(row, 0)
     let number = rows.int64(row, 1)
     guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
-      let plan = plans[found], let identities = entities.identities
+      let plan = plans[found]
     else {
       throw RowProblem(kind: .unknownEntity(number: number), table: entity.table, primaryKey: primaryKey, property: "")
     }
@@ -79,9 +90,14 @@ final class PostgreSQLRowReader {
           primaryKey: primaryKey, property: plan.table.names[position])
       }
     }
-    for transient in plan.table.transientDefaults { packer.pack(transient.value, at: transient.position) }
-    return RowSnapshot(
-      packer.finish(plan.layout(identities), primaryKey: primaryKey, version: rows.int64(row, 2)))
+    for transient in plan.transientDefaults { packer.pack(transient.value, at: transient.position) }
+    try packer.end(primaryKey: primaryKey, version: rows.int64(row, 2), entity: found) {
+      guard let identities = entities.identities else {
+        throw RowProblem(
+          kind: .unknownEntity(number: number), table: entity.table, primaryKey: primaryKey, property: "")
+      }
+      return plan.layout(identities)
+    }
   }
 }
 

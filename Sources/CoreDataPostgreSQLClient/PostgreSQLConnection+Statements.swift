@@ -12,9 +12,7 @@ extension PostgreSQLConnection {
   ///   transaction (`isOutdatedPlan`).
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
     try planningAgain {
-      var found: PostgreSQLRows?
-      try runOnce(sql, values, rowByRow: false) { found = $0 }
-      guard let found else { throw failure(sql) }
+      guard let found = try runOnce(sql, values, rowByRow: false, { try $0() }) else { throw failure(sql) }
       return found
     }
   }
@@ -25,10 +23,21 @@ extension PostgreSQLConnection {
   package func forEachRow(
     _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (PostgreSQLRows) throws -> Void
   ) throws {
-    // A plan that is outdated fails before the first row.
-    try planningAgain {
-      try runOnce(sql, values, rowByRow: true) { if $0.count > 0 { try body($0) } }
+    try readRows(sql, values) { next in
+      while let row = try next() { try body(row) }
     }
+  }
+
+  /// Runs one statement like `query(_:_:)`, and has a body ask for each row, which the server makes while those before are read.
+  ///
+  /// - Parameter body: receives a function that returns the next row, which is valid until the next call, or nil after the
+  ///   last. One thread at a time may call it, and must not use the connection otherwise. The body may be called again, if the
+  ///   statement failed before its first row.
+  package func readRows<Result>(
+    _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
+  ) throws -> Result {
+    // A plan that is outdated fails before the first row.
+    try planningAgain { try runOnce(sql, values, rowByRow: true, body) }
   }
 
   private func planningAgain<Result>(_ body: () throws -> Result) throws -> Result {
@@ -58,10 +67,11 @@ extension PostgreSQLConnection {
     return statement
   }
 
-  /// Runs a statement, and calls a body with its result, or with each row of it as soon as it has come.
-  private func runOnce(
-    _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool, _ body: (PostgreSQLRows) throws -> Void
-  ) throws {
+  /// Runs a statement, and has a body ask for its result, or for each row of it as soon as it has come.
+  private func runOnce<Result>(
+    _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool,
+    _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
+  ) throws -> Result {
     let handle = try open()
     let statement = try statement(sql, values, handle)
     let isSent = parameters.withPointers { pointers in
@@ -73,22 +83,18 @@ extension PostgreSQLConnection {
     }
     guard isSent == 1 else { throw failure(sql) }
     if rowByRow { cpq_PQsetSingleRowMode(handle) }
-    var (rows, problem): (PostgreSQLRows?, (any Error)?)
-    while let result = cpq_PQgetResult(handle) {
-      // The statement has to end before the next, whatever went wrong.
-      if problem != nil {
-        cpq_PQclear(result)
-        continue
-      }
-      do {
+    // The statement has to end before the next, whatever went wrong.
+    defer { while let rest = cpq_PQgetResult(handle) { cpq_PQclear(rest) } }
+    var rows: PostgreSQLRows?
+    return try body { [self] in
+      while let result = cpq_PQgetResult(handle) {
         let result = try checked(result, sql)
         if let rows { rows.replace(by: result) } else { rows = PostgreSQLRows(result) }
-        if let rows { try body(rows) }
-      } catch {
-        problem = error
+        // Behind the last row there is a result without any.
+        if let rows, !rowByRow || rows.count > 0 { return rows }
       }
+      return nil
     }
-    if let problem { throw problem }
   }
 
   /// Has the server forget statements that are not kept any more.

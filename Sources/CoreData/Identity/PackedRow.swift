@@ -144,7 +144,7 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 }
 
-/// Collects the bytes of one row after the other. Its buffer is used again for each.
+/// Collects the bytes of rows, of which `PackedRow`s are made afterwards, possibly on another thread. Its buffer is used again.
 package final class RowPacker {
   fileprivate static let cellSize = 8
   /// Contents of more bytes are kept as a slot.
@@ -152,26 +152,97 @@ package final class RowPacker {
 
   fileprivate static func cellsOffset(_ count: Int) -> Int { (count + 7) & ~7 }
 
-  // Only one thread uses a packer, one call after the other.
+  private struct Row {
+    let start: Int
+    let end: Int
+    let primaryKey: Int64
+    let version: Int64
+    /// The index in `layouts`.
+    let layout: Int
+    /// The index behind the row's last slot in `others`.
+    let othersEnd: Int
+  }
+
+  // Only one thread at a time uses a packer.
   @exclusivity(unchecked) private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
+  @exclusivity(unchecked) private var rows: ContiguousArray<Row> = []
+  /// Those of the rows, and the number of the last one's entity.
+  @exclusivity(unchecked) private var layouts: [RowLayout] = []
+  @exclusivity(unchecked) private var lastEntity = -1
+  /// The slots of all rows that are not kept as bytes.
+  @exclusivity(unchecked) private var others: [Slot] = []
+  // The row that is being packed.
+  @exclusivity(unchecked) private var start = 0
   @exclusivity(unchecked) private var length = 0
   @exclusivity(unchecked) private var slotCount = 0
-  @exclusivity(unchecked) private var others: [Slot] = []
 
   package init() {}
 
   deinit { buffer.deallocate() }
 
-  /// Begins a row whose slots are all null.
+  /// The number of rows.
+  package var count: Int { rows.count }
+
+  /// Forgets all rows.
+  package func removeAll() {
+    rows.removeAll(keepingCapacity: true)
+    layouts.removeAll(keepingCapacity: true)
+    lastEntity = -1
+    if !others.isEmpty { others = [] }
+  }
+
+  /// Begins a row whose slots are all null. One that has not been ended is dropped.
   package func begin(slotCount: Int) {
     self.slotCount = slotCount
-    if !others.isEmpty { others = [] }
-    length = 0
+    if others.count > othersCount { others.removeLast(others.count - othersCount) }
+    length = rows.last?.end ?? 0
+    start = (length + 7) & ~7
     let size = Self.cellsOffset(slotCount) + slotCount * Self.cellSize
-    reserve(size)
-    buffer.baseAddress?.initializeMemory(as: UInt8.self, repeating: 0, count: size)
-    length = size
+    reserve(start + size)
+    if let base = buffer.baseAddress { (base + start).initializeMemory(as: UInt8.self, repeating: 0, count: size) }
+    length = start + size
   }
+
+  /// Ends a row.
+  ///
+  /// - Parameters:
+  ///   - entity: the number of its entity in the store.
+  ///   - layout: the layout of the entity's rows; not called if the row before has the same.
+  package func end(
+    primaryKey: Int64, version: Int64, entity: Int, layout: () throws -> RowLayout
+  ) rethrows {
+    if entity != lastEntity {
+      layouts.append(try layout())
+      lastEntity = entity
+    }
+    rows.append(
+      Row(
+        start: start, end: length, primaryKey: primaryKey, version: version, layout: layouts.count - 1,
+        othersEnd: others.count))
+  }
+
+  /// Makes one of the rows.
+  package func row(at index: Int) -> PackedRow {
+    let row = rows[index]
+    let firstOther = index > 0 ? rows[index - 1].othersEnd : 0
+    let others = firstOther < row.othersEnd ? Array(self.others[firstOther..<row.othersEnd]) : []
+    let size = row.end - row.start
+    let made = PackedRow.create(minimumCapacity: size) { [layouts] _ in
+      PackedRow.Header(
+        layout: layouts[row.layout], primaryKey: row.primaryKey, version: row.version, others: others)
+    }
+    made.withUnsafeMutablePointerToElements { elements in
+      guard let base = buffer.baseAddress else { return }
+      UnsafeMutableRawPointer(elements).copyMemory(from: base + row.start, byteCount: size)
+    }
+    return unsafeDowncast(made, to: PackedRow.self)
+  }
+
+  /// Makes all rows.
+  package func snapshots() -> [RowSnapshot] { rows.indices.map { RowSnapshot(row(at: $0)) } }
+
+  /// The number of slots in `others` of the rows that have been ended.
+  private var othersCount: Int { rows.last?.othersEnd ?? 0 }
 
   package func packUnread(at position: Int) { mark(position, .unread) }
 
@@ -206,36 +277,25 @@ package final class RowPacker {
 
   /// Keeps a slot as it is.
   package func pack(_ slot: Slot, at position: Int) {
-    put(Int64(others.count), .other, position)
+    put(Int64(others.count - othersCount), .other, position)
     others.append(slot)
   }
 
-  /// Makes the row.
-  package func finish(_ layout: RowLayout, primaryKey: Int64, version: Int64) -> PackedRow {
-    let made = PackedRow.create(minimumCapacity: length) { [others] _ in
-      PackedRow.Header(layout: layout, primaryKey: primaryKey, version: version, others: others)
-    }
-    made.withUnsafeMutablePointerToElements { elements in
-      if let start = buffer.baseAddress { UnsafeMutableRawPointer(elements).copyMemory(from: start, byteCount: length) }
-    }
-    if !others.isEmpty { others = [] }
-    return unsafeDowncast(made, to: PackedRow.self)
-  }
-
   @inline(__always)
-  private func mark(_ position: Int, _ tag: PackedRow.Tag) { buffer[position] = tag.rawValue }
+  private func mark(_ position: Int, _ tag: PackedRow.Tag) { buffer[start + position] = tag.rawValue }
 
   @inline(__always)
   private func put<Value: BitwiseCopyable>(_ value: Value, _ tag: PackedRow.Tag, _ position: Int) {
     mark(position, tag)
-    buffer.storeBytes(of: value, toByteOffset: Self.cellsOffset(slotCount) + position * Self.cellSize, as: Value.self)
+    buffer.storeBytes(
+      of: value, toByteOffset: start + Self.cellsOffset(slotCount) + position * Self.cellSize, as: Value.self)
   }
 
   /// - Returns: false if there are too many bytes.
   private func pack(_ bytes: UnsafeRawBufferPointer, _ tag: PackedRow.Tag, _ position: Int) -> Bool {
-    guard bytes.count <= Self.largestContents, length <= Int(UInt32.max) - bytes.count else { return false }
+    guard bytes.count <= Self.largestContents, length - start <= Int(UInt32.max) - bytes.count else { return false }
     reserve(length + bytes.count)
-    put(PackedRow.Extent(offset: UInt32(length), length: UInt32(bytes.count)), tag, position)
+    put(PackedRow.Extent(offset: UInt32(length - start), length: UInt32(bytes.count)), tag, position)
     if let source = bytes.baseAddress, let start = buffer.baseAddress {
       (start + length).copyMemory(from: source, byteCount: bytes.count)
     }

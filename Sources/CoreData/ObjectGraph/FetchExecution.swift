@@ -208,9 +208,7 @@ struct FetchExecution {
     if isAnsweredByStore, readsRowsLater, let ids = try sources[0].identifiers(for: query) {
       return context.faults(ids, batchSize: specification.fetchBatchSize)
     }
-    if isAnsweredByStore, let rows = try sources[0].rows(for: query) {
-      return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
-    }
+    if isAnsweredByStore, let objects = try objects(for: query, in: sources[0]) { return objects }
     if readsRowsLater, let ids = try mergedIdentifiers() {
       return context.faults(window(ids), batchSize: specification.fetchBatchSize)
     }
@@ -266,12 +264,17 @@ struct FetchExecution {
     return found.filter { !excluded.contains($0.key) }
   }
 
+  /// Returns the objects of the rows that match a query; nil if the source cannot evaluate its predicate or order.
+  private func objects(for query: RowQuery, in source: any RowReading) throws -> [NSManagedObject]? {
+    try source.rows(for: query) {
+      context.objects(for: $0, refreshing: specification.shouldRefreshRefetchedObjects)
+    }
+  }
+
   /// Returns the objects of a source that match a query, without regard to the changes of this context.
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
     if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
-    if !isOpaque, let rows = try source.rows(for: query) {
-      return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
-    }
+    if !isOpaque, let objects = try objects(for: query, in: source) { return objects }
     // The store cannot express the predicate or the order: read the rows that may match, and filter in memory.
     let rows = try candidates(query, in: source)
     return try context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects).filter(isWanted)

@@ -11,6 +11,10 @@ protocol RowReading {
   /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
+  /// Returns what is made of the rows that match a query; nil as for `rows(for:)`. The next rows may be read while something
+  /// is made of those before.
+  func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]?
+
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
@@ -25,6 +29,10 @@ protocol RowReading {
 }
 
 extension RowReading {
+  func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]? {
+    try rows(for: query).map(make)
+  }
+
   func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot] {
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.predicate = .comparison(
@@ -56,6 +64,10 @@ struct StoreReader: RowReading {
   }
 
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: own(query)) } }
+
+  func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]? {
+    try reading { try $0.readRows(for: own(query)) { try $0.map(make) } }
+  }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try reading { try $0.identifiers(for: own(query)) }

@@ -11,6 +11,9 @@ package protocol RowSource {
   /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
+  /// Runs a body that reads the rows that match a query part by part, and returns its result; nil as for `rows(for:)`.
+  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result?
+
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
@@ -51,6 +54,10 @@ package protocol RowSource {
 }
 
 extension RowSource {
+  package func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
+    try rows(for: query).map { try body(RowCursor($0)) }
+  }
+
   package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
 
   package func memberRows(

@@ -8,16 +8,21 @@ import CoreDataStoreFiles
 import Foundation
 
 extension SQLiteStore.Opened: RowSource {
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try readRows(for: query) { try $0.rows() } }
+
+  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
     let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
     return try answer {
       let select = try entities.selects.select(
         reader.columns, of: entities.layout(of: query.entity), query.criteria)
       return try connection.cached(select.sql) { statement in
         try statement.bind(select.values)
-        var rows: [RowSnapshot] = []
-        while try statement.step() { rows.append(try reader.snapshot(statement)) }
-        return rows
+        return try body(
+          RowCursor { packer in
+            guard try statement.step() else { return false }
+            try reader.pack(statement, into: packer)
+            return true
+          })
       }
     }
   }
@@ -220,6 +225,10 @@ extension SQLiteStore.Opened {
 
 extension SQLiteStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try searching(query) { try $0.rows(for: query) } }
+
+  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
+    try searching(query) { try $0.readRows(for: query, body) }
+  }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try searching(query) { try $0.identifiers(for: query) }

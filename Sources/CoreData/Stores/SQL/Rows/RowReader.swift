@@ -29,6 +29,7 @@ final class RowReader {
     let number: Int
     let entity: NSEntityDescription
     let table: SlotTable
+    let transientDefaults: [(position: Int, value: Slot)]
     let steps: ContiguousArray<RowStep>
     /// The steps of the usual kinds.
     let quick: ContiguousArray<QuickStep>
@@ -38,6 +39,7 @@ final class RowReader {
       self.number = number
       self.entity = entity
       table = entity.slotTable
+      transientDefaults = table.transientDefaults
       self.steps = steps
       quick = ContiguousArray(steps.map(QuickStep.init))
     }
@@ -91,11 +93,20 @@ final class RowReader {
   ///
   /// - Throws: `RowProblem` when the row is of another entity, or a value of another type.
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
+    packer.removeAll()
+    try pack(statement, into: packer)
+    return RowSnapshot(packer.row(at: 0))
+  }
+
+  /// Packs a statement's current row.
+  ///
+  /// - Throws: as `snapshot(_:)`.
+  func pack(_ statement: SQLiteStatement, into packer: RowPacker) throws {
     let row = statement.row
     let primaryKey = row.column(at: 0).int64
     let number = row.column(at: 1).int64
     guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
-      let plan = plans[found], let identities = entities.identities
+      let plan = plans[found]
     else {
       throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
     }
@@ -122,9 +133,13 @@ final class RowReader {
         table: table, primaryKey: primaryKey,
         property: plan.table.names[position])
     }
-    for transient in plan.table.transientDefaults { packer.pack(transient.value, at: transient.position) }
-    return RowSnapshot(
-      packer.finish(plan.layout(identities), primaryKey: primaryKey, version: row.column(at: 2).int64))
+    for transient in plan.transientDefaults { packer.pack(transient.value, at: transient.position) }
+    try packer.end(primaryKey: primaryKey, version: row.column(at: 2).int64, entity: found) {
+      guard let identities = entities.identities else {
+        throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
+      }
+      return plan.layout(identities)
+    }
   }
 }
 
