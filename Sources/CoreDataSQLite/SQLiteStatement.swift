@@ -151,7 +151,7 @@ extension SQLiteStatement {
     for (offset, value) in values.enumerated() { try bind(value, at: offset + 1) }
   }
 
-  private func check(_ result: Int32) throws {
+  func check(_ result: Int32) throws {
     if result != SQLITE_OK { try handle.check(result, sql: sql) }
   }
 }

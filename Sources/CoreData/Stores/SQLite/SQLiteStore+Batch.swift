@@ -74,6 +74,9 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   private let url: URL?
   private let firstKey: Int64
   private var key: Int64
+  /// Rows that are not in the table yet, because no other can have the same unique values; nil where they can.
+  private let waiting: SQLiteParameterRows?
+  private static let waitingLimit = 256
 
   init(_ state: SQLiteStore.Opened, _ plan: RowPlan, url: URL?) throws {
     (self.state, self.plan, self.url) = (state, plan, url)
@@ -82,6 +85,8 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     entityNumber = Int64(plan.layout.number)
     firstKey = try state.lastKey(root: plan.layout.rootNumber)
     key = firstKey
+    let isUnique = state.entities.schema.indexes.contains { $0.isUnique && $0.table == plan.layout.table }
+    waiting = isUnique ? nil : SQLiteParameterRows()
   }
 
   var findsDuplicates: Bool { true }
@@ -97,14 +102,15 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   }
 
   func insert(_ slots: [Slot], at positions: SlotSet, key: Int64) throws {
+    if let waiting {
+      try bind(slots, at: positions, key: key, to: waiting)
+      waiting.endRow()
+      if waiting.count == Self.waitingLimit { try flush() }
+      return
+    }
     let mark = state.external.mark
     do {
-      try writer.run(statement) {
-        try statement.bind(key, at: 1)
-        try statement.bind(entityNumber, at: 2)
-        try statement.bind(1 as Int64, at: 3)
-        try writer.bindColumns(of: slots, at: positions, row: key, plan, to: statement)
-      }
+      try writer.run(statement) { try bind(slots, at: positions, key: key, to: statement) }
     } catch {
       state.external.didRollBack(to: mark)
       // The key is used for the next row.
@@ -113,15 +119,29 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     }
   }
 
+  private func bind(
+    _ slots: [Slot], at positions: SlotSet, key: Int64, to parameters: some SQLiteParameters
+  ) throws {
+    try parameters.bind(key, at: 1)
+    try parameters.bind(entityNumber, at: 2)
+    try parameters.bind(1 as Int64, at: 3)
+    try writer.bindColumns(of: slots, at: positions, row: key, plan, to: parameters)
+  }
+
   func update(_ change: RowChange, from version: Int64) throws {
     let rows = try state.statements.statements(for: change.id.entityDescription)
     try writer.noteReplacedFiles(of: change, rows.plan, all: false)
     try writer.update(change, from: version, rows)
   }
 
-  func flush() throws {}
+  func flush() throws {
+    guard let waiting else { return }
+    try statement.run(waiting)
+    waiting.removeAll()
+  }
 
   func finish() throws {
+    try flush()
     guard key > firstKey else { return }
     try state.connection.run(
       "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",

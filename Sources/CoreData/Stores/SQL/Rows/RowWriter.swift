@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -30,6 +31,10 @@ struct RowWriter {
     var outside: [Int] = []
     let order = WritingOrder(changes)
     for (kind, positions) in order.positions {
+      if kind == .insert, positions.count >= Self.many {
+        outside += try insert(positions, of: changes)
+        continue
+      }
       // Indexing avoids copies of changes, each of which holds the row before and after.
       for (index, position) in positions.enumerated() {
         let rows = try statements.statements(for: changes[position].id.entityDescription)
@@ -61,6 +66,74 @@ struct RowWriter {
     try relationships.write(outside.map { changes[$0] })
   }
 
+  /// From how many new rows on the parameters of the next ones are made while SQLite inserts those before.
+  private static let many = 1_000
+  /// How many of them are made at once, and how many of these parts may wait.
+  private static let partSize = 256
+  private static let waitingLimit = 8
+
+  /// Inserts many rows.
+  ///
+  /// - Returns: the positions of those with relationships that are stored outside the rows.
+  private func insert(_ positions: [Int], of changes: [RowChange]) throws -> [Int] {
+    var outside: [Int] = []
+    var next = 0
+    while next < positions.count {
+      let entity = changes[positions[next]].id.entityDescription
+      let rows = try statements.statements(for: entity)
+      let start = next
+      // What belongs to no other row, no file and no code of the program.
+      while next < positions.count, changes[positions[next]].id.entityDescription === entity,
+        rows.plan.isAlone(changes[positions[next]])
+      {
+        next += 1
+      }
+      if next - start >= Self.many {
+        try insertAlone(positions[start..<next], of: changes, rows)
+        continue
+      }
+      // The first that is not alone too.
+      next = min(next + 1, positions.count)
+      for position in positions[start..<next] {
+        let change = changes[position]
+        let rows = try statements.statements(for: change.id.entityDescription)
+        try insert(change, rows)
+        if rows.plan.writesOutside(change.changed) { outside.append(position) }
+      }
+    }
+    return outside
+  }
+
+  /// Inserts rows of an entity that concern nothing else.
+  private func insertAlone(_ positions: ArraySlice<Int>, of changes: [RowChange], _ rows: RowStatements) throws {
+    let (plan, statement) = (rows.plan, try rows.insertion())
+    var rest = positions
+    // As many as are waiting, one that is written, and one that is filled.
+    var buffers = (0..<Self.waitingLimit + 2).map { _ in SQLiteParameterRows() }
+    let parts = ParallelValues<SQLiteParameterRows>(limit: Self.waitingLimit) {
+      if rest.isEmpty { return nil }
+      let buffer = buffers.removeFirst()
+      buffers.append(buffer)
+      buffer.removeAll()
+      for position in rest.prefix(Self.partSize) {
+        try bind(changes[position], plan, to: buffer)
+        buffer.endRow()
+      }
+      rest = rest.dropFirst(Self.partSize)
+      return buffer
+    }
+    defer { parts.stop() }
+    while let part = try parts.next() { try statement.run(part) }
+  }
+
+  /// Binds a new row to the parameters of its insertion.
+  private func bind(_ change: RowChange, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
+    try parameters.bind(change.id.key.number, at: 1)
+    try parameters.bind(Int64(plan.layout.number), at: 2)
+    try parameters.bind(1 as Int64, at: 3)
+    try bindColumns(of: change, plan, to: parameters)
+  }
+
   /// Inserts rows without what is stored beside them, which `connectCopies(_:)` writes.
   func insertCopies(_ rows: [RowChange]) throws {
     for position in rows.indices {
@@ -73,12 +146,7 @@ struct RowWriter {
 
   private func insert(_ change: RowChange, _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
-    try run(statement) {
-      try statement.bind(change.id.key.number, at: 1)
-      try statement.bind(Int64(plan.layout.number), at: 2)
-      try statement.bind(1 as Int64, at: 3)
-      try bindColumns(of: change, plan, to: statement)
-    }
+    try run(statement) { try bind(change, plan, to: statement) }
   }
 
   /// - Returns: whether the row was unchanged since it was read.
@@ -158,14 +226,14 @@ struct RowWriter {
   }
 
   /// Binds the changed values of the row itself to a plan's statement. To-many relationships have none.
-  func bindColumns(of change: RowChange, _ plan: RowPlan, to statement: SQLiteStatement) throws {
+  func bindColumns(of change: RowChange, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
     if !plan.hasColumns(change.changed) { return }
-    try bindColumns(of: change.slots, at: change.changed, row: change.id.key.number, plan, to: statement)
+    try bindColumns(of: change.slots, at: change.changed, row: change.id.key.number, plan, to: parameters)
   }
 
   /// Binds some of the values of a row to a plan's statement.
   func bindColumns(
-    of slots: [Slot], at positions: SlotSet, row: Int64, _ plan: RowPlan, to statement: SQLiteStatement
+    of slots: [Slot], at positions: SlotSet, row: Int64, _ plan: RowPlan, to parameters: some SQLiteParameters
   ) throws {
     for position in positions {
       let slot = slots[position]
@@ -173,23 +241,23 @@ struct RowWriter {
       case .nothing: continue
       case .column(let coding, let attribute, let index):
         switch (coding, slot) {
-        case (.string, .string(let value)): try statement.bind(value, at: index)
-        case (.integer, .integer(let value)): try statement.bind(value, at: index)
-        case (.double, .double(let value)), (.date, .date(let value)): try statement.bind(value, at: index)
+        case (.string, .string(let value)): try parameters.bind(value, at: index)
+        case (.integer, .integer(let value)): try parameters.bind(value, at: index)
+        case (.double, .double(let value)), (.date, .date(let value)): try parameters.bind(value, at: index)
         default:
           let value = try values.value(
             of: slot, attribute, coding, description: plan.entity.slotTable.attribute(at: position), in: plan.layout,
             row: row)
-          try statement.bind(value, at: index)
+          try parameters.bind(value, at: index)
         }
       case .columns(let attribute):
         let found = try values.columns(
           of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row)
-        for column in found { try statement.bind(column.value, at: plan.index(of: column.name)) }
+        for column in found { try parameters.bind(column.value, at: plan.index(of: column.name)) }
       case .key(let relationship, let key, let index):
         let (number, entity) = try values.key(of: slot, relationship, key, in: plan.layout, row: row)
-        try statement.bind(number, at: index)
-        if key.entityColumn != nil { try statement.bind(entity, at: index + 1) }
+        try parameters.bind(number, at: index)
+        if key.entityColumn != nil { try parameters.bind(entity, at: index + 1) }
       }
     }
   }
