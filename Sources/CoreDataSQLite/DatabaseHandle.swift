@@ -13,6 +13,7 @@ final class DatabaseHandle {
   let path: String
   var progressHandler: ProgressHandler?
   var traceHandler: TraceHandler?
+  var logHandler: LogHandler?
   /// The statements prepared by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
   private var statements: Set<OpaquePointer> = []
   /// Guards `pointer` between `close` and `interrupt`, which may be called on another thread.
@@ -69,6 +70,7 @@ final class DatabaseHandle {
     self.pointer = nil
     progressHandler = nil
     traceHandler = nil
+    logHandler = nil
   }
 
   func interrupt() {

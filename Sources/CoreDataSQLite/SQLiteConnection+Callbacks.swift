@@ -191,6 +191,15 @@ final class ProgressHandler {
   }
 }
 
+/// Holds the closure that is called after each commit.
+final class LogHandler {
+  let didCommit: (Int) -> Void
+
+  init(_ didCommit: @escaping (Int) -> Void) {
+    self.didCommit = didCommit
+  }
+}
+
 /// Holds the closure that receives every statement.
 final class TraceHandler {
   let expanded: Bool
@@ -255,6 +264,20 @@ extension SQLiteConnection {
         throw failure ?? error
       }
     }
+  }
+
+  /// Sets a closure that is called after each commit to a write-ahead log, in place of SQLite's automatic checkpoints.
+  ///
+  /// - Parameter didCommit: Receives the number of pages in the log. It must not use the connection.
+  package func setLogHandler(_ didCommit: @escaping (Int) -> Void) {
+    let handler = LogHandler(didCommit)
+    sqlite3_wal_hook(
+      handle.live,
+      { context, _, _, pages in
+        Unmanaged<LogHandler>.fromOpaque(context!).takeUnretainedValue().didCommit(Int(pages))
+        return SQLITE_OK
+      }, Unmanaged.passUnretained(handler).toOpaque())
+    handle.logHandler = handler
   }
 
   /// Sets a closure that receives the SQL of every statement when it starts to run.

@@ -15,6 +15,9 @@ public let NSInMemoryStoreType = "InMemory"
 /// Option: a Bool; the store is read-only.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// Option: a dictionary of SQLite pragmas and their values, as strings.
+///
+/// Unless it contains `wal_autocheckpoint`, the write-ahead log is copied into the database beside the program's work, and not
+/// at the end of saves.
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
 /// Option: a Bool; opening the store updates SQLite's statistics (`ANALYZE`).
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"

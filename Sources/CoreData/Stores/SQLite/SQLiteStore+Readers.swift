@@ -29,19 +29,15 @@ extension SQLiteStore {
 
   /// Allows reads by connections of their own, if the store has a write-ahead log that several connections can use.
   func openReaders(beside state: Opened, url: URL, _ settings: StoreOptions) throws {
-    guard !RegularFile.isNullDevice(url), !state.file.isReadOnly, settings.pragmas["locking_mode"] == nil,
-      try state.connection.journalMode() == .wal
-    else { return }
-    let file = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
-    let identity = FileCalls.identity(file)
+    guard try hasSharedLog(state, url: url, settings) else { return }
+    let file = StoreIdentity(of: url)
     connections.begin { [unowned self] in
-      // The connection that writes keeps the file that it has opened, even if the name is another file's meanwhile.
-      guard identity != nil, FileCalls.identity(file) == identity else { return nil }
+      guard file.isUnchanged else { return nil }
       let reader = try openReader(beside: state, url: url, timeout: 0)
       for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where Self.readingPragmas.contains(name) {
         try reader.connection.setPragma(name, to: .text(value))
       }
-      guard FileCalls.identity(file) == identity else {
+      guard file.isUnchanged else {
         try reader.file.close()
         return nil
       }

@@ -49,6 +49,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   var opened: Opened?
   /// Writes new rows while the caller goes on; nil if they are written at once.
   var behind: WritesBehind?
+  /// Copies the write-ahead log beside saves; nil for a store without one, and where SQLite does it.
+  var checkpoints: CheckpointsBehind?
   /// The connections that only read.
   let connections = ReadingConnections()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
@@ -79,7 +81,10 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   var hadUnsavedMetadata = false
 
   // The connection that writes is closed last: only then does SQLite remove the log.
-  deinit { connections.end() }
+  deinit {
+    connections.end()
+    checkpoints?.wait()
+  }
 
   override var type: String { NSSQLiteStoreType }
 
@@ -149,6 +154,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         let state = Opened(file: file, entities: entities, external: ExternalData(store: url))
         try openHistory(state, settings)
         try openReaders(beside: state, url: url, settings)
+        try checkpointBehind(state, url: url, settings)
         // Nothing after this throws: a store whose opening has failed has no connection.
         opened = state
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
@@ -186,6 +192,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     closeGenerations()
     connections.end()
     endWritingBehind()
+    checkpoints?.wait()
+    checkpoints = nil
     // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil
