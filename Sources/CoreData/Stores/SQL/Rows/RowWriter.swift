@@ -31,7 +31,7 @@ struct RowWriter {
     var outside: [Int] = []
     let order = WritingOrder(changes)
     for (kind, positions) in order.positions {
-      if kind == .insert, positions.count >= Self.many {
+      if kind == .insert, positions.count >= Self.several {
         outside += try insert(positions, of: changes)
         continue
       }
@@ -66,13 +66,15 @@ struct RowWriter {
     try relationships.write(outside.map { changes[$0] })
   }
 
+  /// From how many new rows on the parameters of several are made before SQLite inserts them.
+  private static let several = 32
   /// From how many new rows on the parameters of the next ones are made while SQLite inserts those before.
-  private static let many = 1_000
+  private static let many = 4_000
   /// How many of them are made at once, and how many of these parts may wait.
   private static let partSize = 256
   private static let waitingLimit = 8
 
-  /// Inserts many rows.
+  /// Inserts several rows.
   ///
   /// - Returns: the positions of those with relationships that are stored outside the rows.
   private func insert(_ positions: [Int], of changes: [RowChange]) throws -> [Int] {
@@ -88,7 +90,7 @@ struct RowWriter {
       {
         next += 1
       }
-      if next - start >= Self.many {
+      if next - start >= Self.several {
         try insertAlone(positions[start..<next], of: changes, rows)
         continue
       }
@@ -108,9 +110,10 @@ struct RowWriter {
   private func insertAlone(_ positions: ArraySlice<Int>, of changes: [RowChange], _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
     var rest = positions
+    let isParallel = positions.count >= Self.many
     // As many as are waiting, one that is written, and one that is filled.
-    var buffers = (0..<Self.waitingLimit + 2).map { _ in SQLiteParameterRows() }
-    let parts = ParallelValues<SQLiteParameterRows>(limit: Self.waitingLimit) {
+    var buffers = (0..<(isParallel ? Self.waitingLimit + 2 : 1)).map { _ in SQLiteParameterRows() }
+    func fill() throws -> SQLiteParameterRows? {
       if rest.isEmpty { return nil }
       let buffer = buffers.removeFirst()
       buffers.append(buffer)
@@ -122,6 +125,11 @@ struct RowWriter {
       rest = rest.dropFirst(Self.partSize)
       return buffer
     }
+    guard isParallel else {
+      while let part = try fill() { try statement.run(part) }
+      return
+    }
+    let parts = ParallelValues(limit: Self.waitingLimit, fill)
     defer { parts.stop() }
     while let part = try parts.next() { try statement.run(part) }
   }
