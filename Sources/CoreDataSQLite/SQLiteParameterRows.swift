@@ -47,6 +47,9 @@ package final class SQLiteParameterRows: SQLiteParameters {
   /// The number of rows.
   package var count: Int { ends.count }
 
+  /// The size of the texts and BLOBs, in bytes.
+  package var size: Int { bytes.count }
+
   /// Forgets all rows.
   package func removeAll() {
     parameters.removeAll(keepingCapacity: true)

@@ -183,6 +183,9 @@ package final class RowPacker {
   /// The number of rows.
   package var count: Int { rows.count }
 
+  /// The size of the rows, in bytes.
+  package var size: Int { rows.last?.end ?? 0 }
+
   /// Forgets all rows.
   package func removeAll() {
     rows.removeAll(keepingCapacity: true)
@@ -195,12 +198,12 @@ package final class RowPacker {
   package func begin(slotCount: Int) {
     self.slotCount = slotCount
     if others.count > othersCount { others.removeLast(others.count - othersCount) }
-    length = rows.last?.end ?? 0
+    length = size
     start = (length + 7) & ~7
-    let size = Self.cellsOffset(slotCount) + slotCount * Self.cellSize
-    reserve(start + size)
-    if let base = buffer.baseAddress { (base + start).initializeMemory(as: UInt8.self, repeating: 0, count: size) }
-    length = start + size
+    let cells = Self.cellsOffset(slotCount) + slotCount * Self.cellSize
+    reserve(start + cells)
+    if let base = buffer.baseAddress { (base + start).initializeMemory(as: UInt8.self, repeating: 0, count: cells) }
+    length = start + cells
   }
 
   /// Ends a row.

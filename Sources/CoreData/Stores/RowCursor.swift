@@ -8,8 +8,9 @@ import Foundation
 package struct RowCursor {
   /// How many rows are read before the others are read on a thread of their own.
   private static let alone = 1_024
-  /// How many rows that thread reads at once: their bytes stay in the processor's cache until they are used.
-  private static let partSize = 256
+  /// How many rows are read at once, and how many bytes from which on no more are: they stay in the processor's cache until they
+  /// are used, and the memory for rows that are waiting is bounded.
+  private static let (partSize, partBytes) = (256, 256 << 10)
   /// How many parts may wait for being used.
   private static let waitingLimit = 8
 
@@ -40,7 +41,7 @@ package struct RowCursor {
     case .unread(let pack):
       let packer = RowPacker()
       var rows: [RowSnapshot] = []
-      while try Self.fill(packer, Self.partSize, pack) { rows += packer.snapshots() }
+      while try Self.fill(packer, pack) { rows += packer.snapshots() }
       return rows + packer.snapshots()
     }
   }
@@ -50,10 +51,15 @@ package struct RowCursor {
     switch content {
     case .known(let rows): return make(rows)
     case .unread(let pack):
+      var results: [Result] = []
       let first = RowPacker()
-      let isDone = try !Self.fill(first, Self.alone, pack)
-      var results = make(first.snapshots())
-      if isDone { return results }
+      var count = 0
+      while count < Self.alone {
+        let isDone = try !Self.fill(first, pack)
+        results += make(first.snapshots())
+        if isDone { return results }
+        count += first.count
+      }
       // As many as are waiting, one that is used, and one that is filled.
       var packers = (0..<Self.waitingLimit + 2).map { _ in RowPacker() }
       var isEnded = false
@@ -61,7 +67,7 @@ package struct RowCursor {
         if isEnded { return nil }
         let packer = packers.removeFirst()
         packers.append(packer)
-        isEnded = try !Self.fill(packer, Self.partSize, pack)
+        isEnded = try !Self.fill(packer, pack)
         return packer.count > 0 ? packer : nil
       }
       defer { parts.stop() }
@@ -73,9 +79,9 @@ package struct RowCursor {
   /// Packs the next rows in place of those before.
   ///
   /// - Returns: whether there may be more.
-  private static func fill(_ packer: RowPacker, _ count: Int, _ pack: (RowPacker) throws -> Bool) throws -> Bool {
+  private static func fill(_ packer: RowPacker, _ pack: (RowPacker) throws -> Bool) throws -> Bool {
     packer.removeAll()
-    while packer.count < count { if try !pack(packer) { return false } }
+    while packer.count < partSize, packer.size < partBytes { if try !pack(packer) { return false } }
     return true
   }
 }

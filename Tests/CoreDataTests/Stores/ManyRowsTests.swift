@@ -171,6 +171,32 @@ struct ManyRowsTests {
     #expect(!context.hasChanges)
   }
 
+  @Test("Of rows with large values, few are kept beside those that are used", arguments: [100, 5_000])
+  func large(count: Int) throws {
+    let identities = RowIdentities(store: 1, reference: StoreReference(NSObject(), identifier: nil), members: [])
+    let entity = NSEntityDescription()
+    let photo = NSAttributeDescription()
+    (photo.name, photo.attributeType) = ("photo", .binaryDataAttributeType)
+    entity.properties = [photo]
+    let layout = RowLayout(entity: entity, number: 1, identities: identities)
+    let bytes = [UInt8](repeating: 1, count: 100_000)
+    var packed: Int64 = 0
+    let cursor = RowCursor { packer in
+      if packed == count { return false }
+      packed += 1
+      packer.begin(slotCount: 1)
+      bytes.withUnsafeBytes { packer.pack(data: $0, at: 0) }
+      packer.end(primaryKey: packed, version: 1, entity: 1) { layout }
+      return true
+    }
+    var greatest = 0
+    let numbers = try cursor.map { rows in
+      greatest = max(greatest, rows.count)
+      return rows.map(\.key.number)
+    }
+    #expect(numbers == Array(1...Int64(count)) && greatest == 3)
+  }
+
   @Test("A batch insertion of many rows fails as a whole, wherever the bad row is", arguments: [5, 255, 256, 4_000])
   func batch(number: Int) throws {
     let place = try TemporaryStore()

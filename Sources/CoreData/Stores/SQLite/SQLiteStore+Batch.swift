@@ -76,7 +76,6 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   private var key: Int64
   /// Rows that are not in the table yet, because no other can have the same unique values; nil where they can.
   private let waiting: SQLiteParameterRows?
-  private static let waitingLimit = 256
 
   init(_ state: SQLiteStore.Opened, _ plan: RowPlan, url: URL?) throws {
     (self.state, self.plan, self.url) = (state, plan, url)
@@ -105,7 +104,7 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     if let waiting {
       try bind(slots, at: positions, key: key, to: waiting)
       waiting.endRow()
-      if waiting.count == Self.waitingLimit { try flush() }
+      if waiting.count >= RowWriter.partSize || waiting.size >= RowWriter.partBytes { try flush() }
       return
     }
     let mark = state.external.mark

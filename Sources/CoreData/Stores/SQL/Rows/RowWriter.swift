@@ -70,8 +70,10 @@ struct RowWriter {
   private static let several = 32
   /// From how many new rows on the parameters of the next ones are made while SQLite inserts those before.
   private static let many = 4_000
-  /// How many of them are made at once, and how many of these parts may wait.
-  private static let partSize = 256
+  /// How many of them are made at once, and how many bytes of texts and BLOBs from which on no more are, so that the memory for
+  /// them is bounded.
+  static let (partSize, partBytes) = (256, 256 << 10)
+  /// How many of these parts may wait.
   private static let waitingLimit = 8
 
   /// Inserts several rows.
@@ -118,11 +120,10 @@ struct RowWriter {
       let buffer = buffers.removeFirst()
       buffers.append(buffer)
       buffer.removeAll()
-      for position in rest.prefix(Self.partSize) {
+      while buffer.count < Self.partSize, buffer.size < Self.partBytes, let position = rest.popFirst() {
         try bind(changes[position], plan, to: buffer)
         buffer.endRow()
       }
-      rest = rest.dropFirst(Self.partSize)
       return buffer
     }
     guard isParallel else {
