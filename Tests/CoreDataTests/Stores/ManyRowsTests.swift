@@ -104,6 +104,9 @@ struct ManyRowsTests {
     #expect(try connection.scalar("SELECT COUNT(*) FROM ZPERSON WHERE Z_OPT = 1") == .integer(Int64(Self.count)))
     #expect(
       try connection.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person'") == .integer(Int64(Self.count)))
+    // Their places among the members, which are written after all rows.
+    #expect(
+      try connection.scalar("SELECT COUNT(*) FROM ZPERSON WHERE (ZCLUB IS NULL) <> (Z_FOK_CLUB IS NULL)") == 0)
     #expect(try connection.integrityCheck() == [])
   }
 
