@@ -104,7 +104,9 @@ let package = Package(
         "CoreDataTesting",
       ]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
-    .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
+    .testTarget(
+      name: "CoreDataSQLiteTests",
+      dependencies: ["CSQLite", "CoreDataFileSystem", "CoreDataSQLite", "CoreDataTestSupport"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
     .testTarget(
       name: "CoreDataModelFilesTests",

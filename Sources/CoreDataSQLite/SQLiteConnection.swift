@@ -56,7 +56,7 @@ package final class SQLiteConnection: @unchecked Sendable {
       name = Self.immutableURI(path)
     }
     var pointer: OpaquePointer?
-    let result = sqlite3_open_v2(name, &pointer, flags, nil)
+    let result = sqlite3_open_v2(name, &pointer, flags, DatabaseReadAhead.name)
     guard result == SQLITE_OK, let pointer else {
       defer { sqlite3_close(pointer) }
       throw SQLiteError(result: result, database: pointer, sql: nil, path: path)
