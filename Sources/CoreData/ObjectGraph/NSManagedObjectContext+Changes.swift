@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Dispatch
 import Foundation
 
@@ -264,6 +265,57 @@ struct EventSets {
     let set = Set(objects)
     if isKeeping { known.append((set, objects)) }
     return set
+  }
+}
+
+/// The objects of a save, by what happens to their rows.
+struct SavedObjects {
+  private(set) var inserted: [NSManagedObject] = []
+  private(set) var updated: [NSManagedObject] = []
+  private(set) var deleted: [NSManagedObject] = []
+
+  init(_ objects: [NSManagedObject]) {
+    for object in objects {
+      if object.isDeleted {
+        deleted.append(object)
+      } else if object.isInserted {
+        inserted.append(object)
+      } else {
+        updated.append(object)
+      }
+    }
+  }
+
+  var identifiers: SavedIdentifiers {
+    SavedIdentifiers(
+      inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
+  }
+}
+
+/// The sets of identifiers of the notification about a save. A thread of their own makes those of many while the store
+/// writes, which takes longer.
+struct IdentifierSets {
+  /// How many identifiers a thread is worth its while for.
+  private static let many = 2_000
+
+  private var made: [(identifiers: [NSManagedObjectID], set: ParallelWork<Set<NSManagedObjectID>>)] = []
+
+  init() {}
+
+  /// Begins to make the sets.
+  init(of saved: SavedIdentifiers) {
+    for identifiers in [saved.inserted, saved.updated, saved.deleted] where identifiers.count >= Self.many {
+      made.append((identifiers, ParallelWork { Set(identifiers) }))
+    }
+  }
+
+  func set(of identifiers: [NSManagedObjectID]) -> Set<NSManagedObjectID> {
+    // A merge policy may have dropped some objects meanwhile.
+    let same = made.first {
+      $0.identifiers.count == identifiers.count && $0.identifiers.elementsEqual(identifiers, by: ===)
+    }
+    // Making a set throws nothing.
+    return (try? same?.set.wait()) ?? Set(identifiers)
   }
 }
 

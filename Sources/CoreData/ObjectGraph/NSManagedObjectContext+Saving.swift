@@ -105,6 +105,7 @@ extension NSManagedObjectContext {
     try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
     defer { stateBeforeMerging = nil }
     let check = ConflictCheck(self)
+    let sets = postsNotifications ? IdentifierSets(of: SavedObjects(objects).identifiers) : IdentifierSets()
     do {
       // The changes, which hold the values before and after, must not live longer.
       try coordinator.write(checkedChanges(), for: self, after: check)
@@ -114,7 +115,7 @@ extension NSManagedObjectContext {
       throw error
     }
     // The merge policy may have dropped some of the objects, and changed others.
-    finishSave(changedInOrder)
+    finishSave(changedInOrder, sets)
     if stateBeforeMerging != nil { for object in objects { object.isBeingWritten = false } }
     check.finish()
   }
@@ -181,29 +182,22 @@ extension NSManagedObjectContext {
   }
 
   /// Ends a save: the changes are no longer pending, and others learn of them.
-  func finishSave(_ objects: [NSManagedObject]) {
-    var inserted: [NSManagedObject] = []
-    var updated: [NSManagedObject] = []
-    var deleted: [NSManagedObject] = []
+  ///
+  /// - Parameter sets: sets of their identifiers, as far as there are any.
+  func finishSave(_ objects: [NSManagedObject], _ sets: IdentifierSets = IdentifierSets()) {
+    let written = SavedObjects(objects)
     let hasSubclasses = changed.hasSubclasses
     // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
     for object in objects {
-      if object.isDeleted {
-        deleted.append(object)
-      } else if object.isInserted {
-        inserted.append(object)
-      } else {
-        updated.append(object)
-      }
       let isGone = object.isDeleted
       forgetChanges(of: object)
       if isGone {
         object.isBeingWritten = false
         registry.remove(object)
       } else if object.isRealized {
-        let written = object.snapshot?.version ?? 0
-        let version = object.isBeingWritten ? RowVersion.next(after: written) : written
+        let stored = object.snapshot?.version ?? 0
+        let version = object.isBeingWritten ? RowVersion.next(after: stored) : stored
         if object.isPacked {
           object.noteWritten(version: version)
         } else {
@@ -216,17 +210,16 @@ extension NSManagedObjectContext {
     // Only subclasses can override `didSave()`.
     if hasSubclasses { for object in objects { object.didSave() } }
     guard postsNotifications else { return }
-    let saved = SavedIdentifiers(
-      inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
+    let saved = written.identifiers
     var objectSets: [String: Any] = [:]
     var identifierSets: [String: Any] = [:]
     for (key, objects, identifiersKey, identifiers) in [
-      (NSInsertedObjectsKey, inserted, NSInsertedObjectIDsKey, saved.inserted),
-      (NSUpdatedObjectsKey, updated, NSUpdatedObjectIDsKey, saved.updated),
-      (NSDeletedObjectsKey, deleted, NSDeletedObjectIDsKey, saved.deleted),
+      (NSInsertedObjectsKey, written.inserted, NSInsertedObjectIDsKey, saved.inserted),
+      (NSUpdatedObjectsKey, written.updated, NSUpdatedObjectIDsKey, saved.updated),
+      (NSDeletedObjectsKey, written.deleted, NSDeletedObjectIDsKey, saved.deleted),
     ] where !objects.isEmpty {
       objectSets[key] = eventSets.set(of: objects)
-      identifierSets[identifiersKey] = Set(identifiers)
+      identifierSets[identifiersKey] = sets.set(of: identifiers)
     }
     let generation = advanceGenerationAfterSave()
     post(NSManagedObjectContext.didSaveObjectsNotification, objectSets.merging(generation) { $1 })

@@ -10,41 +10,6 @@ import Testing
 
 @Suite("Contexts beside each other: merging, generations, queues")
 struct ContextCoordinationTests {
-  /// The user infos that a context has posted under a name.
-  private final class Log: @unchecked Sendable {
-    private let lock = NSLock()
-    private var entries: [[AnyHashable: Any]] = []
-    private var observer: (any NSObjectProtocol)?
-
-    init(
-      _ context: NSManagedObjectContext, _ name: Notification.Name = NSManagedObjectContext.didChangeObjectsNotification
-    ) {
-      observer = NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { [unowned self] in
-        let info = $0.userInfo ?? [:]
-        lock.withLock { entries.append(info) }
-      }
-    }
-
-    deinit { if let observer { NotificationCenter.default.removeObserver(observer) } }
-
-    func take() -> [[AnyHashable: Any]] {
-      lock.withLock {
-        defer { entries = [] }
-        return entries
-      }
-    }
-
-    /// The titles of the objects of the next notifications, by key.
-    func titles() -> [[String: [String]]] {
-      take().map { info in
-        Dictionary(
-          uniqueKeysWithValues: info.map { key, value in
-            ("\(key)", (value as? Set<NSManagedObject> ?? []).map { $0["title"] as? String ?? "-" }.sorted())
-          })
-      }
-    }
-  }
-
   private func contexts(_ store: TemporaryStore) throws -> (NSManagedObjectContext, NSManagedObjectContext) {
     let first = try store.context(CompanyModel.make())
     let second = NSManagedObjectContext(.privateQueue)
@@ -75,7 +40,9 @@ struct ContextCoordinationTests {
     second.delete(tasks[3])
     let inserted = second.make("Task", ["title": "e"])
     try second.save()
-    let (log, ids) = (Log(first), Log(first, NSManagedObjectContext.didMergeChangesObjectIDsNotification))
+    let (log, ids) = (
+      NotificationLog(first), NotificationLog(first, NSManagedObjectContext.didMergeChangesObjectIDsNotification)
+    )
     NSManagedObjectContext.mergeChanges(
       fromRemoteContextSave: [
         NSInsertedObjectsKey: [inserted.objectID.uriRepresentation()],
@@ -106,7 +73,7 @@ struct ContextCoordinationTests {
     changed["title"] = "new"
     let brief = context.make("Task", ["title": "brief"])
     context.processPendingChanges()
-    let log = Log(context)
+    let log = NotificationLog(context)
     context.rollback()
     #expect(log.titles() == [["inserted": ["kept"], "refreshed": ["old"], "deleted": ["brief"]]])
     #expect(brief.managedObjectContext == nil && !kept.isDeleted && !context.hasChanges)
@@ -242,7 +209,7 @@ struct ContextCoordinationTests {
     #expect(try titles(other) == ["a", "b"] && other.queryGenerationToken == token)
     #expect(try titles(writer) == ["A", "b", "c"])
     // A save checks the current rows, and moves on.
-    let log = Log(reader, NSManagedObjectContext.didSaveObjectsNotification)
+    let log = NotificationLog(reader, NSManagedObjectContext.didSaveObjectsNotification)
     try reader.all("Task", by: "title")[0]["title"] = "mine"
     #expect(code(reader.save) == NSManagedObjectMergeError)
     reader.rollback()

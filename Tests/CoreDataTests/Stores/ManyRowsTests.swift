@@ -28,7 +28,9 @@ struct ManyRowsTests {
     builder.relate(.init("Club", "members", toMany: true, ordered: true), .init("Person", "club"))
     builder.relate(.init("Manager", "reports", toMany: true), .init("Person", "manager"))
     builder.point(.init("Club", "past", toMany: true), to: "Person")
-    return builder.model()
+    let model = builder.model()
+    if unique { model.entitiesByName["Person"]?.uniquenessConstraints = [["number"]] }
+    return model
   }
 
   private static func values(_ number: Int) -> [String: Any] {
@@ -58,9 +60,9 @@ struct ManyRowsTests {
     }
   }
 
-  private func filled() throws -> TemporaryStore {
+  private func filled(unique: Bool = false) throws -> TemporaryStore {
     let place = try TemporaryStore()
-    let context = try place.context(Self.model())
+    let context = try place.context(Self.model(unique: unique))
     fill(context)
     try context.save()
     try place.close()
@@ -215,5 +217,35 @@ struct ManyRowsTests {
     try context.execute(request(bad: nil))
     #expect(try writer.scalar("SELECT COUNT(DISTINCT ZNUMBER) FROM ZPERSON") == .integer(Int64(Self.count)))
     #expect(try writer.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person'") == .integer(Int64(Self.count)))
+  }
+
+  @Test("The notifications about a save of many objects have the same objects, also if a merge policy drops some")
+  func notifications() throws {
+    let place = try filled(unique: true)
+    let context = try place.context(Self.model(unique: true))
+    context.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
+    let objectLog = NotificationLog(context, NSManagedObjectContext.didSaveObjectsNotification)
+    let identifierLog = NotificationLog(context, NSManagedObjectContext.didSaveObjectIDsNotification)
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+    request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    let people = try context.fetch(request)
+    for person in people[..<2_300] { person.setValue("changed", forKey: "name") }
+    for person in people[2_400..<4_700] { context.delete(person) }
+    // Those of numbers that the store has are dropped.
+    for number in 4_900..<9_000 { context.make("Person", ["number": number]) }
+    try context.save()
+    let (posted, postedIdentifiers) = (objectLog.take(), identifierLog.take())
+    try #require(posted.count == 1 && postedIdentifiers.count == 1)
+    func objects(_ key: String) -> Set<NSManagedObjectID>? {
+      (posted[0][key] as? Set<NSManagedObject>).map { Set($0.map(\.objectID)) }
+    }
+    func identifiers(_ key: String) -> Set<NSManagedObjectID>? { postedIdentifiers[0][key] as? Set<NSManagedObjectID> }
+    #expect(objects(NSInsertedObjectsKey)?.count == 9_000 - Self.count)
+    #expect(objects(NSInsertedObjectsKey) == identifiers(NSInsertedObjectIDsKey))
+    #expect(objects(NSDeletedObjectsKey)?.count == 2_300)
+    #expect(objects(NSDeletedObjectsKey) == identifiers(NSDeletedObjectIDsKey))
+    #expect(try #require(identifiers(NSUpdatedObjectIDsKey)).isSuperset(of: people[..<2_300].map(\.objectID)))
+    #expect(objects(NSUpdatedObjectsKey) == identifiers(NSUpdatedObjectIDsKey))
+    #expect(try context.count(for: request) == Self.count - 2_300 + 9_000 - Self.count)
   }
 }
