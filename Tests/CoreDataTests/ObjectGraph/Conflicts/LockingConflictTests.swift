@@ -217,4 +217,29 @@ struct LockingConflictTests {
     mine.rollback()
     #expect(try store.context(CompanyModel.make()).all("Department").count == 1 && !mine.hasChanges)
   }
+
+  @Test(
+    "A deletion concerns what others have related to the deleted object before it is saved", arguments: [true, false])
+  func relatedBeforeSave(merges: Bool) throws {
+    let boss = mine.make("Manager", ["name": "Bob"])
+    let project = mine.make("Project", ["title": "P"])
+    try mine.save()
+    mine.delete(boss)
+    mine.delete(project)
+    mine.processPendingChanges()
+    try other.existingObject(with: ada.objectID)["manager"] = try other.existingObject(with: boss.objectID)
+    other.make("Employee", ["name": "Dan", "manager": try other.existingObject(with: boss.objectID)])
+    other.make("Task", ["title": "T", "project": try other.existingObject(with: project.objectID)])
+    let merging = NotificationCenter.default.addObserver(
+      forName: NSManagedObjectContext.didSaveObjectsNotification, object: other, queue: nil
+    ) { [mine] in if merges { mine.mergeChanges(fromContextDidSave: $0) } }
+    defer { NotificationCenter.default.removeObserver(merging) }
+    try other.save()
+    if !merges { mine.refreshAllObjects() }
+    try mine.save()
+    let fresh = try store.context(CompanyModel.make())
+    let people = try fresh.all("Employee")
+    #expect(people.map { $0["name"] as? String } == ["Ada", "Dan"] && people.allSatisfy { $0["manager"] == nil })
+    #expect(try fresh.all("Task", by: "title").isEmpty && fresh.all("Project", by: "title").isEmpty)
+  }
 }
