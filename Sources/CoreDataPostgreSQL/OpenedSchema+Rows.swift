@@ -200,10 +200,6 @@ extension PostgreSQLValue {
 extension PostgreSQLStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try asking { try $0.rows(for: query) } }
 
-  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
-    try asking { try $0.readRows(for: query, body) }
-  }
-
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try asking { try $0.identifiers(for: query) }
   }

@@ -76,10 +76,13 @@ struct LockingResolution {
     }
   }
 
-  func resolve() {
+  /// - Throws: the store's errors; those of validation, if the deletion of an object concerns others than the context knew of.
+  func resolve() throws {
     guard let row else { return resolveDeletedRow() }
     if object.isDeleted {
-      if policy == .rollbackMergePolicyType { drop(keeping: row) } else { object.snapshot = row }
+      if policy == .rollbackMergePolicyType { return drop(keeping: row) }
+      try deleteAsStored(row)
+      object.snapshot = row
       return
     }
     switch policy {
@@ -107,6 +110,51 @@ struct LockingResolution {
       object.changes.insert(.inserted)
     } else {
       context.noteInaccessible(object)
+    }
+  }
+
+  /// Applies the deletion rules of a deleted object to the objects that others have related to it meanwhile: their rows would
+  /// refer to a row that is gone.
+  private func deleteAsStored(_ row: RowSnapshot) throws {
+    var isRelated = false
+    for position in object.table.firstRelationship..<object.table.count {
+      guard let relationship = object.table.relationship(at: position), !object.isUnread(at: position) else { continue }
+      let known = object.objectIDs(forRelationshipNamed: relationship.name)
+      let stored: [NSManagedObjectID]
+      if relationship.isToMany {
+        stored = try context.coordinator.members(of: relationship, for: object.identifier, in: context)
+      } else if case .toOne(let id) = row.slots[position] {
+        stored = [id]
+      } else {
+        stored = []
+      }
+      let knownKeys = Set(known.map(\.key))
+      let added = stored.filter { !knownKeys.contains($0.current.key) }
+      if added.isEmpty { continue }
+      isRelated = true
+      for id in added { try takeStoredRow(of: context.object(for: id)) }
+      object.slots[position] =
+        relationship.isToMany
+        ? .toMany(ToMany(known + added, isOrdered: relationship.isOrdered)) : .toOne(added[0])
+    }
+    guard isRelated else { return }
+    let before = Set(context.changedInOrder)
+    context.unprocessedDeletions.append(object)
+    context.propagateDeletions()
+    try object.validateForDelete()
+    for other in context.changedInOrder where !before.contains(other) {
+      if other.isDeleted { try other.validateForDelete() } else { try other.validateForUpdate() }
+    }
+  }
+
+  /// Bases an object on its current row, which refers to the deleted one.
+  private func takeStoredRow(of other: NSManagedObject) throws {
+    if other.hasChanges {
+      // Its row is what the conflict of its own, if there is one, would be resolved with.
+      _ = other.isDeleted || context.renew(other, keepingChanges: true)
+    } else if let row = try context.coordinator.row(for: other.identifier, in: context) {
+      other.turnIntoFault(keeping: row)
+      other.holds?.update()
     }
   }
 

@@ -113,6 +113,8 @@ enum ValidationRules {
       return true
     }
     if let a = a as? String, let b = b as? String { return a.utf8.elementsEqual(b.utf8) }
+    // Foundation compares objects of the class NSData byte by byte.
+    if let a = a as? Data, let b = b as? Data { return a == b }
     return switch (a, b) {
     case (nil, nil): true
     case (let a as NSObject, let b as NSObject): a.isEqual(b)

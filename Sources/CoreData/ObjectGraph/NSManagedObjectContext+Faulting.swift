@@ -284,6 +284,8 @@ extension NSManagedObjectContext {
     }
     readAhead.removeAll()
     if object.isInaccessible { revive(object) }
+    // Its deletion rules concern what others have related to it meanwhile, of which no conflict will tell any more.
+    if keepingChanges, object.isDeleted { unprocessedDeletions.append(object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
       object.turnIntoFault(keeping: nil)

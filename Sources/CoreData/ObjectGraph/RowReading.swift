@@ -66,7 +66,9 @@ struct StoreReader: RowReading {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: own(query)) } }
 
   func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]? {
-    try reading { try $0.readRows(for: own(query)) { try $0.map(make) } }
+    // Contexts on other threads, and nested reads, may be of the same generation.
+    if let generation { return try generation.reading { try $0.rows(for: own(query)) }.map(make) }
+    return try coordinator.rows(of: store, for: own(query), make)
   }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {

@@ -74,6 +74,18 @@ struct LifeCycleTests {
     #expect(try calls { try context.save() } == ["willSave", "validateForDelete", "didSave"])
   }
 
+  @Test("Validation of an object of a class compares large data about as fast as memory is read")
+  func largeData() throws {
+    var builder = ModelBuilder()
+    builder.entity("Tree", [.make("photo", .binaryDataAttributeType)]).managedObjectClassName = "Tree"
+    ManagedObjectClasses.register(Tree.self, as: "Tree")
+    let context = try TemporaryStore().context(builder.model())
+    let tree = try #require(context.make("Tree", ["photo": Data(repeating: 7, count: 64 << 20)]) as? Tree)
+    let start = ProcessInfo.processInfo.systemUptime
+    try tree.validateForInsert()
+    #expect(ProcessInfo.processInfo.systemUptime - start < 1)
+  }
+
   @Test("A key that the model does not have changes the object only if its class says so")
   func unmodeled() throws {
     let context = try TemporaryStore().context(Self.model("Plant"))

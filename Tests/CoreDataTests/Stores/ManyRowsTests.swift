@@ -43,6 +43,18 @@ struct ManyRowsTests {
     return values
   }
 
+  /// A person that reads the store while the rows of a fetch are read.
+  final class Curious: NSManagedObject {
+    nonisolated(unsafe) static var look: (() -> Void)?
+
+    required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
+      super.init(entity: entity, insertInto: context)
+      Curious.look?()
+    }
+
+    override func willTurnIntoFault() { Curious.look?() }
+  }
+
   /// People, every fourth of them a manager, in the order of their numbers, and clubs between them.
   private func fill(_ context: NSManagedObjectContext) {
     var club: NSManagedObject?
@@ -127,6 +139,41 @@ struct ManyRowsTests {
       people.count == Self.count
         && Set(people.map(ObjectIdentifier.init)).isSuperset(of: known.map(ObjectIdentifier.init)))
     #expect(people.count { $0.value(forKey: "name") as? String == "changed" } == 250)
+  }
+
+  @Test(
+    "Objects may read the store while those of a fetch are made and refreshed", .serialized,
+    arguments: ["WAL", "DELETE", "pinned"])
+  func nested(way: String) throws {
+    let place = try filled()
+    let model = Self.model()
+    for entity in ["Person", "Manager"] { model.entitiesByName[entity]?.managedObjectClassName = "Curious" }
+    ManagedObjectClasses.register(Curious.self, as: "Curious")
+    let journal = [NSSQLitePragmasOption: ["journal_mode": way == "DELETE" ? "DELETE" : "WAL"]]
+    let context = try place.context(model, options: journal)
+    if way == "pinned" { try context.setQueryGenerationFrom(.current) }
+    var (isLooking, calls, wrong) = (false, 0, 0)
+    Curious.look = {
+      if isLooking { return }
+      isLooking = true
+      defer { isLooking = false }
+      calls += 1
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Club")
+      request.predicate = NSPredicate(format: "name == %@", "club \(1_400 + calls % 3 * 1_500)")
+      // An error is no count.
+      if (try? context.count(for: request)) != 1 { wrong += 1 }
+    }
+    defer { Curious.look = nil }
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+    request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    request.returnsObjectsAsFaults = false
+    let people = try context.fetch(request)
+    #expect(people.count == Self.count && calls == Self.count && wrong == 0)
+    calls = 0
+    request.shouldRefreshRefetchedObjects = true
+    #expect(try context.fetch(request) == people && calls == Self.count && wrong == 0)
+    Curious.look = nil
+    for (number, person) in people.enumerated() { check(person, number) }
   }
 
   @Test(

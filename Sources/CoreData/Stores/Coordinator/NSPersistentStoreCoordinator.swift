@@ -317,6 +317,20 @@ extension NSPersistentStoreCoordinator {
     return try withLock { try body(store) }
   }
 
+  /// Returns what is made of the rows of a store that match a query; nil as for `rows(for:)`.
+  ///
+  /// Making objects runs code of the program, which may read the store again: the next rows are read meanwhile only if nobody
+  /// else can use the connection.
+  func rows<Result>(
+    of store: any RowStore, for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]
+  ) throws -> [Result]? {
+    if !isLockedByThisThread, let result = store.concurrently({ try $0.readRows(for: query) { try $0.map(make) } }) {
+      return result
+    }
+    try ReadInterruption.current?.check()
+    return try withLock { try store.rows(for: query) }.map(make)
+  }
+
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard let store = id.persistentStore as? any RowStore else { return nil }
     return try reading(store) { try $0.row(for: id, in: context) }

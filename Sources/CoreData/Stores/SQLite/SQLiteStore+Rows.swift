@@ -226,10 +226,6 @@ extension SQLiteStore.Opened {
 extension SQLiteStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try searching(query) { try $0.rows(for: query) } }
 
-  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
-    try searching(query) { try $0.readRows(for: query, body) }
-  }
-
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try searching(query) { try $0.identifiers(for: query) }
   }

@@ -174,4 +174,72 @@ struct LockingConflictTests {
     #expect(found.count == (policy == .rollbackMergePolicyType ? 2 : 1))
     #expect(ada["name"] as? String == expected.0 && ada["age"] as? Int == expected.1 && !mine.hasChanges)
   }
+
+  @Test(
+    "A deletion that goes on after a conflict concerns the objects that others have related to the deleted one meanwhile",
+    arguments: [
+      NSMergePolicyType.mergeByPropertyObjectTrumpMergePolicyType, .mergeByPropertyStoreTrumpMergePolicyType,
+      .overwriteMergePolicyType,
+    ])
+  func relatedMeanwhile(policy: NSMergePolicyType) throws {
+    mine.mergePolicy = NSMergePolicy(merge: policy)
+    let boss = mine.make("Manager", ["name": "Bob", "age": 50])
+    let project = mine.make("Project", ["title": "P"])
+    let known = mine.make("Employee", ["name": "Cid", "manager": boss])
+    try mine.save()
+    try other.existingObject(with: ada.objectID)["manager"] = try other.existingObject(with: boss.objectID)
+    other.make("Employee", ["name": "Dan", "manager": try other.existingObject(with: boss.objectID)])
+    let foreign = try other.existingObject(with: project.objectID)
+    other.make("Task", ["title": "T", "project": foreign])
+    try other.save()
+    ada["age"] = 37
+    mine.delete(boss)
+    mine.delete(project)
+    try mine.save()
+    let fresh = try store.context(CompanyModel.make())
+    let people = try fresh.all("Employee")
+    #expect(people.map { $0["name"] as? String } == ["Ada", "Cid", "Dan"] && people.first?["age"] as? Int == 37)
+    #expect(people.allSatisfy { $0["manager"] == nil } && known["manager"] == nil && ada["manager"] == nil)
+    #expect(try fresh.all("Task", by: "title").isEmpty && fresh.all("Project", by: "title").isEmpty)
+  }
+
+  @Test("A deletion that goes on after a conflict is denied by members that others have added meanwhile")
+  func deniedMeanwhile() throws {
+    mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    let department = mine.make("Department", ["name": "D"])
+    try mine.save()
+    #expect((department["employees"] as? Set<NSManagedObject>)?.isEmpty == true)
+    try other.existingObject(with: ada.objectID)["department"] = try other.existingObject(with: department.objectID)
+    try other.save()
+    mine.delete(department)
+    let error = #expect(throws: NSError.self) { try mine.save() }
+    #expect(error?.code == NSValidationRelationshipDeniedDeleteError && department.isDeleted)
+    mine.rollback()
+    #expect(try store.context(CompanyModel.make()).all("Department").count == 1 && !mine.hasChanges)
+  }
+
+  @Test(
+    "A deletion concerns what others have related to the deleted object before it is saved", arguments: [true, false])
+  func relatedBeforeSave(merges: Bool) throws {
+    let boss = mine.make("Manager", ["name": "Bob"])
+    let project = mine.make("Project", ["title": "P"])
+    try mine.save()
+    mine.delete(boss)
+    mine.delete(project)
+    mine.processPendingChanges()
+    try other.existingObject(with: ada.objectID)["manager"] = try other.existingObject(with: boss.objectID)
+    other.make("Employee", ["name": "Dan", "manager": try other.existingObject(with: boss.objectID)])
+    other.make("Task", ["title": "T", "project": try other.existingObject(with: project.objectID)])
+    let merging = NotificationCenter.default.addObserver(
+      forName: NSManagedObjectContext.didSaveObjectsNotification, object: other, queue: nil
+    ) { [mine] in if merges { mine.mergeChanges(fromContextDidSave: $0) } }
+    defer { NotificationCenter.default.removeObserver(merging) }
+    try other.save()
+    if !merges { mine.refreshAllObjects() }
+    try mine.save()
+    let fresh = try store.context(CompanyModel.make())
+    let people = try fresh.all("Employee")
+    #expect(people.map { $0["name"] as? String } == ["Ada", "Dan"] && people.allSatisfy { $0["manager"] == nil })
+    #expect(try fresh.all("Task", by: "title").isEmpty && fresh.all("Project", by: "title").isEmpty)
+  }
 }
