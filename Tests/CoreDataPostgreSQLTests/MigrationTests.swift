@@ -61,7 +61,7 @@ struct MigrationTests {
     before.make("Employee", ["name": "Ada"])
     try before.save()
     let model = model(addAttribute)
-    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+    inThreads(8) { _ in
       do {
         let context = bench.context(try bench.coordinator(options, NSManagedObjectModel(document: model.document)))
         #expect(try context.all("Employee").map { $0["level"] as? Int } == [7])
