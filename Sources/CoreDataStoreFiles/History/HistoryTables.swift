@@ -107,7 +107,7 @@ package enum HistoryTables {
 
   /// Waits until no other transaction records history, and lets none begin to before the transaction ends. In SQLite a
   /// transaction that writes is the only one anyway.
-  static func lock(_ database: any SQLDatabase) throws {
+  package static func lock(_ database: any SQLDatabase) throws {
     guard let lock = database.dialect.historyLock else { return }
     try database.run(lock)
   }
