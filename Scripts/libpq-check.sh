@@ -37,6 +37,10 @@ CPQ_FUNCTIONS(SAME)
 #define EQUAL(ours, theirs) _Static_assert((ours) == (theirs), #ours)
 EQUAL(CPQ_CONNECTION_OK, CONNECTION_OK);
 EQUAL(CPQ_CONNECTION_BAD, CONNECTION_BAD);
+EQUAL(CPQ_POLLING_FAILED, PGRES_POLLING_FAILED);
+EQUAL(CPQ_POLLING_READING, PGRES_POLLING_READING);
+EQUAL(CPQ_POLLING_WRITING, PGRES_POLLING_WRITING);
+EQUAL(CPQ_POLLING_OK, PGRES_POLLING_OK);
 EQUAL(CPQ_EMPTY_QUERY, PGRES_EMPTY_QUERY);
 EQUAL(CPQ_COMMAND_OK, PGRES_COMMAND_OK);
 EQUAL(CPQ_TUPLES_OK, PGRES_TUPLES_OK);
@@ -66,4 +70,7 @@ EQUAL(offsetof(struct cpq_notification, channel), offsetof(PGnotify, relname));
 EQUAL(offsetof(struct cpq_notification, process), offsetof(PGnotify, be_pid));
 EQUAL(offsetof(struct cpq_notification, payload), offsetof(PGnotify, extra));
 EQUAL(sizeof(struct cpq_notification), sizeof(PGnotify));
+EQUAL(offsetof(struct cpq_option, keyword), offsetof(PQconninfoOption, keyword));
+EQUAL(offsetof(struct cpq_option, value), offsetof(PQconninfoOption, val));
+EQUAL(sizeof(struct cpq_option), sizeof(PQconninfoOption));
 SOURCE

@@ -15,9 +15,40 @@ struct cpq_table cpq_table;
 
 static void ignore(void *argument, const PGresult *result) {}
 
-void cpq_ignore_notices(PGconn *connection) { cpq_PQsetNoticeReceiver(connection, ignore, NULL); }
-
 #if __has_include(<dlfcn.h>) && __has_include(<pthread.h>)
+
+#include <errno.h>
+#include <poll.h>
+
+/// Whether an attempt to connect ends after a time.
+static int has_time_limit(PGconn *connection) {
+  struct cpq_option *options = (struct cpq_option *)cpq_PQconninfo(connection);
+  int found = 0;
+  for (struct cpq_option *option = options; option && option->keyword; option++) {
+    if (!strcmp(option->keyword, "connect_timeout") && option->value && atoi(option->value) > 0) found = 1;
+  }
+  cpq_PQconninfoFree((struct _PQconninfoOption *)options);
+  return found;
+}
+
+PGconn *cpq_connect(const char *const *keywords, const char *const *values) {
+  PGconn *connection = cpq_PQconnectStartParams(keywords, values, 0);
+  if (!connection || cpq_PQstatus(connection) == CPQ_CONNECTION_BAD) return connection;
+  cpq_PQsetNoticeReceiver(connection, ignore, NULL);
+  if (has_time_limit(connection)) {
+    // Only libpq can go on to the next host when the time for one is over. It keeps the receiver.
+    cpq_PQreset(connection);
+    return connection;
+  }
+  unsigned int status = CPQ_POLLING_WRITING;
+  while (status == CPQ_POLLING_READING || status == CPQ_POLLING_WRITING) {
+    struct pollfd socket = {cpq_PQsocket(connection), status == CPQ_POLLING_READING ? POLLIN : POLLOUT, 0};
+    if (socket.fd < 0) break;
+    if (poll(&socket, 1, -1) < 0 && errno != EINTR) break;
+    if (socket.revents) status = cpq_PQconnectPoll(connection);
+  }
+  return connection;
+}
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -87,6 +118,8 @@ const char *cpq_load(void) {
 }
 
 #else
+
+PGconn *cpq_connect(const char *const *keywords, const char *const *values) { return NULL; }
 
 const char *cpq_load(void) { return "loading libpq is not supported on this system"; }
 

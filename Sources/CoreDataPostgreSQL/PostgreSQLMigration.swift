@@ -59,6 +59,17 @@ final class PostgreSQLMigration: ServerMigration {
     return try open(configuration, coordinator)
   }
 
+  func counted(
+    _ items: [DroppedContent], in model: NSManagedObjectModel, configuration: String?
+  ) throws -> [DroppedContent] {
+    try translating {
+      try schema.lockTables()
+      let document = model.document
+      let layout = try schema.layout(document, configuration: document.configuration(configuration))
+      return try StoreContents(schema.database, schema: layout).counted(items)
+    }
+  }
+
   func migrate(through models: [NSManagedObjectModel], configuration: String?) throws -> Bool {
     try translating {
       try SchemaMigration(schema, configuration: configuration).run(through: models.map(\.document))

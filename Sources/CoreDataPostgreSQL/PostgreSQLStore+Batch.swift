@@ -52,6 +52,8 @@ private final class PostgreSQLBatchEngine: BatchEngine {
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion {
     PostgreSQLRowInsertion(store, state, try state.plans.plan(for: plan.entity))
   }
+
+  func excludeWriters(of tables: [String]) throws { try store.excludeWriters(of: tables, state) }
 }
 
 /// Inserts rows for a batch request, many at a time.

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataPostgreSQLClient
+import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
@@ -42,6 +43,42 @@ extension PostgreSQLStore {
     }
   }
 
+  func excludeWriters() throws {
+    try PostgreSQLErrors.translating(url: url, isOpening: false) { try excludeWriters(from: writableState()) }
+  }
+
+  private func excludeWriters(from state: OpenedSchema) throws {
+    try excludeWriters(of: state.entities.schema.tables.map(\.name), state)
+  }
+
+  /// Keeps others from changing rows of tables, and from recording history, until the transaction ends. They may read.
+  ///
+  /// The transaction must not have changed anything: then a deadlock is no reason to give up, and once the tables are locked,
+  /// there is none any more, since nobody who waits for them has what this transaction needs.
+  func excludeWriters(of tables: [String], _ state: OpenedSchema) throws {
+    var names = tables.map(SQLName.quoted)
+    for attempt in 1... {
+      do {
+        return try SchemaInDatabase(state.connection, address(), url: url).locking {
+          try state.database.transaction {
+            // Saves record history before they write rows.
+            if state.history != nil { try HistoryTables.lock(state.database) }
+            try state.database.run("LOCK TABLE \(names.joined(separator: ", ")) IN SHARE ROW EXCLUSIVE MODE", [])
+          }
+        }
+      } catch let error as PostgreSQLError where error.isDeadlock && attempt < Self.lockAttempts {
+        // Those who wait have mostly locked the tables in the other order.
+        names.reverse()
+      } catch let error as PostgreSQLError where error.isPrivilege {
+        // A role that may only insert goes on as it can: others may be in its way.
+        return
+      }
+    }
+  }
+
+  /// How often tables are locked if a deadlock prevents it, which the server notices after a second.
+  private static let lockAttempts = 10
+
   func writeMetadata() throws { try writing { _ in } }
 
   /// Runs a body that writes, in a transaction of its own or in one that `beginWriting()` has begun, and then writes unsaved
@@ -53,12 +90,16 @@ extension PostgreSQLStore {
   /// - Parameter repeating: whether the body may be called again.
   func writing<Result>(repeating: Bool = true, _ body: (OpenedSchema) throws -> Result) throws -> Result {
     var attempt = 1
+    var isAlone = false
     while true {
       let state = try writableState()
       let isOwn = !state.isInTransaction
       do {
         let result = try PostgreSQLErrors.translating(url: url, isOpening: false) {
-          try transaction(state) { try write(body, state) }
+          try transaction(state) {
+            if isAlone { try excludeWriters(from: state) }
+            return try write(body, state)
+          }
         }
         hasUnsavedMetadata = false
         return result
@@ -70,6 +111,8 @@ extension PostgreSQLStore {
           cause.isRepeatable
         else { throw error }
         attempt += 1
+        // Many who write the same rows could run into one deadlock after another.
+        isAlone = isAlone || cause.isDeadlock
       }
     }
   }

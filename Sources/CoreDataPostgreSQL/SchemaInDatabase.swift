@@ -58,8 +58,24 @@ struct SchemaInDatabase {
 
   func unlockAfterCopy() throws { _ = try connection.query("SELECT pg_advisory_unlock_all()") }
 
-  /// Names the advisory locks of this framework: those of changes of tables, and those of copies.
-  private static let (lockSpace, copyLockSpace): (Int64, Int64) = (0x0C0D_DA7A, 0x0C0D_DA7B)
+  /// Runs a body that locks several tables. Those who lock tables do so one after the other, and cause no deadlock among them.
+  func locking(_ body: () throws -> Void) throws {
+    let number = Int64(Int32(bitPattern: Self.hash(address.schema)))
+    func query(_ function: String) throws {
+      _ = try connection.query(
+        "SELECT \(function)($1::int, $2::int)", [.integer(Self.tableLockSpace), .integer(number)])
+    }
+    try query("pg_advisory_lock")
+    let result = Result { try body() }
+    // A lost connection has no lock any more.
+    if !connection.isLost { try query("pg_advisory_unlock") }
+    try result.get()
+  }
+
+  /// Names the advisory locks of this framework: those of changes of tables, of copies, and of locks of tables.
+  private static let (lockSpace, copyLockSpace, tableLockSpace): (Int64, Int64, Int64) = (
+    0x0C0D_DA7A, 0x0C0D_DA7B, 0x0C0D_DA7C
+  )
 
   /// A hash that is the same in every process.
   private static func hash(_ name: String) -> UInt32 {

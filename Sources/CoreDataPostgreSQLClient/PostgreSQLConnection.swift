@@ -38,7 +38,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       + [("client_encoding", "UTF8")]
     // No value is a connection string of its own: a database with a name like that would not be redacted.
     let made = Self.withStrings(settings.map(\.0)) { names in
-      Self.withStrings(settings.map(\.1)) { values in cpq_PQconnectdbParams(names, values, 0) }
+      Self.withStrings(settings.map(\.1)) { values in cpq_connect(names, values) }
     }
     var address = address
     // The password may also be from a password file or the environment.
@@ -51,7 +51,6 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     self.address = address
     handle = made
     canceller = cpq_PQgetCancel(made)
-    cpq_ignore_notices(made)
     do {
       try prepare(made)
     } catch {

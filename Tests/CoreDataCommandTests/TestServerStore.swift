@@ -148,6 +148,16 @@ private final class TestServerMigration: ServerMigration {
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore { try coordinator.openStore(TestServerStore.self, at: url) }
 
+  func counted(
+    _ items: [DroppedContent], in model: NSManagedObjectModel, configuration: String?
+  ) throws -> [DroppedContent] {
+    try TestServerStore.reading(at: url) { contents in
+      let document = model.document
+      let schema = try contents.schema(for: document, configuration: document.configuration(configuration))
+      return try StoreContents(contents.database, schema: schema).counted(items)
+    }
+  }
+
   func migrate(through models: [NSManagedObjectModel], configuration: String?) throws -> Bool { false }
 
   func destination(

@@ -50,6 +50,29 @@ struct ConnectionTests {
     }
   }
 
+  @Test(
+    "A warning of the server during connecting is not written to the standard error",
+    arguments: ["", "connect_timeout=5"])
+  func warning(parameters: String) async throws {
+    let name = "warning\(parameters.count)"
+    // The server warns whoever connects to a database whose collations are of another version.
+    let isMade = Result {
+      try connection.execute("CREATE DATABASE \(name) TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
+    }
+    guard case .success = isMade else {
+      return print("The server has no ICU, so that it cannot warn during connecting.")
+    }
+    try connection.execute("UPDATE pg_database SET datcollversion = '0' WHERE datname = '\(name)'")
+    let url = TestServer.shared.url(database: name, parameters).absoluteString
+    let result = try await #require(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      [url = url as String] in
+      let address = try PostgreSQLAddress(try #require(URL(string: url)))
+      let connection = try PostgreSQLConnection(address, applicationName: "tests")
+      #expect(try connection.query("SELECT current_database()::text").string(0, 0).hasPrefix("warning"))
+    }
+    #expect(String(decoding: result.standardErrorContent, as: UTF8.self) == "")
+  }
+
   @Test("An error in a pipeline ends what follows, and the connection goes on")
   func pipeline() throws {
     try connection.execute("CREATE TEMP TABLE t (n bigint PRIMARY KEY)")

@@ -32,7 +32,7 @@ struct ManyWritersTests {
     while try connection.query("SELECT count(*) FROM ready").int64(0, 0) < 2 { Thread.sleep(forTimeInterval: 0.01) }
     let end = Date().addingTimeInterval(seconds)
     let totals = Mutex(SavedTotals())
-    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+    inThreads(8) { _ in
       let context = bench.context(coordinator)
       context.performAndWait {
         var generator = SystemRandomNumberGenerator()

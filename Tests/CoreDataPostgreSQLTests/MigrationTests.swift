@@ -55,13 +55,38 @@ struct MigrationTests {
     try after.save()
   }
 
+  @Test("What a store of no known version would lose is counted in the server, without reading its rows")
+  func counted() throws {
+    let before = bench.context(try bench.coordinator())
+    before.make("Employee", ["name": "Ada", "badge": 1])
+    before.make("Manager", ["name": "Bob"])
+    try before.save()
+    // No decimal is so large, so that nobody can read this row.
+    try bench.connection().execute("UPDATE zemployee SET zsalary = '1e500' WHERE zname = 'Ada'")
+    func without(_ name: String) -> NSManagedObjectModel {
+      model { $0.entitiesByName["Employee"]?.properties.removeAll { $0.name == name } }
+    }
+    let error = try #require(throws: (any Error).self) { try bench.coordinator(options, without("badge")) } as NSError
+    #expect(
+      error.code == NSMigrationMissingSourceModelError && "\(error)".contains("1 value of 'Employee.badge'"), "\(error)"
+    )
+    #expect("\(error)".contains("schema="))
+    // It has no values.
+    let after = bench.context(try bench.coordinator(options, without("token")))
+    #expect(try after.count(for: NSFetchRequest<NSManagedObject>(entityName: "Employee")) == 2)
+    let columns = try bench.connection().query(
+      "SELECT count(*) FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'ztoken'"
+    )
+    #expect(columns.int64(0, 0) == 0)
+  }
+
   @Test("Of many servers with the new model, one migrates, and the others wait and go on")
   func atOnce() throws {
     let before = bench.context(try bench.coordinator())
     before.make("Employee", ["name": "Ada"])
     try before.save()
     let model = model(addAttribute)
-    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+    inThreads(8) { _ in
       do {
         let context = bench.context(try bench.coordinator(options, NSManagedObjectModel(document: model.document)))
         #expect(try context.all("Employee").map { $0["level"] as? Int } == [7])

@@ -112,6 +112,41 @@ struct SaveFaultTests {
   }
 
   @Test(
+    "Authors and context names of history may be long; U+0000 in one is an error that says so, and nothing is saved")
+  func historyStrings() throws {
+    let bench = ServerBench()
+    let context = bench.context(try bench.coordinator([NSPersistentHistoryTrackingKey: true]))
+    // Random letters are not compressed.
+    let long = String((0..<100_000).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
+    (context.transactionAuthor, context.name) = (long, "\(long) name")
+    context.make("Employee", ["name": "one"])
+    try context.save()
+    let insertion = NSBatchInsertRequest(entityName: "Task", objects: [["title": "t"]])
+    try context.execute(insertion)
+    for isAuthor in [true, false] {
+      (context.transactionAuthor, context.name) = isAuthor ? ("a\0b", nil) : (nil, "a\0b")
+      context.make("Employee", ["name": "two"])
+      for change in [{ try context.save() }, { _ = try context.execute(insertion) }] {
+        let error = try #require(throws: (any Error).self) { try change() } as NSError
+        let word = isAuthor ? "author" : "context name"
+        #expect(error.domain == NSCocoaErrorDomain && error.code == NSPersistentStoreOperationError, "\(error)")
+        #expect(error.localizedFailureReason?.contains(word) == true && "\(error)".contains("U+0000"), "\(error)")
+      }
+      context.reset()
+    }
+    context.transactionAuthor = nil
+    context.name = nil
+    #expect(try context.all("Employee").count == 1 && context.all("Task", by: "title").count == 1)
+    let history = NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?)
+    let found =
+      (try context.execute(history) as? NSPersistentHistoryResult)?.result as? [NSPersistentHistoryTransaction]
+    #expect(found?.map(\.author) == [long, long] && found?.map(\.contextName) == ["\(long) name", "\(long) name"])
+    #expect(
+      try bench.connection().query("SELECT count(*) FROM atransactionstring WHERE length(zname) > 1000").int64(0, 0)
+        == 2)
+  }
+
+  @Test(
     "A full disk is error 640, the changes stay in the context, and no row is half there",
     .enabled(if: TestServer.canMount, "Only root can mount a small disk."), arguments: [20, 4_000])
   func fullDisk(step: Int) throws {

@@ -451,6 +451,9 @@ private final class SharedEngine: BatchEngine {
   }
 
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion { SharedInsertion(store, plan) }
+
+  /// Nobody else writes.
+  func excludeWriters(of tables: [String]) {}
 }
 
 /// Keeps rows back until they are needed, as COPY does.

@@ -26,6 +26,12 @@ struct cpq_notification {
 #define CPQ_CONNECTION_OK 0U
 #define CPQ_CONNECTION_BAD 1U
 
+// PostgresPollingStatusType
+#define CPQ_POLLING_FAILED 0U
+#define CPQ_POLLING_READING 1U
+#define CPQ_POLLING_WRITING 2U
+#define CPQ_POLLING_OK 3U
+
 // ExecStatusType
 #define CPQ_EMPTY_QUERY 0U
 #define CPQ_COMMAND_OK 1U
@@ -60,9 +66,13 @@ struct cpq_notification {
 /// Each function of libpq: FUNCTION(result, name, parameters, arguments). Enumerations are unsigned integers here, which
 /// compilers pass in the same way. All are part of libpq 14.
 #define CPQ_FUNCTIONS(FUNCTION) \
-  FUNCTION(PGconn *_Nullable, PQconnectdbParams, \
+  FUNCTION(PGconn *_Nullable, PQconnectStartParams, \
     (const char *_Nullable const *_Nonnull keywords, const char *_Nullable const *_Nonnull values, int expand), \
     (keywords, values, expand)) \
+  FUNCTION(unsigned int, PQconnectPoll, (PGconn *_Nullable connection), (connection)) \
+  FUNCTION(void, PQreset, (PGconn *_Nullable connection), (connection)) \
+  FUNCTION(struct _PQconninfoOption *_Nullable, PQconninfo, (PGconn *_Nullable connection), (connection)) \
+  FUNCTION(void, PQconninfoFree, (struct _PQconninfoOption *_Nullable options), (options)) \
   FUNCTION(void, PQfinish, (PGconn *_Nullable connection), (connection)) \
   FUNCTION(unsigned int, PQstatus, (const PGconn *_Nullable connection), (connection)) \
   FUNCTION(unsigned int, PQtransactionStatus, (const PGconn *_Nullable connection), (connection)) \
@@ -139,6 +149,7 @@ struct cpq_notification {
   FUNCTION(void, PQclear, (PGresult *_Nullable result), (result))
 
 struct pgNotify;
+struct _PQconninfoOption;
 typedef void (*cpq_notice_receiver)(void *_Nullable argument, const PGresult *_Nullable result);
 
 /// The addresses of libpq's functions.
@@ -155,8 +166,21 @@ extern struct cpq_table cpq_table;
 /// be called unless this one has returned NULL.
 const char *_Nullable cpq_load(void);
 
-/// Keeps libpq from writing the server's notices to the standard error.
-void cpq_ignore_notices(PGconn *_Nonnull connection);
+/// `PQconninfoOption`, as far as it is read.
+struct cpq_option {
+  char *_Nullable keyword;
+  char *_Nullable environment;
+  char *_Nullable compiled;
+  char *_Nullable value;
+  char *_Nullable label;
+  char *_Nullable display;
+  int size;
+};
+
+/// Connects as `PQconnectdbParams` does, but keeps libpq from writing the server's notices to the standard error, also those
+/// that come while it connects.
+PGconn *_Nullable cpq_connect(
+  const char *_Nullable const *_Nonnull keywords, const char *_Nullable const *_Nonnull values);
 
 // A function `cpq_NAME` for each function NAME of libpq.
 #define CPQ_WRAPPER(result, name, parameters, arguments) \

@@ -5,8 +5,8 @@ import Foundation
 
 /// Writes changes, and has the context's merge policy resolve conflicts.
 struct MergeResolution {
-  /// How many times a save is retried if its conflicts are not settled, or if the rows keep changing in the store.
-  private static let maximumRounds = 8
+  /// How many times a save is tried while others may write, and then once more as often while they may not.
+  private static let maximumRounds = 4
 
   let policy: NSMergePolicy
   let context: NSManagedObjectContext
@@ -16,25 +16,39 @@ struct MergeResolution {
     self.context = context
   }
 
-  func write(_ changes: [RowChange], to store: any RowStore) throws {
+  /// - Parameter isInTransaction: whether the store's transaction has been begun.
+  /// - Throws: 133020 or 133021 for conflicts that the policy does not resolve; the store's errors.
+  func write(_ changes: [RowChange], to store: any RowStore, isInTransaction: Bool) throws {
     var changes = changes
+    if try writeInRounds(&changes, to: store) == nil { return }
+    // Others keep changing the same rows.
+    func writeAlone() throws {
+      try store.excludeWriters()
+      if let last = try writeInRounds(&changes, to: store) { throw last }
+    }
+    if isInTransaction { try writeAlone() } else { try context.coordinator.together([store], writeAlone) }
+  }
+
+  /// - Returns: the last error, if each round has met another conflict.
+  private func writeInRounds(_ changes: inout [RowChange], to store: any RowStore) throws -> NSError? {
     var last: NSError?
     for _ in 0..<MergeResolution.maximumRounds {
       do {
-        return try store.write(changes, for: context)
+        try store.write(changes, for: context)
+        return nil
       } catch let conflicts as RowConflicts {
         let list = conflicts.conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) }
         last = ObjectGraphErrors.mergeConflict(list)
         try resolve(list)
       } catch let error as NSError where isDuplicate(error) {
-        let list = try ConstraintSearch(context: context, store: store).conflicts()
-        guard !list.isEmpty else { throw error }
-        last = ObjectGraphErrors.constraintConflict(list)
-        try resolve(list)
+        let list = try context.readingLatest { try ConstraintSearch(context: context, store: store).conflicts() }
+        // Nothing is found if the row that was in the way has been deleted or changed since.
+        last = list.isEmpty ? error : ObjectGraphErrors.constraintConflict(list)
+        if !list.isEmpty { try resolve(list) }
       }
       changes = context.rowChanges().filter { $0.id.persistentStore === store }
     }
-    throw last ?? ObjectGraphErrors.mergeConflict([])
+    return last
   }
 
   /// Whether an error is about a uniqueness constraint, and this context resolves such conflicts: migrations do not.
@@ -45,9 +59,11 @@ struct MergeResolution {
 
   private func resolve(_ conflicts: [Any]) throws {
     if context.stateBeforeMerging == nil { context.stateBeforeMerging = ChangedObjects(of: context) }
-    try policy.resolve(mergeConflicts: conflicts)
-    var derivation = Derivations.Update(in: context)
-    _ = try derivation.run()
+    try context.readingLatest {
+      try policy.resolve(mergeConflicts: conflicts)
+      var derivation = Derivations.Update(in: context)
+      _ = try derivation.run()
+    }
   }
 }
 

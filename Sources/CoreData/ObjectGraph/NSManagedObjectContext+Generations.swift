@@ -63,6 +63,19 @@ extension NSManagedObjectContext {
     }
   }
 
+  /// Runs a body that resolves conflicts: these are with current rows, which a pinned context does not read.
+  func readingLatest<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let pinned = generation
+    if case .latest = pinned { return try body() }
+    generation = .latest
+    readAhead.removeAll()
+    defer {
+      generation = pinned
+      readAhead.removeAll()
+    }
+    return try body()
+  }
+
   /// Has a pinned context read a newer state from now on.
   func advanceGeneration() {
     if case .pinned = generation { generation = .pinnedByNextRead }

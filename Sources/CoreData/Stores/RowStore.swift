@@ -124,6 +124,9 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Begins a transaction for the following writes.
   func beginWriting() throws
 
+  /// Keeps others from writing until the transaction ends that `beginWriting()` has begun, if that does not do so.
+  func excludeWriters() throws
+
   /// Commits the transaction.
   func commitWriting() throws
 
@@ -144,6 +147,8 @@ extension RowStore {
   package func beginReading() throws {}
 
   package func endReading() throws {}
+
+  package func excludeWriters() throws {}
 
   /// Runs a body all of whose reads see the same state of the store.
   package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {

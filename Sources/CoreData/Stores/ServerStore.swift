@@ -104,6 +104,15 @@ package protocol ServerMigration: AnyObject {
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore
 
+  /// Counts how much the store holds of each item, and leaves out those of which it holds nothing. Nobody else can change it
+  /// afterwards.
+  ///
+  /// - Parameter model: the model of the store.
+  /// - Throws: the errors of the server.
+  func counted(
+    _ items: [DroppedContent], in model: NSManagedObjectModel, configuration: String?
+  ) throws -> [DroppedContent]
+
   /// Migrates by statements alone, if every step from one model to the next can be expressed so.
   ///
   /// - Returns: false if a step cannot; nothing has been changed then.

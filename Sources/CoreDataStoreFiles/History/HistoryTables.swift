@@ -71,6 +71,18 @@ package enum HistoryTables {
     let keys = ([(change.table, "ZTRANSACTIONID")] + references).map { table, column in
       ("\(table)_\(column)_INDEX", "CREATE INDEX \(table)_\(column)_INDEX ON \(table) (\(column))")
     }
+    // An entry of an ordered index of PostgreSQL has at most 2.7 KB. Nobody needs the order of the names, and they are unique
+    // because whoever adds one has the lock.
+    let names =
+      dialect == .sqlite
+      ? (
+        "Z_TRANSACTIONSTRING_UNIQUE_NAME",
+        "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME\(order))"
+      )
+      : (
+        "Z_TRANSACTIONSTRING_NAME",
+        "CREATE INDEX Z_TRANSACTIONSTRING_NAME ON ATRANSACTIONSTRING USING hash (ZNAME)"
+      )
     return keys + [
       (
         "Z_TRANSACTION_TransactionAuthorIndex",
@@ -80,10 +92,7 @@ package enum HistoryTables {
         "Z_TRANSACTION_TransactionTimestampIndex",
         "CREATE INDEX Z_TRANSACTION_TransactionTimestampIndex ON ATRANSACTION (ZTIMESTAMP\(order))"
       ),
-      (
-        "Z_TRANSACTIONSTRING_UNIQUE_NAME",
-        "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME\(order))"
-      ),
+      names,
     ]
   }
 
@@ -107,7 +116,7 @@ package enum HistoryTables {
 
   /// Waits until no other transaction records history, and lets none begin to before the transaction ends. In SQLite a
   /// transaction that writes is the only one anyway.
-  static func lock(_ database: any SQLDatabase) throws {
+  package static func lock(_ database: any SQLDatabase) throws {
     guard let lock = database.dialect.historyLock else { return }
     try database.run(lock)
   }

@@ -143,6 +143,7 @@ package final class HistoryWriter {
   /// Returns the number of the transaction, after inserting its row before the first change.
   private func begun() throws -> Int64 {
     if let transaction { return transaction }
+    if database.dialect == .postgreSQL { try checkStrings() }
     try HistoryTables.lock(database)
     lastChange = try Self.greatest(HistoryTables.change, database)
     let number = try given?.number ?? next(after: Self.greatest(HistoryTables.transaction, database))
@@ -158,6 +159,17 @@ package final class HistoryWriter {
       [.integer(number)] + references + [.real(given?.time ?? Date().timeIntervalSinceReferenceDate)])
     transaction = number
     return number
+  }
+
+  /// - Throws: `HistoryProblem` for a string that PostgreSQL cannot store.
+  private func checkStrings() throws {
+    let strings = [
+      ("transaction author", origin.author), ("context name", origin.contextName),
+      ("bundle identifier", origin.bundle), ("process name", origin.process),
+    ]
+    for (name, string) in strings where string?.utf8.contains(0) == true {
+      throw HistoryProblem.zeroCharacter(name: name)
+    }
   }
 
   private func next(after number: Int64) throws -> Int64 {
@@ -199,10 +211,14 @@ package final class HistoryWriter {
 /// Why history cannot be recorded.
 package enum HistoryProblem: Error, CustomStringConvertible {
   case numbersExhausted
+  /// - Parameter name: of the string.
+  case zeroCharacter(name: String)
 
   package var description: String {
     switch self {
     case .numbersExhausted: "The greatest number of a transaction is in use: no more history can be recorded."
+    case .zeroCharacter(let name):
+      "The \(name) of the changes has the character U+0000, which PostgreSQL cannot store. Choose another one."
     }
   }
 }

@@ -7,7 +7,7 @@ import Foundation
 /// Decimal numbers in columns: whole numbers, reals, or texts.
 package enum StoredDecimal {
   /// A decimal has a significand below 2^128, which has 39 digits, and an exponent from -128 to 127.
-  private static let (digitLimit, exponentLimit) = (39, 127)
+  private static let (digitLimit, leastExponent, exponentLimit) = (39, -128, 127)
 
   private static let notANumber = "NaN"
 
@@ -44,20 +44,31 @@ package enum StoredDecimal {
   }
 
   /// Parses a number whose written exponent Foundation refuses, although the decimal exists: "1e150" is 1 with 23 zeros and the
-  /// exponent 127. A number that is too small is rounded to 0.
+  /// exponent 127, and "1.0e-128" is 1 with the exponent -128. Digits that are too small are rounded.
   private static func shifted(_ text: String) -> Decimal? {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
       let exponent = Int(text[text.index(after: mark)...])
     else { return nil }
-    if exponent < 0 { return 0 }
     let parts = text[..<mark].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     var fraction = parts.count > 1 ? parts[1] : ""
     while fraction.last == "0" { fraction.removeLast() }
     let digits = String(parts[0].drop { $0 == "+" || $0 == "-" }) + fraction
+    if exponent < 0 { return small(digits, exponent - fraction.count, isNegative: text.hasPrefix("-")) }
     guard exponent <= exponentLimit + digitLimit else { return nil }
     let zeros = exponent - fraction.count - exponentLimit
     guard zeros >= 0, digits.count + zeros <= digitLimit else { return nil }
     let sign = text.hasPrefix("-") ? "-" : ""
     return Decimal(string: "\(sign)\(digits)\(String(repeating: "0", count: zeros))e\(exponentLimit)")
+  }
+
+  /// - Parameter exponent: that of the last digit.
+  private static func small(_ digits: String, _ exponent: Int, isNegative: Bool) -> Decimal? {
+    let surplus = max(0, leastExponent - exponent)
+    if surplus > digits.count { return 0 }
+    guard let kept = Decimal(string: "0" + digits.dropLast(surplus)) else { return nil }
+    let isRoundedUp = digits.suffix(surplus).first.map { $0 >= "5" } ?? false
+    return Decimal(
+      sign: isNegative ? .minus : .plus, exponent: max(exponent, leastExponent),
+      significand: isRoundedUp ? kept + 1 : kept)
   }
 }

@@ -151,11 +151,16 @@ extension PredicateSQL {
     let missing = isArgument && function == .count || !collection.filters.isEmpty ? nil : collection.ownerMissing
     func select(_ result: BoundSQL) -> BoundSQL { "(SELECT \(result)\(raw: rows.from)\(filters))" }
     /// - Parameter unknown: the condition under which the members have no result; nil where that is where it is NULL.
-    func scalar(_ sql: BoundSQL, _ kind: SQLOperand.Kind, _ unknown: BoundSQL?) -> SQLOperand {
-      guard let missing else { return .value(SQLScalar(sql, kind, missing: unknown)) }
-      return .value(
-        SQLScalar(
-          "CASE WHEN \(missing) THEN NULL ELSE \(sql) END", kind, missing: unknown.map { "(\(missing) OR \($0))" }))
+    func scalar(
+      _ sql: BoundSQL, _ kind: SQLOperand.Kind, _ unknown: BoundSQL?, isNumber: Bool = false
+    ) -> SQLOperand {
+      var value = SQLScalar(sql, kind, missing: unknown)
+      if let missing {
+        value = SQLScalar(
+          "CASE WHEN \(missing) THEN NULL ELSE \(sql) END", kind, missing: unknown.map { "(\(missing) OR \($0))" })
+      }
+      value.isNumber = isNumber
+      return .value(value)
     }
     switch member {
     case .object(let key, _):
@@ -172,6 +177,10 @@ extension PredicateSQL {
       switch (function, value.kind) {
       case (.count, _):
         return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, none)
+      case (.minimum, .decimal), (.maximum, .decimal):
+        // NaN is neither, unless there is nothing else.
+        let extreme = try extreme(function == .minimum ? "MIN" : "MAX", SQLScalar("NULLIF(\(sql), 'NaN')", .decimal))
+        return scalar(select(extreme), .decimal, select("COUNT(\(sql)) = 0"), isNumber: true)
       case (.minimum, let kind) where kind.isOrdered: return scalar(select(try extreme("MIN", value)), kind, nil)
       case (.maximum, let kind) where kind.isOrdered: return scalar(select(try extreme("MAX", value)), kind, nil)
       case (.sum, .integer):
@@ -197,6 +206,8 @@ extension PredicateSQL {
   ///
   /// - Throws: `NotExpressibleInSQL` for values that PostgreSQL orders, but of which it finds no extreme.
   func extreme(_ name: String, _ value: SQLScalar) throws -> BoundSQL {
+    // In the engines NaN is greater than all numbers.
+    if name == "MAX", value.mayBeNotANumber { return "COALESCE(MAX(NULLIF(\(value.sql), 'NaN')), MAX(\(value.sql)))" }
     guard dialect == .postgreSQL else { return "\(raw: name)(\(value.sql))" }
     switch value.kind {
     // The digits are in the order of the bytes.

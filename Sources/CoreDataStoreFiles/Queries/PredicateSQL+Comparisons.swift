@@ -43,10 +43,32 @@ extension PredicateSQL {
   }
 
   /// Compares two values of comparable kinds by an operator.
+  ///
+  /// A decimal that is not a number equals nothing, and comes before and after nothing. In the engines it equals itself, and is
+  /// greater than all numbers.
   private func compared(_ left: SQLScalar, _ sign: String, _ right: SQLScalar) throws -> BoundSQL {
+    let plain: BoundSQL =
+      switch dialect {
+      case .sqlite: "\(left.sql) \(raw: sign) \(right.sql)"
+      case .postgreSQL: try comparedInPostgreSQL(left, sign, right)
+      }
+    let doubtful = [left, right].filter(\.mayBeNotANumber)
+    guard let first = doubtful.first else { return plain }
+    switch sign {
+    case "=", dialect.isSame:
+      return doubtful.count == 1 ? plain : "(\(plain) AND \(isNumber(first)))"
+    case dialect.isDifferent:
+      return doubtful.count == 1 ? plain : "(\(plain) OR NOT \(isNumber(first)))"
+    default:
+      return "(\(plain) AND \(doubtful.map { isNumber($0) }.joined(" AND ")))"
+    }
+  }
+
+  /// Whether a decimal is a number, or missing.
+  private func isNumber(_ value: SQLScalar) -> BoundSQL {
     switch dialect {
-    case .sqlite: "\(left.sql) \(raw: sign) \(right.sql)"
-    case .postgreSQL: try comparedInPostgreSQL(left, sign, right)
+    case .sqlite: "TYPEOF(\(value.sql)) <> 'text'"
+    case .postgreSQL: "\(value.sql) IS DISTINCT FROM 'NaN'"
     }
   }
 

@@ -92,7 +92,7 @@ package enum SQLOperand {
         .integer(value ? 1 : 0)
       case (.integer, .real(let value)), (.real, .real(let value)), (.decimal, .real(let value)): .real(value)
       case (.integer, .decimal(let value)), (.real, .decimal(let value)), (.decimal, .decimal(let value)):
-        StoredDecimal.number(NSDecimalNumber(decimal: value))
+        value.isNaN ? .real(.nan) : StoredDecimal.number(NSDecimalNumber(decimal: value))
       case (.string, .string(let value)): .text(value)
       case (.date, .date(let value)): .real(value.timeIntervalSinceReferenceDate)
       case (.uuid, .uuid(let value)): .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
@@ -121,6 +121,10 @@ package struct SQLScalar {
   package var date: DateColumns?
   /// The constant that this is; nil for what rows decide.
   package var constant: PlainValue?
+  /// Whether this is a value of a decimal attribute, which may be NaN.
+  var mayBeNotANumber: Bool { form == .decimal && kind != .calculated && constant == nil && !isNumber }
+  /// Whether NaN is left out.
+  var isNumber = false
 
   /// The types of numbers in PostgreSQL.
   package enum Form {

@@ -57,9 +57,7 @@ package enum ValueFunction {
 
   /// Returns the decimals of a text that `GROUP_CONCAT` has joined.
   package static func decimals(_ texts: SQLiteValue) -> [NSDecimalNumber] {
-    (texts.text ?? "").split(separator: ",").compactMap { text in
-      StoredDecimal.decimal(String(text)).map { NSDecimalNumber(decimal: $0) }
-    }
+    (texts.text ?? "").split(separator: ",").compactMap { StoredDecimal.object(String($0)) }
   }
 
   /// Returns the column value of a result: decimals as texts, which lose no digits.

@@ -139,6 +139,34 @@ struct EvaluationTests {
     #expect(try !holds("nan > 0") && !holds("nan < 0") && !holds("nan + 1 > 0") && !holds("nan * small < 1"))
   }
 
+  @Test("Quotients of decimals with many digits have as many digits as others, and no quotient is lost")
+  func extremeQuotients() throws {
+    func quotient(_ a: String, _ b: String) throws -> Any? {
+      let object = ["a": NSDecimalNumber(string: a), "b": NSDecimalNumber(string: b)]
+      return try PredicateEvaluator().value(PredicateParser.parseExpression("a / b"), with: object)
+    }
+    let great = "340282366920938463463374607431768211455"
+    for (a, b, result) in [
+      ("1", great, "29387358770557187699218413430556141945e-76"),
+      ("-1", great, "-29387358770557187699218413430556141945e-76"),
+      ("1", "12345678901234567890123456789012345678", "81000000729000006633900060368490549359e-75"),
+      ("1", "1e127", "1e-127"), ("6", "-3", "-2"), ("1", "3", "33333333333333333333333333333333333333e-38"),
+      ("0", great, "0"),
+      (great, great, "1"), ("1e-100", "1e-128", "1e28"),
+    ] {
+      let found = try #require(try quotient(a, b) as? NSDecimalNumber, "\(a) / \(b)")
+      let isClose =
+        abs(NSDecimalNumber(string: result).subtracting(found).doubleValue / max(abs(found.doubleValue), 1e-300))
+        < 1e-35
+      #expect(isClose, "\(a) / \(b) = \(found)")
+    }
+    // No decimal is so small or so large.
+    for (a, b, result) in [("1e-100", "1e100", 1e-200), ("1e100", "1e-100", 1e200)] {
+      let found = try #require(try quotient(a, b) as? NSNumber).doubleValue
+      #expect(abs(found / result - 1) < 1e-14, "\(a) / \(b) = \(found)")
+    }
+  }
+
   @Test("A date that is not a number is compared and described like any value")
   func dateThatIsNotANumber() throws {
     let object = ["n": 5, "date": Date(timeIntervalSinceReferenceDate: .nan)] as [String: Any]

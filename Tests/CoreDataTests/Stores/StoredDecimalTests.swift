@@ -28,6 +28,17 @@ struct StoredDecimalTests {
     }
   }
 
+  @Test("The smallest decimals are read with all digits that they can have")
+  func small() {
+    for (text, decimal) in [
+      ("1.0e-128", "1e-128"), ("-1.5e-127", "-15e-128"), ("1.23456789012345e-121", "12345679e-128"),
+      ("9.99e-129", "1e-128"),
+      ("4e-129", "0"), ("4e-300", "0"),
+    ] {
+      #expect(StoredDecimal.decimal(text) == Decimal(string: decimal), "\(text)")
+    }
+  }
+
   @Test("The greatest and the least decimal can be read after they are stored")
   func limits() throws {
     for number in [NSDecimalNumber.maximum, .minimum] {

@@ -85,10 +85,8 @@ struct ServerStoreMigration {
 
   private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
     let model = try sourceModel(work, metadata)
-    let planned = try StoreOptions(options).stagedMigration == nil ? plan(model, metadata) : nil
-    // Whether a store that no known version has written would lose anything depends on its rows.
-    let dependsOnRows = planned.map { $0.beginsWithOwnModel && !$0.droppable.isEmpty } ?? false
-    if let planned, !dependsOnRows, try migrateInside(planned, work) { return }
+    let planned = try StoreOptions(options).stagedMigration == nil ? plan(model, metadata, work) : nil
+    if let planned, try migrateInside(planned, work) { return }
     let copy = try ServerCopy(of: url, metadata: metadata, model, configuration: configuration)
     defer { copy.remove() }
     let settings = StoreOptions(options)
@@ -102,15 +100,6 @@ struct ServerStoreMigration {
       }
     } else if let planned {
       var migration = StoreMigration(planned, at: copy.url)
-      if dependsOnRows {
-        migration = try copy.naming {
-          try AutomaticMigration(
-            url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url), destination: destination,
-            configuration: configuration, options: planningOptions
-          ).migration()
-        }
-        if try migrateInside(migration, work) { return }
-      }
       migration.countsAllRows = false
       migration.keepsReplacedStore = false
       try copy.naming { _ = try migration.run() }
@@ -128,11 +117,15 @@ struct ServerStoreMigration {
     return StoreOptions(options)
   }
 
-  /// Plans the migration, without regard to what the store holds.
-  private func plan(_ model: NSManagedObjectModel, _ metadata: [String: Any]) throws -> StoreMigration {
+  /// Plans the migration. Whether a store that no known version has written would lose anything depends on its rows, which are
+  /// counted in the server.
+  private func plan(
+    _ model: NSManagedObjectModel, _ metadata: [String: Any], _ work: any ServerMigration
+  ) throws -> StoreMigration {
     try AutomaticMigration(
       url: url.withoutPassword, metadata: metadata, destination: destination, configuration: configuration,
-      options: planningOptions, carried: model
+      options: planningOptions, carried: model,
+      counted: { try $0.isEmpty ? [] : work.counted($0, in: model, configuration: configuration) }
     ).migration()
   }
 

@@ -14,8 +14,10 @@ struct AutomaticMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
-  /// The model that the store carries, for planning without a file: as if the store had no rows.
+  /// The model that the store carries, of a store that is no file.
   var carried: NSManagedObjectModel?
+  /// Counts what such a store holds.
+  var counted: NearestVersion.Counter?
 
   /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 when no model fits the store, or
   ///   only its own and something would be dropped; 134140 when no mapping model is found and none may or can be inferred,
@@ -72,7 +74,7 @@ struct AutomaticMigration {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout,
-        allowsLoss: options.allowedLosses(), carried: carried, counted: carried.map { _ in { _ in [] } })
+        allowsLoss: options.allowedLosses(), carried: carried, counted: counted)
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()

@@ -166,10 +166,13 @@ enum Aggregates {
     return NSNumber(value: sum.real / Double(values.count))
   }
 
-  /// Returns the minimum (`orderedAscending`) or the maximum (`orderedDescending`); nil for no values.
+  /// Returns the minimum (`orderedAscending`) or the maximum (`orderedDescending`); nil for no values. NaN is neither, unless there
+  /// is nothing else.
   static func extreme(_ values: [Any], _ order: ComparisonResult) throws -> Any? {
     guard var result = values.first else { return nil }
-    for value in values.dropFirst() where try Operand.order(value, result) == order { result = value }
+    for value in values.dropFirst() {
+      if try Operand.order(value, result).map({ $0 == order }) ?? Operand.isNotANumber(result) { result = value }
+    }
     return result
   }
 

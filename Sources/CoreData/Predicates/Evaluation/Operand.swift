@@ -96,6 +96,19 @@ enum Operand {
     }
   }
 
+  static func isNotANumber(_ value: Any) -> Bool {
+    if case .real(let number)? = Number(value) { number.isNaN } else { false }
+  }
+
+  /// The order of two values of which one may be NaN, which comes after all numbers, as in the engines.
+  static func orderOfNotANumber(_ left: Any, _ right: Any) -> ComparisonResult {
+    switch (isNotANumber(left), isNotANumber(right)) {
+    case (true, false): .orderedDescending
+    case (false, true): .orderedAscending
+    default: .orderedSame
+    }
+  }
+
   /// Returns the identifier of an object, which may be compared with an object or an identifier.
   private static func identifier(_ value: Any) -> NSManagedObjectID? {
     ((value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID)?.current
@@ -234,19 +247,41 @@ enum Number {
     }
   }
 
-  /// The least exponent of a decimal.
-  private static let leastExponent = -128
+  private static let exponents = -128...127
+  /// Of a quotient with so many digits, Foundation has not lost more than a double would.
+  private static let sufficientSignificand = Decimal(100_000_000_000_000_000)
+  private static let digits = 38
 
   /// A result that no decimal can be becomes a double.
   private static func decimal(_ name: String, _ a: Decimal, _ b: Decimal) -> Number? {
-    switch name {
-    case "add:to:": .decimal(a + b)
-    case "from:subtract:": .decimal(a - b)
-    // Foundation on Linux traps if the exponent of a product is too small.
-    case "multiply:by:" where a.exponent + b.exponent >= leastExponent: .decimal(a * b)
-    case "divide:by:" where b != 0: .decimal(a / b)
-    default:
-      real(name, Number.decimal(a).real, Number.decimal(b).real).map { .real($0) }
-    }
+    let result: Decimal? =
+      switch name {
+      case "add:to:": a + b
+      case "from:subtract:": a - b
+      case "multiply:by:": product(a, b)
+      case "divide:by:" where b != 0: quotient(a, b)
+      default: nil
+      }
+    if let result, !result.isNaN { return .decimal(result) }
+    return real(name, Number.decimal(a).real, Number.decimal(b).real).map { .real($0) }
+  }
+
+  /// Foundation on Linux traps if the exponent of a product is too small.
+  private static func product(_ a: Decimal, _ b: Decimal) -> Decimal? {
+    a.exponent + b.exponent >= exponents.lowerBound ? a * b : nil
+  }
+
+  /// Foundation divides the digits of the dividend with 38 zeros, which leaves few digits or none of a quotient by a number with as many
+  /// digits, and has no quotient whose exponent would be too small before trailing zeros are dropped.
+  private static func quotient(_ a: Decimal, _ b: Decimal) -> Decimal? {
+    let short = a / b
+    if !short.isNaN, short.significand >= sufficientSignificand || product(short, b) == a { return short }
+    let text = "\(a.significand)"
+    let zeros = max(0, digits - text.count)
+    guard let dividend = Decimal(string: text + String(repeating: "0", count: zeros)) else { return nil }
+    let long = dividend / b.significand
+    let exponent = long.exponent - zeros + a.exponent - b.exponent
+    guard exponents.contains(exponent) else { return nil }
+    return Decimal(sign: a.sign == b.sign ? .plus : .minus, exponent: exponent, significand: long.significand)
   }
 }

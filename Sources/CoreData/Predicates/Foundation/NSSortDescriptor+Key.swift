@@ -121,7 +121,7 @@ extension SortKey {
     self = descriptor.sortKey
   }
 
-  /// Returns the order of two values of the key. Nil sorts before everything.
+  /// Returns the order of two values of the key. Nil sorts before everything, and NaN after all numbers.
   func order(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
     let (left, right) = (Operand.unwrapped(left), Operand.unwrapped(right))
     let order: ComparisonResult
@@ -130,7 +130,8 @@ extension SortKey {
     case (nil, _): order = .orderedAscending
     case (_, nil): order = .orderedDescending
     case (let left as String, let right as String): order = method.order(left, right)
-    default: order = try Operand.order(left, right) ?? .orderedSame
+    case (let left?, let right?):
+      order = try Operand.order(left, right) ?? Operand.orderOfNotANumber(left, right)
     }
     return isAscending ? order : ComparisonResult(rawValue: -order.rawValue) ?? .orderedSame
   }

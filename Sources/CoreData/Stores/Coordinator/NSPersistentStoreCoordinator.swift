@@ -451,11 +451,12 @@ extension NSPersistentStoreCoordinator {
         store.origin = HistoryOrigin(context)
       }
       let resolution = MergeResolution(policy: context.mergePolicy, context: context)
+      let isTogether = groups.count > 1 || !check.isEmpty
       func writeAll() throws {
         try check.run()
-        for group in groups { try resolution.write(group.changes, to: group.store) }
+        for group in groups { try resolution.write(group.changes, to: group.store, isInTransaction: isTogether) }
       }
-      if groups.count > 1 || !check.isEmpty {
+      if isTogether {
         let others = stores.compactMap { $0 as? any RowStore }.filter { store in
           !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
         }

@@ -62,6 +62,9 @@ private final class SQLiteBatchEngine: BatchEngine {
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion {
     try SQLiteRowInsertion(state, plan, url: url)
   }
+
+  /// A transaction that writes is the only one anyway.
+  func excludeWriters(of tables: [String]) {}
 }
 
 /// Inserts rows into a SQLite store for a batch request.

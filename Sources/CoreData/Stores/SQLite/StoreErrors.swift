@@ -225,6 +225,8 @@ package enum SQLiteStoreErrors {
       throw incompatible(problem, url: url)
     } catch let problem as RowProblem {
       throw error(for: problem, url: url)
+    } catch let problem as HistoryProblem {
+      throw StoreErrors.operationFailed(url: url, reason: problem.description, underlying: problem)
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url ?? URL(fileURLWithPath: failure.path))
     } catch let problem as RegularFile.Problem {

@@ -63,6 +63,25 @@ struct UniquenessConflictTests {
     #expect(try stored().map { String($0.prefix(5)) } == ["a was", "b was", "c new", "d was", "e was"])
   }
 
+  @Test("A save from a pinned generation merges with a row that the generation does not have")
+  func generation() throws {
+    let other = try store.context(Self.model())
+    try context.setQueryGenerationFrom(.current)
+    #expect(try context.all("Account", by: "code").isEmpty)
+    other.make("Account", ["code": "a", "region": 1, "name": "other", "note": "kept"])
+    try other.save()
+    let new = account("a", "own")
+    let error = try #require(#expect(throws: NSError.self) { try context.save() })
+    let conflicts = error.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSConstraintConflict]
+    #expect(conflicts?.first?.databaseSnapshot?["name"] as? String == "other")
+    // A save that fails leaves the context where it was.
+    #expect(try context.all("Account", by: "code").map(\.objectID) == [new.objectID])
+    context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try context.save()
+    #expect(try stored() == ["a own kept []"])
+    #expect(try context.all("Account", by: "code").map { $0["note"] as? String } == ["kept"])
+  }
+
   @Test("The error has the conflict with all that is in it, and nothing has changed")
   func error() throws {
     let old = account("a", "old")

@@ -115,6 +115,16 @@ struct BatchDerivations {
     }
   }
 
+  /// Returns the tables whose rows `updateOthers(affected:)` may change.
+  func tables(affectedBy affected: EntityLayout) -> Set<String> {
+    if run.derivations.isEmpty { return [] }
+    return Set(
+      run.entities.schema.entities.compactMap { layout in
+        guard let entity = run.entities.description(number: layout.number) else { return nil }
+        return run.derivations.rules(of: entity).contains { leads($0, from: entity, to: affected) } ? layout.table : nil
+      })
+  }
+
   /// Whether a key path of a rule leads over a relationship to an entity, to one that it inherits from, or to one that
   /// inherits from it.
   private func leads(_ rule: Derivations.Rule, from entity: NSEntityDescription, to affected: EntityLayout) -> Bool {

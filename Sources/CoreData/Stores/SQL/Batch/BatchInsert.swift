@@ -80,6 +80,12 @@ final class BatchInsert {
     searchesFirst = !insertion.findsDuplicates && !constraints.isEmpty && policy != .errorMergePolicyType
     inserted = try run.rows()
     updated = try run.rows()
+    if searchesFirst {
+      // A row with the same values, inserted by another process after the search, could not be merged with any more.
+      let others = BatchDerivations(run).tables(affectedBy: plan.layout)
+      // Objects are mostly inserted after those that they refer to were changed.
+      try run.engine.excludeWriters(of: others.subtracting([tableName]).sorted() + [tableName])
+    }
   }
 
   /// Makes the values of an object from a dictionary.

@@ -16,6 +16,9 @@ package protocol BatchEngine: AnyObject {
 
   /// Prepares the insertion of rows of an entity.
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion
+
+  /// Keeps others from changing rows of tables until the transaction ends. Called before the request changes anything.
+  func excludeWriters(of tables: [String]) throws
 }
 
 /// Inserts rows of one entity for a batch request, in the request's transaction.
