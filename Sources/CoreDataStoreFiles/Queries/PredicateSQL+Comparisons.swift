@@ -60,7 +60,9 @@ extension PredicateSQL {
     case dialect.isDifferent:
       return doubtful.count == 1 ? plain : "(\(plain) OR NOT \(isNumber(first)))"
     default:
-      return "(\(plain) AND \(doubtful.map { isNumber($0) }.joined(" AND ")))"
+      // As the lesser value, it comes before nothing in the engines, either.
+      let greater = sign.hasPrefix(">") ? left : right
+      return greater.mayBeNotANumber ? "(\(plain) AND \(isNumber(greater)))" : plain
     }
   }
 
