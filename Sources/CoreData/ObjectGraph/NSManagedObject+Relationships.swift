@@ -180,6 +180,22 @@ extension NSManagedObject {
     return hasChanged
   }
 
+  /// Whether a relationship whose destinations are known leads to one of some objects.
+  final func leads(to keys: Set<ObjectKey>) -> Bool {
+    let relationships = table.firstRelationship..<table.count
+    if !isRealized || isPacked, let packed = snapshot?.packed {
+      return relationships.contains { packed.destination(at: $0).map { keys.contains($0.key) } ?? false }
+    }
+    guard isRealized else { return false }
+    return relationships.contains { position in
+      switch slots[position] {
+      case .toOne(let id): keys.contains(id.current.key)
+      case .toMany(let members): members.ids.contains { keys.contains($0.current.key) }
+      default: false
+      }
+    }
+  }
+
   /// Removes destinations from this object's relationships, without changing inverses.
   final func forgetDestinations(where isGone: (NSManagedObjectID) -> Bool) {
     guard isRealized else { return }

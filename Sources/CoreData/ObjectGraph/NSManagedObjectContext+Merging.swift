@@ -107,10 +107,11 @@ extension NSManagedObjectContext {
     let added = new.map { object(for: $0) }
     let isAdded = Set(added)
     let concerned = saved.concernsAll ? registry.objects : registered(saved.inserted + saved.updated + saved.refreshed)
-    let renewed = concerned.filter { !isAdded.contains($0) && renew($0, keepingChanges: true) }
+    var renewed = concerned.filter { !isAdded.contains($0) && renew($0, keepingChanges: true) }
     let invalidated = registered(saved.invalidated).filter { renew($0, keepingChanges: true) }
     let gone = registered(saved.deleted)
     forget(gone)
+    renewed += renewOwners(of: gone)
     let sets = [
       NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSInvalidatedObjectsKey: Set(invalidated),
       NSDeletedObjectsKey: Set(gone),
@@ -141,5 +142,13 @@ extension NSManagedObjectContext {
     }
     // Unsaved changes may refer to rows that are gone now.
     for object in changed.objects { object.forgetDestinations { keys.contains($0.key) } }
+  }
+
+  /// Has unchanged objects read their relationships again that lead to objects deleted elsewhere. A batch deletion does not
+  /// tell which objects it has changed beside those that it has deleted.
+  private func renewOwners(of gone: [NSManagedObject]) -> [NSManagedObject] {
+    guard !gone.isEmpty else { return [] }
+    let keys = Set(gone.map(\.identifier.key))
+    return registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
   }
 }

@@ -24,6 +24,57 @@ struct ContextCoordinationTests {
 
   // MARK: Merging
 
+  @Test("After a batch deletion has been merged, relationships that have been read no longer lead to what is gone")
+  func mergedBatchDeletion() throws {
+    let store = try TemporaryStore()
+    let (context, other) = try contexts(store)
+    let projects = ["Kept", "Gone"].map { context.make("Project", ["title": $0]) }
+    let manager = context.make("Manager", ["name": "Mia"])
+    let people = ["Ann", "Ben", "Cid"].map { context.make("Employee", ["name": $0]) }
+    for person in people {
+      person.setValue(Set(projects), forKey: "projects")
+      person.setValue(manager, forKey: "manager")
+    }
+    try context.save()
+    // One whose members have been read, one whose row alone has, one with a change.
+    context.refreshAllObjects()
+    for person in [people[0], people[2]] {
+      #expect((person.value(forKey: "projects") as? Set<NSManagedObject>)?.count == 2)
+      #expect(person.value(forKey: "manager") as? NSManagedObject === manager)
+    }
+    #expect(people[1].value(forKey: "name") as? String == "Ben")
+    people[2].setValue("Cyd", forKey: "name")
+    context.processPendingChanges()
+    let log = NotificationLog(context)
+    for (entity, object) in [("Project", projects[1]), ("Manager", manager)] {
+      let request = NSFetchRequest<any NSFetchRequestResult>(entityName: entity)
+      request.predicate = NSPredicate(format: "SELF == %@", object.objectID)
+      let deletion = NSBatchDeleteRequest(fetchRequest: request)
+      deletion.resultType = .resultTypeObjectIDs
+      let result = try other.execute(deletion) as? NSBatchDeleteResult
+      let ids = try #require(result?.result as? [NSManagedObjectID])
+      #expect(ids.count == 1)
+      NSManagedObjectContext.mergeChanges(fromRemoteContextSave: [NSDeletedObjectsKey: ids], into: [context])
+    }
+    let refreshed = log.take().reduce(into: Set<NSManagedObject>()) {
+      $0.formUnion($1[NSRefreshedObjectsKey] as? Set<NSManagedObject> ?? [])
+    }
+    #expect(refreshed == [people[0], people[1], projects[0]] || refreshed == [people[0], people[1]])
+    #expect(context.updatedObjects == [people[2]] && context.deletedObjects.isEmpty)
+    for person in people {
+      #expect(person.value(forKey: "projects") as? Set<NSManagedObject> == [projects[0]])
+      #expect(person.value(forKey: "manager") == nil)
+    }
+    #expect(people[2].value(forKey: "name") as? String == "Cyd")
+    // The deletion has changed the row of the manager's report, too.
+    context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try context.save()
+    other.reset()
+    let stored = try #require(try other.existingObject(with: people[2].objectID) as NSManagedObject?)
+    #expect(
+      stored.value(forKey: "name") as? String == "Cyd" && stored.value(forKeyPath: "projects.@count") as? Int == 1)
+  }
+
   @Test("Changes of another process are merged from identifiers, their URIs, or objects, into parents before children")
   func remoteChanges() throws {
     let store = try TemporaryStore()
