@@ -186,7 +186,8 @@ extension NSManagedObject {
     if !isRealized || isPacked, let packed = snapshot?.packed {
       return relationships.contains { packed.destination(at: $0).map { keys.contains($0.key) } ?? false }
     }
-    guard isRealized else { return false }
+    // A fault may keep its row, with members that have been read.
+    guard let slots = isRealized ? slots : snapshot?.slots else { return false }
     return relationships.contains { position in
       switch slots[position] {
       case .toOne(let id): keys.contains(id.current.key)

@@ -110,8 +110,8 @@ extension NSManagedObjectContext {
     var renewed = concerned.filter { !isAdded.contains($0) && renew($0, keepingChanges: true) }
     let invalidated = registered(saved.invalidated).filter { renew($0, keepingChanges: true) }
     let gone = registered(saved.deleted)
-    forget(gone)
-    renewed += renewOwners(of: gone)
+    for object in gone { forget(object) }
+    renewed += forgetDestinations(saved.deleted)
     let sets = [
       NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSInvalidatedObjectsKey: Set(invalidated),
       NSDeletedObjectsKey: Set(gone),
@@ -130,25 +130,22 @@ extension NSManagedObjectContext {
     ids.compactMap { registry[$0.current.key] }
   }
 
-  /// Forgets objects that were deleted elsewhere.
-  private func forget(_ gone: [NSManagedObject]) {
-    guard !gone.isEmpty else { return }
-    let keys = Set(gone.map(\.identifier.key))
-    for object in gone {
-      if !object.isRealized { object.loseValues() }
-      forgetChanges(of: object)
-      registry.remove(object)
-      object.changes = .deleted
-    }
-    // Unsaved changes may refer to rows that are gone now.
-    for object in changed.objects { object.forgetDestinations { keys.contains($0.key) } }
+  /// Forgets an object that was deleted elsewhere.
+  private func forget(_ gone: NSManagedObject) {
+    if !gone.isRealized { gone.loseValues() }
+    forgetChanges(of: gone)
+    registry.remove(gone)
+    gone.changes = .deleted
   }
 
-  /// Has unchanged objects read their relationships again that lead to objects deleted elsewhere. A batch deletion does not
-  /// tell which objects it has changed beside those that it has deleted.
-  private func renewOwners(of gone: [NSManagedObject]) -> [NSManagedObject] {
-    guard !gone.isEmpty else { return [] }
-    let keys = Set(gone.map(\.identifier.key))
+  /// Has no relationship lead to what was deleted elsewhere. Unsaved changes may do so, and unchanged objects: a batch deletion
+  /// does not tell which objects it has changed beside those that it has deleted.
+  ///
+  /// - Returns: the unchanged objects, which are faults now.
+  private func forgetDestinations(_ deleted: [NSManagedObjectID]) -> [NSManagedObject] {
+    guard !deleted.isEmpty else { return [] }
+    let keys = Set(deleted.map(\.current.key))
+    for object in changed.objects { object.forgetDestinations { keys.contains($0.key) } }
     return registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
   }
 }

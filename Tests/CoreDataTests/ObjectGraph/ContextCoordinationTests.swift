@@ -45,6 +45,12 @@ struct ContextCoordinationTests {
     #expect(people[1].value(forKey: "name") as? String == "Ben")
     people[2].setValue("Cyd", forKey: "name")
     context.processPendingChanges()
+    // A context that knows the members, but has no objects for them.
+    let reader = try store.context(CompanyModel.make())
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
+    request.predicate = NSPredicate(format: "name == 'Ann'")
+    let ann = try #require(try reader.fetch(request).first)
+    #expect(ann.objectIDs(forRelationshipNamed: "projects").count == 2 && reader.registeredObjects == [ann])
     let log = NotificationLog(context)
     for (entity, object) in [("Project", projects[1]), ("Manager", manager)] {
       let request = NSFetchRequest<any NSFetchRequestResult>(entityName: entity)
@@ -54,8 +60,9 @@ struct ContextCoordinationTests {
       let result = try other.execute(deletion) as? NSBatchDeleteResult
       let ids = try #require(result?.result as? [NSManagedObjectID])
       #expect(ids.count == 1)
-      NSManagedObjectContext.mergeChanges(fromRemoteContextSave: [NSDeletedObjectsKey: ids], into: [context])
+      NSManagedObjectContext.mergeChanges(fromRemoteContextSave: [NSDeletedObjectsKey: ids], into: [context, reader])
     }
+    #expect(ann.objectIDs(forRelationshipNamed: "projects").count == 1)
     let refreshed = log.take().reduce(into: Set<NSManagedObject>()) {
       $0.formUnion($1[NSRefreshedObjectsKey] as? Set<NSManagedObject> ?? [])
     }
