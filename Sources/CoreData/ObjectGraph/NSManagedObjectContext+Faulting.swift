@@ -6,21 +6,27 @@ import Foundation
 extension NSManagedObjectContext {
   /// Returns the object of an identifier: the registered one, or a new fault. Reads nothing.
   ///
-  /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context.
+  /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context. One of another coordinator
+  ///   stands for the row of the same store in this context's; if that has no such store, it stops the program.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
     ConcurrencyDebug.check(self)
-    return object(for: objectID)
+    if let id = ownIdentifier(objectID) { return object(for: id) }
+    // A store that has been removed from its coordinator.
+    if objectID.current.persistentStore?.persistentStoreCoordinator == nil { return object(for: objectID) }
+    preconditionFailure(
+      "\(objectID.uriRepresentation().absoluteString) belongs to a store of another coordinator, which this context's has not "
+        + "opened.")
   }
 
   /// Returns the object of an identifier, with its values.
   ///
-  /// - Parameter objectID: an identifier.
-  /// - Throws: 133000 if the store has no such row; the store's errors if it cannot be read.
+  /// - Parameter objectID: an identifier, possibly of the same store in another coordinator.
+  /// - Throws: 133000 if the context's stores have no such row; the store's errors if it cannot be read.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
-    if let known = registry[objectID.current.key], known.isRealized, !known.isDeleted { return known }
-    let id = objectID.current
+    guard let id = ownIdentifier(objectID) else { throw ObjectGraphErrors.missingObject(objectID) }
+    if let known = registry[id.key], known.isRealized, !known.isDeleted { return known }
     if id.isTemporaryID, parent == nil { throw ObjectGraphErrors.missingObject(id) }
     willReadStoredRow()
     guard let row = try storedRow(for: id) else { throw ObjectGraphErrors.missingObject(id) }

@@ -87,7 +87,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
+  /// Returns this context's identifier for one that may be of another coordinator; nil if its own does not have the store.
+  func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
     let current = id.current
     guard !current.isTemporaryID, let coordinator = persistentStoreCoordinator,
       current.persistentStore?.persistentStoreCoordinator !== coordinator

@@ -240,7 +240,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
-    return registry[objectID.current.key]
+    return ownIdentifier(objectID).flatMap { registry[$0.key] }
   }
 
   /// Inserts an object that belongs to no context.

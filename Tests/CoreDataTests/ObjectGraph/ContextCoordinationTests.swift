@@ -24,6 +24,36 @@ struct ContextCoordinationTests {
 
   // MARK: Merging
 
+  @Test("An identifier of another coordinator stands for the row of the same store")
+  func otherCoordinator() async throws {
+    let (store, elsewhere) = (try TemporaryStore(), try TemporaryStore())
+    let (writer, reader) = (try store.context(CompanyModel.make()), try store.context(CompanyModel.make()))
+    let project = writer.make("Project", ["title": "Sea"])
+    let stranger = try elsewhere.context(CompanyModel.make())
+    try writer.save()
+    let id = project.objectID
+    #expect(reader.registeredObject(for: id) == nil)
+    let known = try reader.existingObject(with: id)
+    #expect(known["title"] as? String == "Sea" && known.objectID != id)
+    #expect(known.objectID.persistentStore?.persistentStoreCoordinator === reader.persistentStoreCoordinator)
+    #expect(reader.object(with: id) === known && reader.registeredObject(for: id) === known)
+    #expect(try reader.fetch(NSFetchRequest<NSManagedObject>(entityName: "Project")) == [known])
+    known["title"] = "Shore"
+    try reader.save()
+    writer.refreshAllObjects()
+    #expect(project["title"] as? String == "Shore")
+    let failure = #expect(throws: NSError.self) { try stranger.existingObject(with: id) }
+    #expect(failure?.code == NSManagedObjectReferentialIntegrityError)
+    #expect(stranger.registeredObject(for: id) == nil)
+    await #expect(processExitsWith: .failure) {
+      let (store, elsewhere) = (try TemporaryStore(), try TemporaryStore())
+      let context = try store.context(CompanyModel.make())
+      let project = context.make("Project")
+      try context.save()
+      _ = try elsewhere.context(CompanyModel.make()).object(with: project.objectID)
+    }
+  }
+
   @Test("After a batch deletion has been merged, relationships that have been read no longer lead to what is gone")
   func mergedBatchDeletion() throws {
     let store = try TemporaryStore()
