@@ -32,19 +32,6 @@ struct RequestThreadTests {
     }
   }
 
-  /// Runs a body on threads of their own: the queues of the system may not have as many.
-  private func threads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let group = DispatchGroup()
-    for number in 0..<count {
-      group.enter()
-      Thread.detachNewThread {
-        body(number)
-        group.leave()
-      }
-    }
-    group.wait()
-  }
-
   /// Calls `use` a number of times on two threads, and meanwhile `change` on another one, with 0, 1, 2 and so on.
   ///
   /// - Returns: what was found wrong, and how often `change` was called.
@@ -53,7 +40,7 @@ struct RequestThreadTests {
   ) -> (found: [String], changes: Int) {
     let findings = Findings()
     nonisolated(unsafe) var changes = 0
-    threads(3) { thread in
+    inThreads(3) { thread in
       if thread > 0 {
         findings.catching { for _ in 0..<rounds { try use(findings) } }
         findings.finish()
@@ -129,7 +116,7 @@ struct RequestThreadTests {
   func lostSettings() {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
     let findings = Findings()
-    threads(3) { thread in
+    inThreads(3) { thread in
       for round in 1...20_000 {
         switch thread {
         case 0:
@@ -325,7 +312,7 @@ struct RequestThreadTests {
     for _ in 0..<20 {
       let model = CompanyModel.make()
       let findings = Findings()
-      threads(4) { thread in
+      inThreads(4) { thread in
         for _ in 0..<5 {
           if thread == 0 { _ = NSPersistentStoreCoordinator(managedObjectModel: model) }
           let entity = model.entitiesByName["Employee"]
