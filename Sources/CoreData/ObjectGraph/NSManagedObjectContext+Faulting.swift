@@ -18,6 +18,15 @@ extension NSManagedObjectContext {
         + "opened.")
   }
 
+  /// Returns this context's identifier for one that may be of another coordinator; nil if its own does not have the store.
+  func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
+    let current = id.current
+    guard !current.isTemporaryID, let coordinator = persistentStoreCoordinator,
+      current.persistentStore?.persistentStoreCoordinator !== coordinator
+    else { return current }
+    return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
+  }
+
   /// Returns the object of an identifier, with its values.
   ///
   /// - Parameter objectID: an identifier, possibly of the same store in another coordinator.

@@ -87,15 +87,6 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns this context's identifier for one that may be of another coordinator; nil if its own does not have the store.
-  func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
-    let current = id.current
-    guard !current.isTemporaryID, let coordinator = persistentStoreCoordinator,
-      current.persistentStore?.persistentStoreCoordinator !== coordinator
-    else { return current }
-    return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
-  }
-
   /// Merges what was saved elsewhere into registered objects. Inserted objects become faults, for observers of the
   /// notification.
   func merge(_ saved: SavedIdentifiers) {
