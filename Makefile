@@ -151,8 +151,9 @@ sanitize-all: libraries
 THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging|BesidePolicies|MigrationPolicy|ManyRows|Checkpoint)|CoreDataFileSystemTests.ParallelValues|CoreDataPostgreSQLTests.(FaultTests|StoreTests)
 sanitize-threads: libraries
 	swift build --build-tests --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads $(BUILD_FLAGS)
-	TSAN_OPTIONS=halt_on_error=1 swift test --skip-build --disable-xctest --sanitize thread \
-	  --scratch-path $(SCRATCH)/sanitize-threads --filter '$(THREAD_SUITES)'
+	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
+	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
+	  --filter '$(THREAD_SUITES)'
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
