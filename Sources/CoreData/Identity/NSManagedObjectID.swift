@@ -65,8 +65,10 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   open override var hash: Int { Int(truncatingIfNeeded: key.mixed) }
 
   open override func isEqual(_ object: Any?) -> Bool {
-    guard let other = object as? NSManagedObjectID else { return false }
-    return key == other.key
+    guard let object else { return false }
+    // Sets mostly compare identifiers of one class.
+    if let other = exactly(type(of: self), object) { return key == other.key }
+    return (object as? NSManagedObjectID)?.key == key
   }
 
   open override var description: String {
@@ -117,23 +119,18 @@ package struct ObjectKey: Hashable, Sendable {
 /// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` returns
 /// the store with its type.
 package final class StoreReference: Sendable {
-  /// Used only inside of the mutex.
-  private struct Place: @unchecked Sendable {
-    weak var store: AnyObject?
-  }
-
-  private let place: Mutex<Place>
+  private let place: Mutex<WeakAddress<AnyObject>>
   /// The store's UUID.
   package let identifier: String?
 
   package init(_ store: AnyObject, identifier: String?) {
-    place = Mutex(Place(store: store))
+    place = Mutex(WeakAddress(store))
     self.identifier = identifier
   }
 
   /// The store; nil after it has been removed.
-  package var store: AnyObject? { place.withLock { $0.store } }
+  package var store: AnyObject? { place.withLock { $0.object } }
 
   /// Redirects all identifiers to a copy of the store.
-  package func move(to copy: AnyObject) { place.withLock { $0.store = copy } }
+  package func move(to copy: AnyObject) { place.withLock { $0 = WeakAddress(copy) } }
 }

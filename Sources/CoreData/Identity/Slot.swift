@@ -180,13 +180,6 @@ package enum Slot {
     }
   }
 
-  /// Returns a value that is of just this type; nil for any other. Faster than a cast, which looks for conversions.
-  private static func exactly<Wanted>(_ type: Wanted.Type, _ value: Any) -> Wanted? {
-    guard Swift.type(of: value) == type else { return nil }
-    func opened<Actual>(_ value: Actual) -> Wanted { unsafeBitCast(value, to: type) }
-    return _openExistential(value, do: opened)
-  }
-
   /// Returns the value of a number object that was made from a signed integer or a boolean.
   private static func whole(_ number: NSNumber) -> Int64? {
     switch UInt8(bitPattern: number.objCType.pointee) {

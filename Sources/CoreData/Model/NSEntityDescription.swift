@@ -401,8 +401,7 @@ final class EntityReference {
   var entity: NSEntityDescription? {
     lock.lock()
     defer { lock.unlock() }
-    guard let address, let entity = swift_tryRetain(address) else { return nil }
-    return Unmanaged<NSEntityDescription>.fromOpaque(entity).takeRetainedValue()
+    return address.flatMap { WeakAddress.object(at: $0) }
   }
 
   fileprivate func point(to entity: NSEntityDescription?) {

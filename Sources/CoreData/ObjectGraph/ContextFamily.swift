@@ -6,16 +6,11 @@ import Synchronization
 
 /// A context's place in a tree of contexts: what its relatives may ask on any queue.
 final class ContextFamily: Sendable {
-  /// A reference that is not set again, so that any thread may read it.
-  private struct Member: @unchecked Sendable {
-    weak var context: NSManagedObjectContext?
-  }
-
   /// Whether the context has, or has had, a parent or children.
   private let nested = Atomic<Bool>(false)
   private let parent = Guarded<ContextFamily?>(nil)
   /// The children that merge what is saved to this context.
-  private let merging = Guarded<[Member]>([])
+  private let merging = Guarded<[WeakAddress<NSManagedObjectContext>]>([])
   /// In the root of the tree, counts the temporary identifiers that have become permanent.
   private let permanentCount = Atomic<Int>(0)
   /// The count when the context last looked for permanent identifiers.
@@ -51,18 +46,18 @@ final class ContextFamily: Sendable {
 
   /// Has a child merge what is saved to this context.
   func remember(_ child: NSManagedObjectContext) {
-    merging.update { $0.append(Member(context: child)) }
+    merging.update { $0.append(WeakAddress(child)) }
   }
 
   func forget(_ child: NSManagedObjectContext) {
-    merging.update { $0.removeAll { $0.context == nil || $0.context === child } }
+    merging.update { $0.removeAll { [nil, child].contains($0.object) } }
   }
 
   /// The children that merge what is saved to this context.
   var mergingChildren: [NSManagedObjectContext] {
     merging.update { members in
-      members.removeAll { $0.context == nil }
-      return members.compactMap(\.context)
+      members.removeAll { $0.object == nil }
+      return members.compactMap(\.object)
     }
   }
 }

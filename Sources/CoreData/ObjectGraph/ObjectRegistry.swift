@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CSwiftRuntime
 import Foundation
 import Synchronization
 
@@ -15,10 +14,11 @@ import Synchronization
 /// Weak references would be simpler, but each makes a side table for its object, through which all its reference
 /// counting goes from then on. That takes a third of the time of a save.
 final class ObjectRegistry: @unchecked Sendable {
-  /// The context's address, and an unowned reference that keeps its memory from being reused, so that `swift_tryRetain`
-  /// can tell whether the context is alive. Set once, before any other thread can reach the context.
+  /// Set once, before any other thread can reach the context.
+  private var served: WeakAddress<NSManagedObjectContext>?
+  /// That of `served`, since reading it from there would count references to the memory, and every access to an object comes
+  /// here.
   private var address: UnsafeMutableRawPointer?
-  @exclusivity(unchecked) private unowned var memory: NSManagedObjectContext?
   private let lock = NSLock()
   // The lock prevents overlapping accesses.
   @exclusivity(unchecked) private var entries = ObjectTable()
@@ -33,15 +33,12 @@ final class ObjectRegistry: @unchecked Sendable {
   let keepsRows = Atomic<Bool>(true)
 
   /// The context; nil once it is being deallocated. May be called on any thread.
-  var context: NSManagedObjectContext? {
-    guard let address, let context = swift_tryRetain(address) else { return nil }
-    return Unmanaged<NSManagedObjectContext>.fromOpaque(context).takeRetainedValue()
-  }
+  var context: NSManagedObjectContext? { address.flatMap { WeakAddress.object(at: $0) } }
 
   /// Sets the context. Called once.
   func serve(_ context: NSManagedObjectContext) {
-    memory = context
-    address = Unmanaged.passUnretained(context).toOpaque()
+    let served = WeakAddress(context)
+    (self.served, address) = (served, served.address)
   }
 
   /// Releases what objects hold when the context is deallocated.
@@ -111,8 +108,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Retains the object at an address, unless it is being deallocated. The lock must be held.
   private static func object(at address: UnsafeMutableRawPointer) -> NSManagedObject? {
-    guard let object = swift_tryRetain(address) else { return nil }
-    return Unmanaged<NSManagedObject>.fromOpaque(object).takeRetainedValue()
+    WeakAddress<NSManagedObject>.object(at: address)
   }
 
   private static func address(of object: NSManagedObject) -> UnsafeMutableRawPointer {
@@ -237,11 +233,6 @@ final class ObjectRegistry: @unchecked Sendable {
   }
 }
 
-extension ObjectRegistry: CustomReflectable {
-  /// An empty mirror: reading the unowned reference to a deallocated context would stop the program.
-  var customMirror: Mirror { Mirror(self, children: []) }
-}
-
 /// The addresses of objects by key.
 ///
 /// Every object is looked up here when it is made, found and deallocated. Stores count their keys up, and a fetch usually
@@ -251,6 +242,7 @@ struct ObjectTable {
   /// How many addresses a page has: a power of two. Objects whose keys are far apart need a page each.
   private static let pageSize = 8
   private static let smallest = 16
+  private static let large = 1 << 14
 
   private struct Entry {
     /// The key of an object, with the number of the page in place of the object's.
@@ -349,8 +341,10 @@ struct ObjectTable {
       counts.append(0)
       slots.append(contentsOf: repeatElement(nil, count: Self.pageSize))
     }
-    // Half of the entries are free, so that a search ends soon.
-    if (counts.count - freePages.count) * 2 > entries.count { resize(to: entries.count * 2) }
+    // Half of the entries are free, so that a search ends soon. A small table soon becomes a large one.
+    if (counts.count - freePages.count) * 2 > entries.count {
+      resize(to: entries.count * (entries.count < Self.large ? 4 : 2))
+    }
     last = Entry(key: key, page: page)
     entries[index(of: key)] = last
     return page

@@ -192,7 +192,7 @@ extension NSManagedObjectContext {
   /// Returns the reader of an identifier's store in the generation that the context is pinned to; nil if it is pinned to
   /// none, or to one without that store.
   private func generationReader(for id: NSManagedObjectID) throws -> StoreReader? {
-    guard let generation = try readGeneration(), let store = id.persistentStore as? any RowStore,
+    guard let generation = try readGeneration(), let store = id.rowStore,
       let state = generation[store]
     else { return nil }
     return StoreReader(store: store, context: self, coordinator: coordinator, generation: state)

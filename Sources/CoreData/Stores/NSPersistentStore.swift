@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// A store of a coordinator: the superclass of all types of stores.
 ///
@@ -29,7 +30,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   private struct State {
-    weak var coordinator: NSPersistentStoreCoordinator?
+    var coordinator: WeakAddress<NSPersistentStoreCoordinator>?
     var url: URL?
     var isReadOnly: Bool
     var isForcedReadOnly = false
@@ -42,8 +43,8 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// The coordinator that the store has been added to.
   open internal(set) var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
-    get { state.coordinator }
-    set { state.coordinator = newValue }
+    get { state.coordinator?.object }
+    set { state.coordinator = newValue.map { WeakAddress($0) } }
   }
   /// The name of the configuration whose entities the store holds.
   public let configurationName: String
@@ -91,7 +92,8 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   ) {
     configurationName = name ?? NSManagedObjectModel.defaultConfigurationName
     self.options = options
-    state = Guarded(State(coordinator: root, url: url, isReadOnly: StoreOptions(options).isReadOnly))
+    state = Guarded(
+      State(coordinator: root.map { WeakAddress($0) }, url: url, isReadOnly: StoreOptions(options).isReadOnly))
     super.init()
   }
 
@@ -173,6 +175,11 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   // Rows are read on any thread.
   private let identity = Guarded(Identity())
+  /// Counts the changes of `identity`, except for a reference that is made for the first time.
+  private let identityChanges = Atomic<Int>(0)
+
+  /// Whoever has read the number and the reference since this number was the same needs not read them again.
+  package final var identityVersion: Int { identityChanges.load(ordering: .acquiring) }
 
   /// The store's number in this process, a part of its identifiers.
   package final var number: UInt32 { identity.number }
@@ -188,6 +195,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     }
   }
 
+  /// The store as one of rows; nil for any other. A type whose rows are read one by one overrides it, since the cast takes time.
+  var rowStore: (any RowStore)? { self as? any RowStore }
+
   /// The number and the reference, read together.
   package final var numberAndReference: (number: UInt32, reference: StoreReference) {
     let known = identity.value
@@ -198,24 +208,32 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Takes over the identifiers of another store, of which this one is a copy.
   package final func takeIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)
-    identity.value = Identity(number: number, reference: reference)
+    changeIdentity { $0 = Identity(number: number, reference: reference) }
     reference.move(to: self)
-    other.identity.value = Identity()
+    other.changeIdentity { $0 = Identity() }
   }
 
   /// Has later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that no other
   /// thread needs to read them.
   package final func renewReference() {
     let current = identifier
-    identity.update {
+    changeIdentity {
       if $0.reference?.identifier != current { $0.reference = StoreReference(self, identifier: current) }
     }
+  }
+
+  private func changeIdentity(_ change: (inout Identity) -> Void) {
+    identity.update(change)
+    identityChanges.add(1, ordering: .releasing)
   }
 }
 
 extension NSManagedObjectID {
   /// The store of the object; nil for a temporary identifier, or if the store has been removed.
   public var persistentStore: NSPersistentStore? { store?.store as? NSPersistentStore }
+
+  /// The store of the object's row; nil as for `persistentStore`.
+  var rowStore: (any RowStore)? { persistentStore?.rowStore }
 }
 
 /// Numbers the stores that this process opens, from 1.

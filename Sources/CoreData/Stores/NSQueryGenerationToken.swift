@@ -54,13 +54,13 @@ package protocol StoreGeneration: AnyObject {
 package final class QueryGeneration {
   /// By store. Immutable.
   private let generations: [ObjectIdentifier: any StoreGeneration]
-  private weak var coordinator: NSPersistentStoreCoordinator?
+  private let coordinator: WeakAddress<NSPersistentStoreCoordinator>
 
   /// Keeps the current states.
   ///
   /// - Throws: 134091 if a store cannot keep its state; the stores' errors.
   package init(_ coordinator: NSPersistentStoreCoordinator) throws {
-    self.coordinator = coordinator
+    self.coordinator = WeakAddress(coordinator)
     generations = try coordinator.withLock {
       var generations: [ObjectIdentifier: any StoreGeneration] = [:]
       for store in coordinator.stores {
@@ -73,7 +73,7 @@ package final class QueryGeneration {
     }
   }
 
-  package func belongs(to coordinator: NSPersistentStoreCoordinator) -> Bool { self.coordinator === coordinator }
+  package func belongs(to coordinator: NSPersistentStoreCoordinator) -> Bool { self.coordinator.object === coordinator }
 
   /// Returns the state of a store; nil for one that was added later.
   package subscript(store: NSPersistentStore) -> (any StoreGeneration)? { generations[ObjectIdentifier(store)] }

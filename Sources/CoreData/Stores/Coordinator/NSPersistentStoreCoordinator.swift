@@ -29,11 +29,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   // Contexts look stores up without waiting for those that write.
   private let storeList = Guarded<[NSPersistentStore]>([])
   /// The contexts that merge what others save. Guarded by the lock.
-  private var contexts: [WeakContext] = []
-
-  private struct WeakContext {
-    weak var context: NSManagedObjectContext?
-  }
+  private var contexts: [WeakAddress<NSManagedObjectContext>] = []
 
   /// Makes a coordinator without stores.
   ///
@@ -197,18 +193,18 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   func remember(_ context: NSManagedObjectContext) {
-    withLock { contexts.append(WeakContext(context: context)) }
+    withLock { contexts.append(WeakAddress(context)) }
   }
 
   func forget(_ context: NSManagedObjectContext) {
-    withLock { contexts.removeAll { $0.context == nil || $0.context === context } }
+    withLock { contexts.removeAll { [nil, context].contains($0.object) } }
   }
 
   /// Has the other contexts merge what one of them has saved.
   func mergeChanges(ofSave context: NSManagedObjectContext, _ saved: SavedIdentifiers) {
     let others = withLock {
-      contexts.removeAll { $0.context == nil }
-      return contexts.compactMap(\.context).filter { $0 !== context }
+      contexts.removeAll { $0.object == nil }
+      return contexts.compactMap(\.object).filter { $0 !== context }
     }
     for other in others {
       other.perform { other.merge(saved) }
@@ -332,14 +328,14 @@ extension NSPersistentStoreCoordinator {
   }
 
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    guard let store = id.persistentStore as? any RowStore else { return nil }
+    guard let store = id.rowStore else { return nil }
     return try reading(store) { try $0.row(for: id, in: context) }
   }
 
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
-    guard let store = id.persistentStore as? any RowStore else { return [] }
+    guard let store = id.rowStore else { return [] }
     return try reading(store) { try $0.members(of: relationship, for: id, in: context) }
   }
 
@@ -349,7 +345,7 @@ extension NSPersistentStoreCoordinator {
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
-      guard let store = group[0].persistentStore as? any RowStore else { continue }
+      guard let store = group[0].rowStore else { continue }
       let found = try reading(store) { try $0.members(of: relationship, forAll: group, in: context) }
       members.merge(found) { first, _ in first }
     }
@@ -438,7 +434,7 @@ extension NSPersistentStoreCoordinator {
       }
       for number in numbers.sorted() {
         let own = numbers.count == 1 ? changes : changes.filter { $0.id.key.store == number }
-        guard let first = own.first, let store = first.id.persistentStore as? any RowStore else {
+        guard let first = own.first, let store = first.id.rowStore else {
           if let first = own.first { throw ObjectGraphErrors.missingObject(first.id) }
           continue
         }

@@ -58,6 +58,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   private var numbersBefore: [String: Int]?
   /// Whether the file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { numbersBefore != nil }
+
+  override var rowStore: (any RowStore)? { self }
   #if os(Linux)
   /// Watches the store's files for writes by other processes; nil if the store posts no remote changes.
   var watch: FileWatch?
@@ -381,10 +383,12 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 /// The stores that this process has open, by file, so that destroying or replacing a file can close their connections.
 enum OpenStores {
   private struct Entry {
-    weak var store: SQLiteStore?
+    let reference: WeakAddress<SQLiteStore>
     let file: String
     /// Whether the store asks for notifications of changes.
     let isPosting: Bool
+
+    var store: SQLiteStore? { reference.object }
   }
 
   private static let lock = NSLock()
@@ -396,7 +400,7 @@ enum OpenStores {
     lock.withLock {
       entries.removeAll { $0.store == nil || $0.store === store }
       let isPosting = StoreOptions(store.options).postsRemoteChanges
-      entries.append(Entry(store: store, file: file, isPosting: isPosting))
+      entries.append(Entry(reference: WeakAddress(store), file: file, isPosting: isPosting))
     }
   }
 
