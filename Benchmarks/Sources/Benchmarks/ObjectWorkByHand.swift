@@ -6,7 +6,7 @@ import Foundation
 /// The reads and writes of `ObjectWorkloads` over SQLite's C interface.
 enum ObjectWorkByHand {
   /// A note as plain values: the minimum to create from a row.
-  private struct Note {
+  struct Note {
     let key: Int64
     let title: String
     let body: String

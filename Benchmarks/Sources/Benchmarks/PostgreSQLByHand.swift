@@ -55,6 +55,24 @@ enum PostgreSQLByHand {
     return Int64(bigEndian: UnsafeRawPointer(start).loadUnaligned(as: Int64.self))
   }
 
+  private static func text(_ result: OpaquePointer, _ row: Int32, _ column: Int32) -> String {
+    let bytes = UnsafeRawBufferPointer(
+      start: PQgetvalue(result, row, column), count: Int(PQgetlength(result, row, column)))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// A row of `columns`.
+  private static func note(_ result: OpaquePointer, _ row: Int32) -> ObjectWorkByHand.Note {
+    ObjectWorkByHand.Note(
+      key: integer(result, row, 0), title: text(result, row, 8), body: text(result, row, 3),
+      fullName: text(result, row, 7), dateCreated: Double(integer(result, row, 4)) / 1e6,
+      displayIndex: integer(result, row, 6))
+  }
+
+  private static func notes(_ result: OpaquePointer) -> [ObjectWorkByHand.Note] {
+    (0..<PQntuples(result)).map { note(result, $0) }
+  }
+
   private static func store(notes: Int = 0, attachments: Int = 0) throws -> PostgreSQLWorkloads.Store {
     try PostgreSQLWorkloads.Store(noteCount: notes, attachments: attachments)
   }
@@ -114,10 +132,9 @@ enum PostgreSQLByHand {
     let connection = try Connection(store(notes: place.noteCount))
     return try Measurement.of {
       let result = try connection.rows("SELECT \(columns) FROM znote ORDER BY z_pk")
-      var sum: Int64 = 0
-      for row in 0..<PQntuples(result) { sum += integer(result, row, 6) }
+      let notes = notes(result)
       PQclear(result)
-      guard sum > 0 else { throw Failure(text: "no notes") }
+      try ObjectWorkloads.check(notes.reduce(0) { $0 + $1.title.utf8.count } > 0)
     }
   }
 
@@ -126,14 +143,14 @@ enum PostgreSQLByHand {
     return try Measurement.of {
       let keys = try connection.rows("SELECT z_pk FROM znote ORDER BY z_pk")
       try connection.prepare("SELECT \(columns) FROM znote WHERE z_pk = $1")
-      var sum: Int64 = 0
+      var length = 0
       for row in 0..<PQntuples(keys) {
         let found = try connection.row(integer(keys, row, 0))
-        sum += integer(found, 0, 6)
+        length += note(found, 0).title.utf8.count
         PQclear(found)
       }
       PQclear(keys)
-      guard sum > 0 else { throw Failure(text: "no notes") }
+      try ObjectWorkloads.check(length > 0)
     }
   }
 
@@ -143,14 +160,11 @@ enum PostgreSQLByHand {
       let attachments = try connection.rows(
         "SELECT znote, z_pk, z_ent, z_opt, zcaption, zheight, zwidth FROM zattachment ORDER BY z_pk")
       let keys = (0..<PQntuples(attachments)).map { integer(attachments, $0, 0) }
-      let notes = try connection.rows("SELECT \(columns) FROM znote WHERE z_pk = ANY ($1::bigint[])", keys)
-      var positions: [Int64: Int32] = [:]
-      for row in 0..<PQntuples(notes) { positions[integer(notes, row, 0)] = row }
-      var sum: Int64 = 0
-      for key in keys { sum += positions[key].map { integer(notes, $0, 6) } ?? 0 }
-      PQclear(notes)
       PQclear(attachments)
-      guard sum > 0 else { throw Failure(text: "no notes") }
+      let result = try connection.rows("SELECT \(columns) FROM znote WHERE z_pk = ANY ($1::bigint[])", keys)
+      let notes = Dictionary(notes(result).map { ($0.key, $0) }) { first, _ in first }
+      PQclear(result)
+      try ObjectWorkloads.check(keys.reduce(0) { $0 + (notes[$1]?.title.utf8.count ?? 0) } > 0)
     }
   }
 
