@@ -32,7 +32,7 @@ package struct RowSnapshot: @unchecked Sendable {
     }
 
     final let identity: Identity
-    final let version: Int64
+    final fileprivate(set) var version: Int64
     @exclusivity(unchecked) final var slots: [Slot]
 
     init(_ identity: Identity, _ version: Int64, _ slots: [Slot]) {
@@ -150,6 +150,20 @@ package struct RowSnapshot: @unchecked Sendable {
       return nil
     }
     set { content = .decoded(RowSnapshot.decoded(identity, version, slots, newValue)) }
+  }
+
+  /// Becomes another version of the row, without making another object for it.
+  ///
+  /// - Returns: false if that cannot be: the row has not been decoded, is in use elsewhere, is a parent's, or had another
+  ///   identifier.
+  package mutating func renew(id: NSManagedObjectID, version: Int64, slots: [Slot]) -> Bool {
+    guard case .decoded(var row) = content else { return false }
+    content = .taken
+    defer { content = .decoded(row) }
+    guard isKnownUniquelyReferenced(&row), type(of: row) == Decoded.self else { return false }
+    if case .known(let known) = row.identity, known !== id { return false }
+    (row.version, row.slots) = (version, slots)
+    return true
   }
 
   private static func decoded(

@@ -196,6 +196,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// - Parameter object: anything.
   public final override func isEqual(_ object: Any?) -> Bool {
     guard let object else { return false }
+    // Sets mostly compare objects of one class.
+    if let other = exactly(Swift.type(of: self), object) { return other === self }
     return (object as AnyObject) === self
   }
 
@@ -546,12 +548,17 @@ extension NSManagedObject {
     if hadDeferredRemovals { context?.removeDeferred(from: self) }
   }
 
-  /// Notes that a save has written the object's row, whose values are still packed.
+  /// Notes that a save has written the object's row: its values are those that changes are compared with from now on.
   final func noteWritten(version: Int64) {
-    // The values that are compared with the snapshot are the snapshot's own.
-    (isPacked, hasDeferredRemovals) = (false, false)
-    if snapshot?.version != version { snapshot?.version = version }
-    isPacked = true
+    if isPacked {
+      hasDeferredRemovals = false
+      if storedSnapshot?.version != version { storedSnapshot?.version = version }
+      return
+    }
+    let (id, slots) = (identifier, slots)
+    if storedSnapshot?.renew(id: id, version: version, slots: slots) != true {
+      storedSnapshot = RowSnapshot(id: id, version: version, slots: slots)
+    }
   }
 
   /// Returns a slot, decoding only this one of a packed row, unless the object is read often.

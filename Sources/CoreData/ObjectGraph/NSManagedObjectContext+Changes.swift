@@ -258,64 +258,70 @@ struct EventSets {
   private var known: [(set: Set<NSManagedObject>, objects: [NSManagedObject])] = []
 
   mutating func set(of objects: [NSManagedObject]) -> Set<NSManagedObject> {
-    if let same = known.first(where: { $0.objects.count == objects.count && $0.objects.elementsEqual(objects, by: ===) }
-    ) {
-      return same.set
-    }
+    if let same = known.first(where: { Self.areSame($0.objects, objects) }) { return same.set }
     let set = Set(objects)
     if isKeeping { known.append((set, objects)) }
     return set
   }
-}
 
-/// The objects of a save, by what happens to their rows.
-struct SavedObjects {
-  private(set) var inserted: [NSManagedObject] = []
-  private(set) var updated: [NSManagedObject] = []
-  private(set) var deleted: [NSManagedObject] = []
-
-  init(_ objects: [NSManagedObject]) {
-    for object in objects {
-      if object.isDeleted {
-        deleted.append(object)
-      } else if object.isInserted {
-        inserted.append(object)
-      } else {
-        updated.append(object)
+  private static func areSame(_ one: [NSManagedObject], _ other: [NSManagedObject]) -> Bool {
+    guard one.count == other.count else { return false }
+    // Comparing references one by one would retain and release each.
+    return one.withUnsafeBytes { left in
+      other.withUnsafeBytes { right in
+        guard let start = left.baseAddress, let other = right.baseAddress else { return true }
+        return memcmp(start, other, left.count) == 0
       }
     }
   }
-
-  var identifiers: SavedIdentifiers {
-    SavedIdentifiers(
-      inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
-  }
 }
 
-/// The sets of identifiers of the notification about a save. A thread of their own makes those of many while the store
-/// writes, which takes longer.
-struct IdentifierSets {
-  /// How many identifiers a thread is worth its while for.
-  private static let many = 2_000
+/// What the notifications about a save tell: its objects, by what happens to their rows, and their identifiers.
+struct SaveReport {
+  /// The objects whose rows are inserted, updated or deleted.
+  struct Part {
+    /// How many identifiers a thread is worth its while for.
+    private static let many = 2_000
 
-  private var made: [(identifiers: [NSManagedObjectID], set: ParallelWork<Set<NSManagedObjectID>>)] = []
+    let objects: [NSManagedObject]
+    let identifiers: [NSManagedObjectID]
+    private let set: ParallelWork<Set<NSManagedObjectID>>?
 
-  init() {}
+    /// - Parameter isAhead: whether a thread of its own makes the set of many identifiers. That takes longer than the store
+    ///   takes to write them.
+    fileprivate init(_ objects: [NSManagedObject], isAhead: Bool) {
+      self.objects = objects
+      let identifiers = objects.map(\.objectID)
+      self.identifiers = identifiers
+      set = isAhead && identifiers.count >= Self.many ? ParallelWork { Set(identifiers) } : nil
+    }
 
-  /// Begins to make the sets.
-  init(of saved: SavedIdentifiers) {
-    for identifiers in [saved.inserted, saved.updated, saved.deleted] where identifiers.count >= Self.many {
-      made.append((identifiers, ParallelWork { Set(identifiers) }))
+    var identifierSet: Set<NSManagedObjectID> {
+      // Making a set throws nothing.
+      (try? set?.wait()) ?? Set(identifiers)
     }
   }
 
-  func set(of identifiers: [NSManagedObjectID]) -> Set<NSManagedObjectID> {
-    // A merge policy may have dropped some objects meanwhile.
-    let same = made.first {
-      $0.identifiers.count == identifiers.count && $0.identifiers.elementsEqual(identifiers, by: ===)
+  let inserted: Part
+  let updated: Part
+  let deleted: Part
+
+  /// - Parameters:
+  ///   - objects: the objects with their changes.
+  ///   - isAhead: whether the store has yet to write them.
+  init(_ objects: [NSManagedObject], isAhead: Bool) {
+    func part(_ belongs: (NSManagedObject) -> Bool) -> Part {
+      // Mostly the same is done to all objects of a save, and the list is that of the context.
+      let count = objects.count(where: belongs)
+      return Part(count == 0 ? [] : count == objects.count ? objects : objects.filter(belongs), isAhead: isAhead)
     }
-    // Making a set throws nothing.
-    return (try? same?.set.wait()) ?? Set(identifiers)
+    inserted = part { $0.isInserted && !$0.isDeleted }
+    updated = part { !$0.isInserted && !$0.isDeleted }
+    deleted = part { $0.isDeleted }
+  }
+
+  var identifiers: SavedIdentifiers {
+    SavedIdentifiers(inserted: inserted.identifiers, updated: updated.identifiers, deleted: deleted.identifiers)
   }
 }
 

@@ -102,10 +102,14 @@ extension NSManagedObjectContext {
       throw failure
     }
     let objects = changedInOrder
-    try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
+    // Mostly all are new, or none.
+    let newCount = objects.count { $0.hasTemporaryID }
+    if newCount > 0 {
+      try adoptPermanentIDs(for: newCount == objects.count ? objects : objects.filter(\.hasTemporaryID))
+    }
     defer { stateBeforeMerging = nil }
     let check = ConflictCheck(self)
-    let sets = postsNotifications ? IdentifierSets(of: SavedObjects(objects).identifiers) : IdentifierSets()
+    let report = postsNotifications ? SaveReport(objects, isAhead: true) : nil
     do {
       // The changes, which hold the values before and after, must not live longer.
       try coordinator.write(checkedChanges(), for: self, after: check)
@@ -114,8 +118,8 @@ extension NSManagedObjectContext {
       stateBeforeMerging?.restore(in: self)
       throw error
     }
-    // The merge policy may have dropped some of the objects, and changed others.
-    finishSave(changedInOrder, sets)
+    // A merge policy that has resolved conflicts may have dropped some of the objects, and changed others.
+    finishSave(changedInOrder, stateBeforeMerging == nil ? report : nil)
     if stateBeforeMerging != nil { for object in objects { object.isBeingWritten = false } }
     check.finish()
   }
@@ -183,9 +187,9 @@ extension NSManagedObjectContext {
 
   /// Ends a save: the changes are no longer pending, and others learn of them.
   ///
-  /// - Parameter sets: sets of their identifiers, as far as there are any.
-  func finishSave(_ objects: [NSManagedObject], _ sets: IdentifierSets = IdentifierSets()) {
-    let written = SavedObjects(objects)
+  /// - Parameter report: what to tell others; nil if it has not been made.
+  func finishSave(_ objects: [NSManagedObject], _ report: SaveReport? = nil) {
+    let report = report ?? (postsNotifications ? SaveReport(objects, isAhead: false) : nil)
     let hasSubclasses = changed.hasSubclasses
     // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
@@ -198,29 +202,25 @@ extension NSManagedObjectContext {
       } else if object.isRealized {
         let stored = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: stored) : stored
-        if object.isPacked {
-          object.noteWritten(version: version)
-        } else {
-          object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
-        }
+        object.noteWritten(version: version)
         object.isBeingWritten = false
       }
     }
     readAhead.removeAll()
     // Only subclasses can override `didSave()`.
     if hasSubclasses { for object in objects { object.didSave() } }
-    guard postsNotifications else { return }
-    let saved = written.identifiers
+    guard let report else { return }
     var objectSets: [String: Any] = [:]
     var identifierSets: [String: Any] = [:]
-    for (key, objects, identifiersKey, identifiers) in [
-      (NSInsertedObjectsKey, written.inserted, NSInsertedObjectIDsKey, saved.inserted),
-      (NSUpdatedObjectsKey, written.updated, NSUpdatedObjectIDsKey, saved.updated),
-      (NSDeletedObjectsKey, written.deleted, NSDeletedObjectIDsKey, saved.deleted),
-    ] where !objects.isEmpty {
-      objectSets[key] = eventSets.set(of: objects)
-      identifierSets[identifiersKey] = sets.set(of: identifiers)
+    for (part, key, identifiersKey) in [
+      (report.inserted, NSInsertedObjectsKey, NSInsertedObjectIDsKey),
+      (report.updated, NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
+      (report.deleted, NSDeletedObjectsKey, NSDeletedObjectIDsKey),
+    ] where !part.objects.isEmpty {
+      objectSets[key] = eventSets.set(of: part.objects)
+      identifierSets[identifiersKey] = part.identifierSet
     }
+    let saved = report.identifiers
     let generation = advanceGenerationAfterSave()
     post(NSManagedObjectContext.didSaveObjectsNotification, objectSets.merging(generation) { $1 })
     post(NSManagedObjectContext.didSaveObjectIDsNotification, identifierSets.merging(generation) { $1 })
