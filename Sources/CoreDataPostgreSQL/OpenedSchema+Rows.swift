@@ -94,10 +94,11 @@ extension OpenedSchema: RowSource {
       + "ORDER BY \(ownerColumn), \(order)z_pk"
     var members = RowGroups()
     // The rows of an owner follow each other.
+    var rows = RowCollection()
     var (owner, start): (Int64, Int) = (0, 0)
     func end() {
-      if start < members.rows.count { members.ranges[owner] = start..<members.rows.count }
-      start = members.rows.count
+      if start < rows.count { members.ranges[owner] = start..<rows.count }
+      start = rows.count
     }
     try connection.forEachRow(sql, [.integers(primaryKeys)]) { row in
       let next = row.int64(0, reader.columns.count)
@@ -105,9 +106,10 @@ extension OpenedSchema: RowSource {
         end()
         owner = next
       }
-      members.rows.append(try reader.snapshot(row, 0))
+      try rows.add { try reader.pack(row, 0, into: $0) }
     }
     end()
+    members.rows = rows.rows()
     return members
   }
 
@@ -117,9 +119,11 @@ extension OpenedSchema: RowSource {
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
     var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1)"
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { sql += " AND z_ent = \(layout.number)" }
-    var found: [RowSnapshot] = []
-    try connection.forEachRow(sql, [.integers(primaryKeys)]) { found.append(try reader.snapshot($0, 0)) }
-    return found
+    var found = RowCollection()
+    try connection.forEachRow(sql, [.integers(primaryKeys)]) { row in
+      try found.add { try reader.pack(row, 0, into: $0) }
+    }
+    return found.rows()
   }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {

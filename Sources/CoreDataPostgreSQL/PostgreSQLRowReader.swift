@@ -199,10 +199,8 @@ enum Cell {
       if !rows.isNull(row, column) { packer.pack(uuid: rows.bytes(row, column), at: position) }
     case .toOne(let column, let entityColumn, let destination):
       if rows.isNull(row, column) { return true }
-      // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
       let number = entityColumn.map { rows.isNull(row, $0) ? 0 : Int(rows.int64(row, $0)) } ?? 0
-      guard let known = [number, destination].first(where: { $0 != 0 && entities.description(number: $0) != nil })
-      else { return false }
+      guard let known = entities.destination(number, declared: destination) else { return false }
       packer.pack(destination: rows.int64(row, column), entity: known, at: position)
     case .decimal, .uri, .composite:
       guard let slot = slot(rows, row) else { return false }

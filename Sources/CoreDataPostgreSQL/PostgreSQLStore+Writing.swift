@@ -12,24 +12,13 @@ extension PostgreSQLStore {
     _ = try writableState()
     // Keys that a lost connection has taken are left out.
     return try asking { state in
-      // New objects mostly come entity by entity.
-      var runs: [(layout: EntityLayout, count: Int)] = []
-      for object in objects {
-        let layout = try state.plans.plan(for: object.entity).layout
-        if runs.last?.layout.number == layout.number {
-          runs[runs.count - 1].count += 1
-        } else {
-          runs.append((layout, 1))
-        }
-      }
       var ids: [NSManagedObjectID] = []
       ids.reserveCapacity(objects.count)
-      for (layout, count) in runs {
+      for run in EntityRun.runs(of: objects.lazy.map(\.entity)) {
+        let layout = try state.plans.plan(for: run.entity).layout
         guard let root = state.entities.schema.entity(number: layout.rootNumber) else { continue }
-        for range in try keys.take(count, of: root, state.connection) {
-          for key in range {
-            if let id = state.entities.id(entity: layout.number, primaryKey: key) { ids.append(id) }
-          }
+        for range in try keys.take(run.count, of: root, state.connection) {
+          ids += state.entities.identities?.ids(entity: layout.number, primaryKeys: range) ?? []
         }
       }
       return ids

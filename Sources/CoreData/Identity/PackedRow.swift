@@ -166,7 +166,7 @@ package final class RowPacker {
   // Only one thread at a time uses a packer.
   @exclusivity(unchecked) private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
   @exclusivity(unchecked) private var rows: ContiguousArray<Row> = []
-  /// Those of the rows, and the number of the last one's entity.
+  /// Those of the rows, and the number of the last one's entity. While there are no rows, one that may be used again.
   @exclusivity(unchecked) private var layouts: [RowLayout] = []
   @exclusivity(unchecked) private var lastEntity = -1
   /// The slots of all rows that are not kept as bytes.
@@ -189,7 +189,8 @@ package final class RowPacker {
   /// Forgets all rows.
   package func removeAll() {
     rows.removeAll(keepingCapacity: true)
-    layouts.removeAll(keepingCapacity: true)
+    // The next rows mostly have the same layout.
+    if layouts.count > 1 { layouts.removeAll(keepingCapacity: true) }
     lastEntity = -1
     if !others.isEmpty { others = [] }
   }
@@ -215,7 +216,9 @@ package final class RowPacker {
     primaryKey: Int64, version: Int64, entity: Int, layout: () throws -> RowLayout
   ) rethrows {
     if entity != lastEntity {
-      layouts.append(try layout())
+      let layout = try layout()
+      if rows.isEmpty, layouts.first !== layout { layouts.removeAll(keepingCapacity: true) }
+      if layouts.last !== layout { layouts.append(layout) }
       lastEntity = entity
     }
     rows.append(
@@ -317,6 +320,38 @@ package final class RowPacker {
   }
 }
 
+/// The rows of a query, in their order. Packing some of them before their objects are made takes less time than one by one.
+package struct RowCollection {
+  /// How many rows are packed at once.
+  private static let partSize = 256
+
+  private let packer = RowPacker()
+  private var made: [RowSnapshot] = []
+
+  package init() {}
+
+  package var count: Int { made.count + packer.count }
+
+  package mutating func reserveCapacity(_ count: Int) { made.reserveCapacity(count) }
+
+  /// Adds the row that a body packs. One that it has not ended, because it throws, is left out.
+  package mutating func add(_ pack: (RowPacker) throws -> Void) rethrows {
+    try pack(packer)
+    if packer.count >= Self.partSize { makeRows() }
+  }
+
+  /// All rows.
+  package mutating func rows() -> [RowSnapshot] {
+    makeRows()
+    return made
+  }
+
+  private mutating func makeRows() {
+    made += packer.snapshots()
+    packer.removeAll()
+  }
+}
+
 /// What the packed rows of an entity have in common.
 package final class RowLayout: Sendable {
   package let entity: NSEntityDescription
@@ -384,5 +419,16 @@ package final class RowIdentities: Sendable {
     return NSManagedObjectID(
       entity: description, key: ObjectKey(store: store, root: UInt32(member.root), number: primaryKey),
       store: reference)
+  }
+
+  /// The identifiers of rows whose keys follow each other; none for an unknown entity.
+  package func ids(entity number: Int, primaryKeys: some Collection<Int64>) -> [NSManagedObjectID] {
+    guard members.indices.contains(number), let member = members[number], let description = member.description
+    else { return [] }
+    let root = UInt32(member.root)
+    return primaryKeys.map {
+      NSManagedObjectID(
+        entity: description, key: ObjectKey(store: store, root: root, number: $0), store: reference)
+    }
   }
 }

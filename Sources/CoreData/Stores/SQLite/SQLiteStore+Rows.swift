@@ -99,12 +99,13 @@ extension SQLiteStore.Opened: RowSource {
     guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
     var members = RowGroups()
     members.ranges.reserveCapacity(primaryKeys.count)
+    var rows = RowCollection()
     try inParts(primaryKeys, of: count, query) { statement in
       // The rows of an owner follow each other.
-      var (owner, start): (Int64, Int) = (0, members.rows.count)
+      var (owner, start): (Int64, Int) = (0, rows.count)
       func end() {
-        if start < members.rows.count { members.ranges[owner] = start..<members.rows.count }
-        start = members.rows.count
+        if start < rows.count { members.ranges[owner] = start..<rows.count }
+        start = rows.count
       }
       while try statement.step() {
         let next = statement.int64(at: reader.columns.count)
@@ -112,10 +113,11 @@ extension SQLiteStore.Opened: RowSource {
           end()
           owner = next
         }
-        members.rows.append(try reader.snapshot(statement))
+        try rows.add { try reader.pack(statement, into: $0) }
       }
       end()
     }
+    members.rows = rows.rows()
     return members
   }
 
@@ -129,13 +131,13 @@ extension SQLiteStore.Opened: RowSource {
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 {
       query += " AND Z_ENT = \(layout.number)"
     }
-    var rows: [RowSnapshot] = []
+    var rows = RowCollection()
     rows.reserveCapacity(primaryKeys.count)
     // In the order of the table, so that neighbours are on a page that has just been read.
     try inParts(primaryKeys.sorted(), of: count, query) { statement in
-      while try statement.step() { rows.append(try reader.snapshot(statement)) }
+      while try statement.step() { try rows.add { try reader.pack(statement, into: $0) } }
     }
-    return rows
+    return rows.rows()
   }
 
   /// Runs a query for every so many keys, with the keys as its parameters.
@@ -297,15 +299,7 @@ extension SQLiteStore {
   func makeIdentifiers(for entities: some Collection<NSEntityDescription>) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      // New objects mostly come entity by entity.
-      var runs: [(plan: RowPlan, count: Int)] = []
-      for entity in entities {
-        if runs.last?.plan.entity === entity {
-          runs[runs.count - 1].count += 1
-        } else {
-          runs.append((try state.plans.plan(for: entity), 1))
-        }
-      }
+      let runs = try EntityRun.runs(of: entities).map { (plan: try state.plans.plan(for: $0.entity), count: $0.count) }
       let wanted = Dictionary(runs.map { ($0.plan.layout.rootNumber, $0.count) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
       try state.connection.transaction {
@@ -317,9 +311,8 @@ extension SQLiteStore {
       ids.reserveCapacity(entities.count)
       for (plan, count) in runs {
         let first = next[plan.layout.rootNumber, default: 1]
-        for offset in 0..<Int64(count) {
-          if let id = state.entities.id(entity: plan.layout.number, primaryKey: first + offset) { ids.append(id) }
-        }
+        let keys = first...(first + Int64(count - 1))
+        ids += state.entities.identities?.ids(entity: plan.layout.number, primaryKeys: keys) ?? []
         // Wraps around only after the last key requested.
         next[plan.layout.rootNumber] = first &+ Int64(count)
       }

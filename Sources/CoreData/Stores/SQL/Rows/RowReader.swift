@@ -35,13 +35,13 @@ final class RowReader {
     let quick: ContiguousArray<QuickStep>
     private var knownLayout: RowLayout?
 
-    init(_ number: Int, _ entity: NSEntityDescription, _ steps: ContiguousArray<RowStep>) {
+    init(_ number: Int, _ entity: NSEntityDescription, _ steps: ContiguousArray<RowStep>, _ entities: StoredEntities) {
       self.number = number
       self.entity = entity
       table = entity.slotTable
       transientDefaults = table.transientDefaults
       self.steps = steps
-      quick = ContiguousArray(steps.map(QuickStep.init))
+      quick = ContiguousArray(steps.map { QuickStep($0, entities) })
     }
 
     func layout(_ identities: RowIdentities) -> RowLayout {
@@ -69,7 +69,7 @@ final class RowReader {
       else { continue }
       let table = description.slotTable
       let steps = table.names.map { RowStep(property: $0, of: layout, entities: entities, &list) }
-      plans[number] = Plan(number, description, ContiguousArray(steps))
+      plans[number] = Plan(number, description, ContiguousArray(steps), entities)
     }
     columns = list.columns
     self.plans = plans
@@ -161,13 +161,22 @@ package struct SelectList {
 /// How a slot of the usual kinds is read, without reference counting.
 private struct QuickStep {
   private enum Kind: UInt8 {
-    case string, integer, date, double, unread, null, other
+    case string, integer, date, double, toOne, unread, null, other
   }
 
   private let kind: Kind
   private let column: Int32
+  /// The entity of the destination of a relationship.
+  private let entity: Int32
 
-  init(_ step: RowStep) {
+  init(_ step: RowStep, _ entities: StoredEntities) {
+    if case .toOne(let column, nil, let declared) = step,
+      let destination = entities.destination(0, declared: declared)
+    {
+      (kind, self.column, entity) = (.toOne, Int32(column), Int32(destination))
+      return
+    }
+    entity = 0
     switch step {
     case .unread: (kind, column) = (.unread, 0)
     case .null: (kind, column) = (.null, 0)
@@ -190,7 +199,7 @@ private struct QuickStep {
     case .unread:
       packer.packUnread(at: position)
       return true
-    case .string, .integer, .date, .double: break
+    case .string, .integer, .date, .double, .toOne: break
     }
     let value = row.column(at: column)
     switch (kind, value.type) {
@@ -199,6 +208,7 @@ private struct QuickStep {
     case (.integer, .integer): packer.pack(integer: value.int64, at: position)
     case (.date, .real), (.date, .integer): packer.pack(date: value.double, at: position)
     case (.double, .real), (.double, .integer): packer.pack(double: value.double, at: position)
+    case (.toOne, .integer): packer.pack(destination: value.int64, entity: Int(entity), at: position)
     default: return false
     }
     return true
@@ -272,11 +282,10 @@ enum RowStep {
     case .composite: packer.pack(try slot(of: statement, external: external), at: position)
     case .toOne(let column, let entityColumn, let destination):
       if statement.isNull(at: column) { break }
-      // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
       let number = entityColumn.map { Int(statement.int64(at: $0)) } ?? 0
-      guard
-        let known = [number, destination].first(where: { $0 != 0 && entities.description(number: $0) != nil })
-      else { throw Unreadable(found: "a row of entity number \(number)") }
+      guard let known = entities.destination(number, declared: destination) else {
+        throw Unreadable(found: "a row of entity number \(number)")
+      }
       packer.pack(destination: statement.int64(at: column), entity: known, at: position)
     }
   }

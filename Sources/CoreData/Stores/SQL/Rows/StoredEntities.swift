@@ -19,6 +19,8 @@ package final class StoredEntities {
   private unowned(unsafe) let store: NSPersistentStore?
   /// What makes identifiers; made again when the store's UUID or number changes.
   private var knownIdentities: RowIdentities?
+  /// The store's `identityVersion` before they were made.
+  private var knownVersion = 0
 
   package init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
@@ -46,6 +48,9 @@ package final class StoredEntities {
   /// Asks the store for its part of identifiers, once for the reads that follow.
   package func noteIdentity() {
     guard let store else { return }
+    let version = store.identityVersion
+    if knownIdentities != nil, knownVersion == version { return }
+    knownVersion = version
     let (number, reference) = store.numberAndReference
     if let knownIdentities, knownIdentities.store == number, knownIdentities.reference === reference { return }
     knownIdentities = RowIdentities(store: number, reference: reference, members: members)
@@ -94,6 +99,16 @@ package final class StoredEntities {
   package func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
     if let number = Int(exactly: stored), member(number)?.root == entity.rootNumber { return number }
     return member(entity.number).flatMap { $0.only == 0 ? nil : $0.only }
+  }
+
+  /// The number of the entity of a relationship's destination; nil for none.
+  ///
+  /// - Parameters:
+  ///   - stored: the number in the row. A row older than the destination's sub-entities has none, or 0.
+  ///   - declared: the number of the relationship's own entity.
+  package func destination(_ stored: Int, declared: Int) -> Int? {
+    if stored != 0, description(number: stored) != nil { return stored }
+    return declared != 0 && description(number: declared) != nil ? declared : nil
   }
 
   /// Whether an identifier belongs to this store.

@@ -1,0 +1,19 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Objects of one entity that follow each other, as new ones mostly do.
+package struct EntityRun {
+  package let entity: NSEntityDescription
+  package private(set) var count: Int
+
+  package static func runs(of entities: some Sequence<NSEntityDescription>) -> [EntityRun] {
+    var runs: [EntityRun] = []
+    var last: NSEntityDescription?
+    for entity in entities {
+      if entity !== last { runs.append(EntityRun(entity: entity, count: 0)) }
+      last = entity
+      runs[runs.count - 1].count += 1
+    }
+    return runs
+  }
+}
