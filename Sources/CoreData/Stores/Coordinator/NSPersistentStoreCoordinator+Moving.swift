@@ -33,17 +33,18 @@ extension NSPersistentStoreCoordinator {
       let place = StoreLocation(url)
       // A store at /dev/null is in memory.
       guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
-      OpenStores.disconnect(from: url)
-      // The store has been destroyed before.
-      if try StoreFile.isNew(url) { return }
-      let settings = StoreOptions(options)
-      _ = try StoreReplacement(
-        place: place, journal: WorkJournal(purpose: .destruction),
-        timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
-        ignoresLocks: settings.destroysByForce
-      ).run(keptAt: nil) { _ in
-        try FileCalls.write(Data(), to: place.newStore)
-        return .init()
+      try OpenStores.withoutConnections(to: url) {
+        // The store has been destroyed before.
+        if try StoreFile.isNew(url) { return }
+        let settings = StoreOptions(options)
+        _ = try StoreReplacement(
+          place: place, journal: WorkJournal(purpose: .destruction),
+          timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
+          ignoresLocks: settings.destroysByForce
+        ).run(keptAt: nil) { _ in
+          try FileCalls.write(Data(), to: place.newStore)
+          return .init()
+        }
       }
     }
   }
@@ -91,14 +92,15 @@ extension NSPersistentStoreCoordinator {
     try movingStores(at: destinationURL) {
       let place = StoreLocation(destinationURL)
       try place.checkFile()
-      OpenStores.disconnect(from: destinationURL)
-      _ = try StoreReplacement(
-        place: place, journal: WorkJournal(purpose: .replacement),
-        timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
-      ).run(keptAt: nil) { hold in
-        try StoreReplacement.copy(sourceURL, to: place.newStore)
-        let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.journalMode ?? .wal)
-        return .init(external: found.external)
+      try OpenStores.withoutConnections(to: destinationURL) {
+        _ = try StoreReplacement(
+          place: place, journal: WorkJournal(purpose: .replacement),
+          timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
+        ).run(keptAt: nil) { hold in
+          try StoreReplacement.copy(sourceURL, to: place.newStore)
+          let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.journalMode ?? .wal)
+          return .init(external: found.external)
+        }
       }
     }
   }

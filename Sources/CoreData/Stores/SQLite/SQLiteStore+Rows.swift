@@ -344,11 +344,25 @@ extension SQLiteStore {
           try state.connection.transaction {
             try recordHistory(changes, state)
             try writer.write(changes)
+            if hasReconnected { try noteKeys(of: changes, state) }
             if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
           }
         }
       }
       hasUnsavedMetadata = false
+    }
+  }
+
+  /// Raises the greatest keys that the store has recorded: new objects may have got theirs from the store that was replaced.
+  private func noteKeys(of changes: [RowChange], _ state: Opened) throws {
+    var greatest: [UInt32: Int64] = [:]
+    for change in changes where change.kind == .insert {
+      let key = change.id.key
+      greatest[key.root] = max(greatest[key.root] ?? 0, key.number)
+    }
+    for (root, key) in greatest {
+      try state.connection.run(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND Z_MAX < ?1", [.integer(key), .integer(Int64(root))])
     }
   }
 

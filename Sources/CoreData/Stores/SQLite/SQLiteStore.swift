@@ -56,6 +56,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?
+  /// Whether the file has been replaced since the store was opened.
+  private(set) var hasReconnected = false
   /// Whether the file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { numbersBefore != nil }
 
@@ -206,6 +208,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     guard let opened else { return }
     numbersBefore = Self.numbers(opened)
     close()
+    if let url { OpenStores.add(self, at: url) }
   }
 
   /// Opens the store at another location instead of this one's.
@@ -254,6 +257,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         url: url, reason: "While it was open, the store was replaced by one with other entity numbers.")
     }
     self.numbersBefore = nil
+    hasReconnected = true
     return opened
   }
 
@@ -380,7 +384,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 }
 
-/// The stores that this process has open, by file, so that destroying or replacing a file can close their connections.
+/// The stores of this process, by file, so that destroying or replacing a file can close their connections.
 enum OpenStores {
   private struct Entry {
     let reference: WeakAddress<SQLiteStore>
@@ -394,7 +398,7 @@ enum OpenStores {
   private static let lock = NSLock()
   private nonisolated(unsafe) static var entries: [Entry] = []
 
-  /// Adds a store that has connected to its file.
+  /// Adds a store that has connected to its file, or will do so again when it is next used.
   static func add(_ store: SQLiteStore, at url: URL) {
     let file = name(of: url)
     lock.withLock {
@@ -413,24 +417,26 @@ enum OpenStores {
     return lock.withLock { entries.filter { $0.file == file && $0.isPosting }.compactMap(\.store) }
   }
 
-  /// Removes a store that has closed its connection.
+  /// Removes a store that is closed.
   static func remove(_ store: SQLiteStore) {
     lock.withLock { entries.removeAll { $0.store == nil || $0.store === store } }
   }
 
-  /// Closes the connections of this process to a file, each while holding the coordinator's lock.
+  /// Closes the connections of this process to a file, and runs a body while no other thread can open them again.
   ///
   /// The stores stay with their coordinators, and open the file again when they are next used.
-  static func disconnect(from url: URL) {
+  static func withoutConnections(to url: URL, _ body: () throws -> Void) rethrows {
     let file = name(of: url)
     let found = lock.withLock { entries.filter { $0.file == file }.compactMap(\.store) }
-    for store in found {
-      guard let coordinator = store.persistentStoreCoordinator else {
-        store.disconnect()
-        continue
-      }
-      coordinator.withLock { store.disconnect() }
+    let coordinators = Dictionary(
+      found.compactMap(\.persistentStoreCoordinator).map { (ObjectIdentifier($0), $0) }, uniquingKeysWith: { $1 })
+    func locking(_ rest: ArraySlice<NSPersistentStoreCoordinator>) throws {
+      if let next = rest.first { return try next.withLock { try locking(rest.dropFirst()) } }
+      for store in found { store.disconnect() }
+      try body()
     }
+    // All threads in one order, so that none waits for another that waits for it.
+    try locking(coordinators.sorted { $0.key < $1.key }.map(\.value)[...])
   }
 
   private static func name(of url: URL) -> String {

@@ -227,6 +227,46 @@ struct MovingStoreTests {
     #expect(error?.localizedFailureReason?.contains("by one of another version of the model") == true)
   }
 
+  @Test("A store is replaced and destroyed while threads with coordinators of their own use it")
+  func replacingBusyStore() throws {
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let source = try other("Other.sqlite")
+    let url = store.url
+    let coordinators = try [coordinator, store.context(CompanyModel.make()).coordinator]
+    let isDone = Guarded(false)
+    let (reads, failures) = (Guarded(0), Guarded<[String]>([]))
+    inThreads(5) { number in
+      guard number > 0 else {
+        defer { isDone.value = true }
+        do {
+          for round in 0..<12 {
+            try coordinators[round % 2].replacePersistentStore(at: url, withPersistentStoreFrom: source, type: .sqlite)
+          }
+          try coordinators[0].destroyPersistentStore(at: url, type: .sqlite)
+          try coordinators[0].replacePersistentStore(at: url, withPersistentStoreFrom: source, type: .sqlite)
+        } catch {
+          failures.update { $0.append("\(error)") }
+        }
+        return
+      }
+      while !isDone.value {
+        let context = NSManagedObjectContext(.privateQueue)
+        context.persistentStoreCoordinator = coordinators[number % 2]
+        context.performAndWait {
+          if number > 2 { context.make("Employee", ["name": "new"]) }
+          // A save may have its keys from the old store, and there may be no store for a moment.
+          try? context.save()
+          if (try? context.all("Employee"))?.isEmpty == false { reads.update { $0 += 1 } }
+        }
+      }
+    }
+    #expect(failures.value.isEmpty)
+    #expect(reads.value > 0)
+    #expect(try names(url).contains("Zoe"))
+    try StoreChecks.check(url, CompanyModel.make())
+  }
+
   @Test("A store that cannot be replaced or destroyed goes on where it is open")
   func failingReplacement() throws {
     context.make("Employee", ["name": "Ada"])
