@@ -40,6 +40,14 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
 
     /// Makes the identifier; nil for an unknown entity, which `RowPacker` does not pack.
     package func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
+
+    /// The layout of the destination's row; nil as for `identifier()`.
+    ///
+    /// - Parameter last: the layout of another destination, which mostly is the same.
+    package func layout(last: RowLayout?) -> RowLayout? {
+      if let last, last.identities === identities, last.number == entity { return last }
+      return entityDescription.map { RowLayout(entity: $0, number: entity, identities: identities) }
+    }
   }
 
   // `header` checks at each access whether another is in progress, and nothing changes it.
@@ -358,7 +366,7 @@ package final class RowLayout: Sendable {
   package let table: SlotTable
   package let identities: RowIdentities
   /// The entity's number in the store.
-  private let number: Int
+  fileprivate let number: Int
   private let root: UInt32
 
   package init(entity: NSEntityDescription, number: Int, identities: RowIdentities) {

@@ -62,6 +62,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
     return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
   }
+  /// The row that the identifier will be made of; nil if there is one already, and for other objects.
+  final var unidentifiedRow: (layout: RowLayout, primaryKey: Int64)? {
+    if storedIdentifier.load(ordering: .acquiring) != nil { return nil }
+    return rowLayout.map { ($0, primaryKey) }
+  }
   /// The key of the identifier, without making one; nil as for `knownIdentifier`. May be read on any thread.
   final var knownKey: ObjectKey? {
     if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue().key }

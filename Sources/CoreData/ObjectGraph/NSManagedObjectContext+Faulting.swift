@@ -83,12 +83,14 @@ extension NSManagedObjectContext {
   func object(for destination: PackedRow.Destination) -> NSManagedObject {
     adoptPermanentIDs()
     if let known = registry[destination.key] { return known }
-    // The object of a row needs no identifier.
     if let row = readAhead[destination.key] { return object(for: row) }
-    guard let id = destination.identifier() else {
+    // The object of a row needs no identifier.
+    guard let layout = destination.layout(last: lastDestinationLayout) else {
       preconditionFailure("The row of \(destination.key) was packed without an entity.")
     }
-    let object = NSManagedObject.makeFault(id, in: self)
+    lastDestinationLayout = layout
+    let object = NSManagedObject.makeFault(
+      layout, destination.key.number, of: ManagedObjectClasses.of(layout.entity))
     registry.add(object)
     return object
   }
@@ -153,11 +155,9 @@ extension NSManagedObjectContext {
       let isKnown = found.map { $0 != nil }
       for offset in found.indices where !isKnown[offset] {
         guard let packed = rows[start + offset].packed else { continue }
-        if packed.layout !== layout {
-          layout = packed.layout
-          type = ManagedObjectClasses.of(packed.layout.entity)
-        }
-        found[offset] = NSManagedObject.makeFault(packed.layout, packed.primaryKey, of: type)
+        let own = packed.layout
+        if own !== layout { (layout, type) = (own, ManagedObjectClasses.of(own.entity)) }
+        found[offset] = NSManagedObject.makeFault(own, packed.primaryKey, of: type)
       }
       registry.add(&found, unless: isKnown) { keys[$0] }
       for (offset, object) in found.enumerated() {
@@ -202,6 +202,9 @@ extension NSManagedObjectContext {
       if let batch = object.batch {
         try batch.readRows(around: object, in: self)
         if let row = object.snapshot { return row }
+      }
+      if parent == nil, !isPinned, let (layout, primaryKey) = object.unidentifiedRow {
+        return try coordinator.row(layout, primaryKey, in: self)
       }
       return try storedRow(for: object.identifier)
     } catch {

@@ -39,6 +39,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
   @exclusivity(unchecked) var readAhead = ReadAhead()
+  /// That of the last destination of a relationship for which an object has been made.
+  @exclusivity(unchecked) var lastDestinationLayout: RowLayout?
   /// Members that have left relationships whose members have not been read; nil except during a save that allows it.
   var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
   /// The stores chosen for new objects.

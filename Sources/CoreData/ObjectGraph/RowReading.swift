@@ -198,7 +198,7 @@ extension NSManagedObjectContext {
     return StoreReader(store: store, context: self, coordinator: coordinator, generation: state)
   }
 
-  private var isPinned: Bool {
+  var isPinned: Bool {
     if case .latest = generation { return false }
     return true
   }

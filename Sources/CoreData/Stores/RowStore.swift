@@ -31,6 +31,9 @@ package protocol RowSource {
   /// Returns the row of an identifier for a context; nil if it is not in the store.
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot?
 
+  /// Returns a row as `row(for:in:)` does, without an identifier.
+  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot?
+
   /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
@@ -59,6 +62,12 @@ extension RowSource {
   }
 
   package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
+
+  package func row(
+    _ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext
+  ) throws -> RowSnapshot? {
+    try row(for: layout.identifier(primaryKey), in: context)
+  }
 
   package func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]

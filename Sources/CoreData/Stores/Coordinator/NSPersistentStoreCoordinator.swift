@@ -332,6 +332,11 @@ extension NSPersistentStoreCoordinator {
     return try reading(store) { try $0.row(for: id, in: context) }
   }
 
+  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    guard let store = (layout.identities.reference.store as? NSPersistentStore)?.rowStore else { return nil }
+    return try reading(store) { try $0.row(layout, primaryKey, in: context) }
+  }
+
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {

@@ -63,6 +63,11 @@ extension SQLiteStore.Opened: RowSource {
     return try reader(for: id.entityDescription, includesSubentities: true).row(id.key.number, connection)
   }
 
+  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    guard layout.identities.store == entities.identities?.store else { return nil }
+    return try reader(for: layout.entity, includesSubentities: true).row(primaryKey, connection)
+  }
+
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
@@ -243,6 +248,10 @@ extension SQLiteStore {
 
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     try asking { try $0.row(for: id, in: context) }
+  }
+
+  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    try asking { try $0.row(layout, primaryKey, in: context) }
   }
 
   func members(
