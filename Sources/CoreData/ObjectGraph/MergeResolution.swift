@@ -69,6 +69,19 @@ struct MergeResolution {
 
 /// Resolves a conflict between a changed object and its row.
 struct LockingResolution {
+  /// Resolves the conflicts of a save, and makes the relationships of their objects whole.
+  ///
+  /// - Throws: as `resolve()`, and as `RelationshipSettlement` does.
+  static func resolve(_ conflicts: [NSMergeConflict], by policy: NSMergePolicyType) throws {
+    let all = try conflicts.compactMap { try LockingResolution(policy: policy, conflict: $0) }
+    guard let context = all.first?.context else { return }
+    // Those whose rows are gone first, since others may lead to them.
+    let ordered = all.filter { $0.row == nil } + all.filter { $0.row != nil }
+    let before = ordered.map { RelationshipSettlement.Conflicting($0.object, row: $0.row) }
+    for resolution in ordered { try resolution.resolve() }
+    try RelationshipSettlement(in: context, policy: policy).run(before)
+  }
+
   private let policy: NSMergePolicyType
   private let object: NSManagedObject
   private let context: NSManagedObjectContext
@@ -78,7 +91,7 @@ struct LockingResolution {
   /// Nil if the object has no changes any more, for example because a subclass of the policy has refreshed it.
   ///
   /// - Throws: the store's errors, for a conflict that the program has made.
-  init?(policy: NSMergePolicyType, conflict: NSMergeConflict) throws {
+  private init?(policy: NSMergePolicyType, conflict: NSMergeConflict) throws {
     guard let context = conflict.sourceObject.context, context.changed.contains(conflict.sourceObject) else {
       return nil
     }
@@ -93,7 +106,8 @@ struct LockingResolution {
   }
 
   /// - Throws: the store's errors; those of validation, if the deletion of an object concerns others than the context knew of.
-  func resolve() throws {
+  private func resolve() throws {
+    guard context.changed.contains(object) else { return }
     guard let row else { return resolveDeletedRow() }
     if object.isDeleted {
       if policy == .rollbackMergePolicyType { return drop(keeping: row) }
@@ -103,22 +117,22 @@ struct LockingResolution {
     }
     switch policy {
     case .rollbackMergePolicyType: drop(keeping: row)
-    case .overwriteMergePolicyType: merge(row) { _ in true }
+    case .overwriteMergePolicyType: try merge(row) { _ in true }
     case .mergeByPropertyStoreTrumpMergePolicyType:
       let old = object.snapshot?.slots ?? []
       let changed = object.changedStoredSlots()
-      merge(row) { position in
+      try merge(row) { position in
         let hasChangedInStore = old.indices.contains(position) && !old[position].isSame(as: row.slots[position])
         return changed.contains(position) && !hasChangedInStore
       }
     default:
       let changed = object.changedStoredSlots()
-      merge(row) { changed.contains($0) }
+      try merge(row) { changed.contains($0) }
     }
     object.awake(fromSnapshotEvents: .mergePolicy)
   }
 
-  /// Only the overwriting policy inserts a deleted row again.
+  /// Only the overwriting policy inserts a deleted row again. With the others nothing leads to it any more.
   private func resolveDeletedRow() {
     if policy == .overwriteMergePolicyType, !object.isDeleted {
       for position in object.slots.indices { object.readRelationship(at: position) }
@@ -180,17 +194,24 @@ struct LockingResolution {
     object.holds?.update()
   }
 
-  /// Bases the object on the current row, and keeps some of its values. It keeps the members of to-many relationships,
-  /// which are not part of the row, and transient values.
-  private func merge(_ row: RowSnapshot, keeping isKept: (Int) -> Bool) {
+  /// Bases the object on the current row, and keeps some of its values, transient ones, and its own changes of the members of
+  /// to-many relationships, which are not part of the row.
+  private func merge(_ row: RowSnapshot, keeping isKept: (Int) -> Bool) throws {
     object.realize()
     let old = object.snapshot?.slots ?? []
+    let changed = object.changedStoredSlots()
     var base = row
     var slots = row.slots
     for position in slots.indices {
-      if object.table.relationship(at: position)?.isToMany == true {
-        if old.indices.contains(position) { base.slots[position] = old[position] }
-        slots[position] = object.slots[position]
+      if let relationship = object.table.relationship(at: position), relationship.isToMany {
+        guard changed.contains(position), case .toMany(let own) = object.slots[position] else { continue }
+        let stored = ToMany(
+          try context.coordinator.members(of: relationship, for: object.identifier, in: context),
+          isOrdered: relationship.isOrdered)
+        var before = ToMany(isOrdered: relationship.isOrdered)
+        if old.indices.contains(position), case .toMany(let known) = old[position] { before = known }
+        base.slots[position] = .toMany(stored)
+        slots[position] = .toMany(own.rebased(from: before, onto: stored))
       } else if object.table.isTransient(at: position) || isKept(position) {
         slots[position] = object.slots[position]
       }

@@ -82,7 +82,7 @@ extension NSManagedObject {
   }
 
   /// Adds `source` to this object's inverse of a relationship that now leads from `source` to this object.
-  private func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
+  final func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
     guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
       return
     }

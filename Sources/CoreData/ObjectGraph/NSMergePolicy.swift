@@ -48,11 +48,17 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
 
   /// Resolves conflicts between changed objects and rows that have changed in the store since they were read.
   ///
+  /// A row that has been deleted is inserted again by `overwrite`, with those of its destinations that are still there. With the
+  /// others it stays deleted, and no changed object leads to it any more. What `rollback` leaves as it is stored does not lead
+  /// to an object that the save deletes: the relationship ends, or, if it is required or the rule of its other end is not to
+  /// nullify, the deletion is discarded too. The other ends of relationships follow what is decided for an object.
+  ///
   /// - Parameter list: the conflicts.
-  /// - Throws: 133020 if the policy is that of errors.
+  /// - Throws: 133020 if the policy is that of errors; 1570 and other errors of validation for objects that have lost a
+  ///   destination.
   open func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
     if mergeType == .errorMergePolicyType { throw ObjectGraphErrors.mergeConflict(list) }
-    for conflict in list { try LockingResolution(policy: mergeType, conflict: conflict)?.resolve() }
+    try LockingResolution.resolve(list, by: mergeType)
   }
 
   /// Resolves conflicts between objects with the same values under a uniqueness constraint.

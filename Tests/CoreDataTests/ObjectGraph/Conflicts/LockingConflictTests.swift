@@ -203,6 +203,115 @@ struct LockingConflictTests {
     #expect(try fresh.all("Task", by: "title").isEmpty && fresh.all("Project", by: "title").isEmpty)
   }
 
+  @Test(
+    "Nothing leads to an object that others have deleted, unless the policy inserts it again",
+    arguments: StoreKind.allCases.filter { $0 != .incremental }, 1...4 as ClosedRange<UInt>)
+  func leadingToDeleted(kind: StoreKind, type: UInt) throws {
+    let bench = try StoreKindBench(kind)
+    let (mine, other) = (bench.context(), bench.context())
+    mine.mergePolicy = NSMergePolicy(merge: try #require(NSMergePolicyType(rawValue: type)))
+    let boss = mine.make("Manager", ["name": "Bob"])
+    let (project, task) = (mine.make("Project", ["title": "P"]), mine.make("Task", ["title": "T"]))
+    let ada = mine.make("Employee", ["name": "Ada"])
+    let known = mine.make("Employee", ["name": "Cid", "manager": boss])
+    try mine.save()
+    for object in [boss, project, task] { other.delete(try other.existingObject(with: object.objectID)) }
+    try other.save()
+    ada["manager"] = boss
+    ada.mutableSetValue(forKey: "projects").add(project)
+    ada.mutableOrderedSetValue(forKey: "favourites").add(task)
+    mine.make("Employee", ["name": "Dan", "manager": boss])
+    mine.make("Task", ["title": "New", "project": project])
+    try mine.save()
+    let isOverwriting = type == NSMergePolicyType.overwriteMergePolicyType.rawValue
+    let fresh = bench.context()
+    let people = try fresh.all("Employee")
+    let managers = people.map { ($0["manager"] as? NSManagedObject)?["name"] as? String }
+    #expect(
+      people.map { $0["name"] as? String } == (isOverwriting ? ["Ada", "Bob", "Cid", "Dan"] : ["Ada", "Cid", "Dan"]))
+    #expect(managers == (isOverwriting ? ["Bob", nil, "Bob", "Bob"] : [nil, nil, nil]))
+    let count = isOverwriting ? 1 : 0
+    #expect((people[0]["projects"] as? Set<NSManagedObject>)?.count == count)
+    #expect((people[0]["favourites"] as? NSOrderedSet)?.count == count)
+    let new = try #require(try fresh.all("Task", by: "title").first)
+    #expect(new["title"] as? String == "New" && (new["project"] == nil) == !isOverwriting)
+    #expect((ada["manager"] as? NSManagedObject) === (isOverwriting ? boss : nil))
+    #expect((known["manager"] as? NSManagedObject) === boss || !isOverwriting)
+    #expect(!mine.hasChanges)
+  }
+
+  @Test("A required object that others have deleted makes the save fail")
+  func requiredDeleted() throws {
+    mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    other.delete(try other.existingObject(with: ada.objectID))
+    try other.save()
+    let contract = mine.make("Contract", ["number": 1, "employee": ada])
+    let error = #expect(throws: NSError.self) { try mine.save() }
+    #expect(error?.code == NSValidationMissingMandatoryPropertyError)
+    #expect(contract.isInserted && (contract["employee"] as? NSManagedObject) === ada)
+    #expect(try store.context(CompanyModel.make()).all("Contract", by: "number").isEmpty)
+  }
+
+  @Test("What the rollback policy leaves as it is stored does not lead to what the save deletes")
+  func rollbackOfUpdate() throws {
+    mine.mergePolicy = NSMergePolicy.rollback
+    let boss = mine.make("Manager", ["name": "Bob"])
+    ada["manager"] = boss
+    try mine.save()
+    mine.delete(boss)
+    try changeElsewhere(["age": 40])
+    try mine.save()
+    let fresh = try store.context(CompanyModel.make())
+    let found = try fresh.all("Employee")
+    #expect(found.map { $0["name"] as? String } == ["Ada"] && found.first?["age"] as? Int == 40)
+    #expect(found.first?["manager"] == nil && ada["manager"] == nil && ada["age"] as? Int == 40 && !mine.hasChanges)
+  }
+
+  @Test("What the rollback policy does not delete keeps the objects that it would have been deleted with")
+  func rollbackOfCascade() throws {
+    mine.mergePolicy = NSMergePolicy.rollback
+    let project = mine.make("Project", ["title": "P"])
+    let tasks = ["T", "U"].map { mine.make("Task", ["title": $0, "project": project]) }
+    ada["contract"] = mine.make("Contract", ["number": 1])
+    project.mutableSetValue(forKey: "members").add(ada)
+    try mine.save()
+    mine.delete(project)
+    mine.delete(ada)
+    try other.existingObject(with: tasks[0].objectID)["title"] = "T2"
+    try other.all("Contract", by: "number").first?.setValue(2, forKey: "number")
+    try other.save()
+    try mine.save()
+    let fresh = try store.context(CompanyModel.make())
+    let found = try #require(try fresh.all("Project", by: "title").first)
+    #expect((found["tasks"] as? NSOrderedSet)?.array.map { ($0 as? NSManagedObject)?["title"] as? String } == ["T2"])
+    let people = found["members"] as? Set<NSManagedObject>
+    #expect((people?.first?["contract"] as? NSManagedObject)?["number"] as? Int == 2)
+    #expect(!project.isDeleted && !ada.isDeleted && !mine.hasChanges && project["title"] as? String == "P")
+  }
+
+  @Test(
+    "The ends of a relationship to one object agree, whichever of them was in conflict",
+    arguments: 1...4 as ClosedRange<UInt>)
+  func oneToOne(type: UInt) throws {
+    mine.mergePolicy = NSMergePolicy(merge: try #require(NSMergePolicyType(rawValue: type)))
+    let bob = mine.make("Employee", ["name": "Bob"])
+    let cid = mine.make("Employee", ["name": "Cid"])
+    let contract = mine.make("Contract", ["number": 1, "employee": ada])
+    try mine.save()
+    try other.existingObject(with: contract.objectID)["employee"] = try other.existingObject(with: bob.objectID)
+    try other.save()
+    contract["employee"] = cid
+    try mine.save()
+    let people = try store.context(CompanyModel.make()).all("Employee")
+    let isKept = [1, 4].contains(type)
+    let holder = isKept ? "Bob" : "Cid"
+    #expect(people.filter { $0["contract"] != nil }.map { $0["name"] as? String } == [holder])
+    let found = (people.compactMap { $0["contract"] as? NSManagedObject }.first)?["employee"] as? NSManagedObject
+    #expect(found?["name"] as? String == holder)
+    #expect((contract["employee"] as? NSManagedObject)?["name"] as? String == holder)
+    #expect([ada, bob, cid].filter { $0["contract"] != nil }.map { $0["name"] as? String } == [holder])
+  }
+
   @Test("A deletion that goes on after a conflict is denied by members that others have added meanwhile")
   func deniedMeanwhile() throws {
     mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump

@@ -1,0 +1,251 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Makes relationships whole after a merge policy has resolved conflicts one object at a time: the two ends of each agree, and
+/// none leads to a row that is gone or that the save deletes.
+///
+/// An object whose row keeps its values, or gets other ones than the context knew of, may contradict what the context has done
+/// to the objects at the other ends, none of which need be in conflict.
+final class RelationshipSettlement {
+  /// An object in conflict, as it was before the conflict was resolved.
+  struct Conflicting {
+    let object: NSManagedObject
+    let row: RowSnapshot?
+    let wasDeleted: Bool
+    /// The values in the context, and those that they were based on.
+    let own: [Slot]
+    let base: [Slot]
+
+    init(_ object: NSManagedObject, row: RowSnapshot?) {
+      (self.object, self.row, wasDeleted) = (object, row, object.isDeleted)
+      base = object.snapshot?.slots ?? []
+      own = object.isRealized ? object.slots : base
+    }
+  }
+
+  private let context: NSManagedObjectContext
+  private let policy: NSMergePolicyType
+  /// Objects that have lost a destination, and may be invalid now.
+  private var cut: [NSManagedObject] = []
+
+  init(in context: NSManagedObjectContext, policy: NSMergePolicyType) {
+    (self.context, self.policy) = (context, policy)
+  }
+
+  /// - Throws: the store's errors; those of validation, for objects that cannot be without a destination that is gone.
+  func run(_ conflicts: [Conflicting]) throws {
+    try context.throwingReadingFailures {
+      forgetGone(conflicts)
+      for conflict in conflicts {
+        let object = conflict.object
+        guard object.context === context, !object.isDeleted else { continue }
+        if conflict.row == nil {
+          try insertAgain(conflict)
+        } else if conflict.wasDeleted {
+          try restore(object, own: conflict.own)
+        } else {
+          try settle(conflict)
+        }
+      }
+    }
+    for object in cut where context.changed.contains(object) && !object.isDeleted {
+      if object.isInserted { try object.validateForInsert() } else { try object.validateForUpdate() }
+    }
+  }
+
+  /// Has no changed object lead to one whose row others have deleted, as their deletion would have done.
+  private func forgetGone(_ conflicts: [Conflicting]) {
+    let gone = Set(conflicts.filter { $0.object.isInaccessible && !$0.wasDeleted }.map(\.object.key))
+    if gone.isEmpty { return }
+    for object in context.changedInOrder where !object.isDeleted && object.leads(to: gone) {
+      object.forgetDestinations { gone.contains($0.key) }
+      cut.append(object)
+    }
+  }
+
+  // MARK: Rows that others have changed
+
+  /// Has the other ends of an object's to-one relationships agree with the values that the policy has given it.
+  private func settle(_ conflict: Conflicting) throws {
+    let object = conflict.object
+    guard let row = conflict.row else { return }
+    for (position, relationship, inverse) in ends(of: object) where !relationship.isToMany {
+      let (own, base) = (destination(conflict.own, position), destination(conflict.base, position))
+      let stored = destination(row.slots, position)
+      let final = destination(object.isRealized ? object.slots : row.slots, position)
+      for other in [own, base, stored] {
+        guard let other, other.key != final?.key else { continue }
+        try unlink(object, from: other, isStored: other.key == stored?.key, relationship, inverse)
+      }
+      let isKnown = final?.key == stored?.key && own?.key == base?.key
+      if let final { try link(object, at: position, to: final, isKnown: isKnown, relationship, inverse) }
+    }
+  }
+
+  /// Removes an object from the other end of its relationship to `id`, which it no longer has.
+  ///
+  /// - Parameter isStored: whether the object's row had it until now.
+  private func unlink(
+    _ object: NSManagedObject, from id: NSManagedObjectID, isStored: Bool, _ relationship: NSRelationshipDescription,
+    _ inverse: NSRelationshipDescription
+  ) throws {
+    let other = context.object(for: id)
+    guard !other.isDeleted, !other.isInaccessible else { return }
+    if !isWritten(other) {
+      guard isStored, try takeStoredRow(of: other) else { return }
+    }
+    guard other.objectIDs(forRelationshipNamed: inverse.name).contains(where: { $0.key == object.key }) else { return }
+    other.removeInverse(of: relationship, to: object)
+    cut.append(other)
+  }
+
+  /// Has the destination of a to-one relationship lead back, or the relationship to nothing if there is no destination.
+  ///
+  /// - Parameter isKnown: whether the row had the destination before, and the context has not changed it.
+  private func link(
+    _ object: NSManagedObject, at position: Int, to id: NSManagedObjectID, isKnown: Bool,
+    _ relationship: NSRelationshipDescription, _ inverse: NSRelationshipDescription
+  ) throws {
+    let other = context.object(for: id)
+    if other.isInaccessible { return clear(object, at: position) }
+    if other.isDeleted { return try leave(object, at: position, other, relationship, inverse) }
+    if isKnown, inverse.isToMany || !isWritten(other) { return }
+    if !isWritten(other), try !takeStoredRow(of: other) { return clear(object, at: position) }
+    let back = other.objectIDs(forRelationshipNamed: inverse.name)
+    if back.contains(where: { $0.key == object.key }) { return }
+    if !inverse.isToMany {
+      for former in back.map({ context.object(for: $0) }) {
+        if !isWritten(former), try !takeStoredRow(of: former) { continue }
+        cut.append(former)
+      }
+    }
+    other.addInverse(of: relationship, to: object)
+  }
+
+  /// Ends a relationship to an object that the save deletes; or keeps that object, if the policy is to keep what is stored,
+  /// and the object that stays would not have been without it.
+  private func leave(
+    _ object: NSManagedObject, at position: Int, _ other: NSManagedObject, _ relationship: NSRelationshipDescription,
+    _ inverse: NSRelationshipDescription
+  ) throws {
+    if inverse.deleteRule == .noActionDeleteRule { return }
+    if policy == .rollbackMergePolicyType, inverse.deleteRule != .nullifyDeleteRule || !relationship.isOptional {
+      guard let row = other.snapshot ?? context.readRow(for: other) else { return clear(object, at: position) }
+      let own = other.isRealized ? other.slots : row.slots
+      context.forgetChanges(of: other)
+      other.turnIntoFault(keeping: row)
+      other.holds?.update()
+      try restore(other, own: own)
+    } else {
+      clear(object, at: position)
+    }
+  }
+
+  private func clear(_ object: NSManagedObject, at position: Int) {
+    object.realize()
+    object.slots[position] = .null
+    object.noteChange()
+    object.holds?.update()
+    cut.append(object)
+  }
+
+  /// Relates an object again that is not deleted after all, to those that its deletion has only been removed from.
+  private func restore(_ object: NSManagedObject, own: [Slot]) throws {
+    for (position, relationship, inverse) in ends(of: object) {
+      guard relationship.isToMany else {
+        guard let id = destination(object.isRealized ? object.slots : object.snapshot?.slots ?? [], position) else {
+          continue
+        }
+        try link(object, at: position, to: id, isKnown: false, relationship, inverse)
+        continue
+      }
+      for id in destinations(own, position) {
+        let member = context.object(for: id)
+        guard context.changed.contains(member), !member.isDeleted, !member.isInserted, member.isRealized,
+          let back = member.table.position(of: inverse.name),
+          destinations(member.snapshot?.slots ?? [], back).contains(where: { $0.key == object.key })
+        else { continue }
+        let current = member.objectIDs(forRelationshipNamed: inverse.name)
+        // One that the program has given another destination keeps that.
+        if inverse.isToMany ? current.contains(where: { $0.key == object.key }) : !current.isEmpty { continue }
+        member.addInverse(of: relationship, to: object)
+      }
+    }
+  }
+
+  // MARK: Rows that others have deleted
+
+  /// Relates an object that is inserted again to those of its destinations that are there, and not others' meanwhile.
+  private func insertAgain(_ conflict: Conflicting) throws {
+    let object = conflict.object
+    for position in object.table.firstRelationship..<object.table.count {
+      guard let relationship = object.table.relationship(at: position), !object.table.isTransient(at: position) else {
+        continue
+      }
+      let known = destinations(conflict.own, position)
+      let present = try known.map { context.object(for: $0) }.filter { other in
+        if other === object { return true }
+        if other.isDeleted || other.isInaccessible { return false }
+        return try isWritten(other) || takeStoredRow(of: other)
+      }
+      object.slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
+      for other in present {
+        if let inverse = relationship.inverseRelationship, !inverse.isToMany, other !== object {
+          let back = other.objectIDs(forRelationshipNamed: inverse.name)
+          guard back.allSatisfy({ $0.key == object.key }) else { continue }
+        }
+        if relationship.isToMany {
+          object.add(other, at: position, of: relationship)
+        } else {
+          object.setDestination(other, at: position, of: relationship)
+        }
+      }
+    }
+    object.holds?.update()
+    cut.append(object)
+  }
+
+  // MARK: Parts
+
+  /// The relationships of an object with both ends.
+  private func ends(
+    of object: NSManagedObject
+  ) -> [(position: Int, NSRelationshipDescription, inverse: NSRelationshipDescription)] {
+    (object.table.firstRelationship..<object.table.count).compactMap { position in
+      guard !object.table.isTransient(at: position), let relationship = object.table.relationship(at: position),
+        let inverse = relationship.inverseRelationship
+      else { return nil }
+      return (position, relationship, inverse)
+    }
+  }
+
+  private func destination(_ slots: [Slot], _ position: Int) -> NSManagedObjectID? {
+    destinations(slots, position).first
+  }
+
+  private func destinations(_ slots: [Slot], _ position: Int) -> [NSManagedObjectID] {
+    guard slots.indices.contains(position) else { return [] }
+    switch slots[position] {
+    case .toOne(let id): return [id.current]
+    case .toMany(let members): return members.ids.map(\.current)
+    default: return []
+    }
+  }
+
+  /// Whether the save writes an object's row, and so tells whether it has changed in the store.
+  private func isWritten(_ object: NSManagedObject) -> Bool {
+    context.changed.contains(object)
+      && (object.isInserted || object.isDeleted || object.hasDeferredRemovals || !object.changedStoredSlots().isEmpty)
+  }
+
+  /// Bases an object on its current row, if the save does not write that.
+  ///
+  /// - Returns: false if there is none.
+  private func takeStoredRow(of object: NSManagedObject) throws -> Bool {
+    guard let row = try context.coordinator.row(for: object.identifier, in: context) else { return false }
+    if object.hasChanges { return context.renew(object, keepingChanges: true) }
+    object.turnIntoFault(keeping: row)
+    object.holds?.update()
+    return true
+  }
+}
