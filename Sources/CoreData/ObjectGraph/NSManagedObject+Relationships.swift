@@ -106,8 +106,20 @@ extension NSManagedObject {
     }
     noteInverseChange(of: inverse.name) {
       if let context, context.defersRemovals, context.deferRemoval(of: source, from: self, at: position) { return }
-      unlink(source, at: position)
+      if !unlink(source, at: position), renewBehind(source) { unlink(source, at: position) }
     }
+  }
+
+  /// Reads the object again if it is older than what `source` says, which leads to it while its own relationship does not lead
+  /// back. If the save writes its row, it finds the conflict anyway; what the current event has changed is the context's own.
+  ///
+  /// - Returns: whether the object has been read again.
+  @discardableResult
+  final func renewBehind(_ source: NSManagedObject) -> Bool {
+    guard let context, source !== self, !source.hasTemporaryID, !isInserted, !isDeleted, !isInaccessible,
+      snapshot != nil, !hasDeferredRemovals, eventChanges.isEmpty, changedStoredSlots().isEmpty
+    else { return false }
+    return context.renew(self, keepingChanges: true)
   }
 
   private func noteInverseChange(of key: String, _ change: () -> Void) {

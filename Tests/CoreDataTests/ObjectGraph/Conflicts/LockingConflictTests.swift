@@ -240,6 +240,34 @@ struct LockingConflictTests {
     #expect(!mine.hasChanges)
   }
 
+  @Test(
+    "A deletion ends the relationships of objects that were read before others related them to the deleted one",
+    arguments: StoreKind.allCases.filter { $0 != .incremental })
+  func relatedBeforeReading(kind: StoreKind) throws {
+    let bench = try StoreKindBench(kind)
+    let (mine, other) = (bench.context(), bench.context())
+    let boss = mine.make("Manager", ["name": "Bob"])
+    let ada = mine.make("Employee", ["name": "Ada", "manager": boss])
+    let project = mine.make("Project", ["title": "P"])
+    let task = mine.make("Task", ["title": "T", "project": project])
+    try mine.save()
+    #expect(ada["manager"] != nil && ada["contract"] == nil && (project["tasks"] as? NSOrderedSet)?.count == 1)
+    let theirs = try other.existingObject(with: ada.objectID)
+    theirs["manager"] = other.make("Manager", ["name": "New"])
+    theirs["contract"] = other.make("Contract", ["number": 2])
+    other.make("Task", ["title": "U", "project": try other.existingObject(with: project.objectID)])
+    try other.save()
+    for object in try mine.all("Employee") where object["name"] as? String == "New" { mine.delete(object) }
+    for object in try mine.all("Contract", by: "number") where object["number"] as? Int == 2 { mine.delete(object) }
+    for object in try mine.all("Task", by: "title") where object["title"] as? String == "U" { mine.delete(object) }
+    try mine.save()
+    let found = try bench.context().all("Employee")
+    #expect(found.map { $0["name"] as? String } == ["Ada", "Bob"])
+    #expect(found[0]["manager"] == nil && found[0]["contract"] == nil)
+    #expect(ada["manager"] == nil && ada["contract"] == nil && !mine.hasChanges)
+    #expect((project["tasks"] as? NSOrderedSet)?.array.first as? NSManagedObject === task)
+  }
+
   @Test("A required object that others have deleted makes the save fail")
   func requiredDeleted() throws {
     mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
