@@ -12,8 +12,8 @@ extension NSManagedObjectContext {
   ///
   /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store, and 133021 if a
   ///   uniqueness constraint is violated, and the merge policy does not resolve the conflict; 133010 for a relationship
-  ///   to an object of another store; 134060 if `willSave()` never stops changing objects; the store's errors (134030 and
-  ///   its family). Nothing has been written then.
+  ///   to an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops deleting
+  ///   or inserting some; the store's errors (134030 and its family). Nothing has been written then.
   public func save() throws {
     ConcurrencyDebug.check(self)
     if let failure = readingFailure {
@@ -78,9 +78,35 @@ extension NSManagedObjectContext {
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
 
+  /// Validates all changed objects, and those that validation itself inserts. Objects that it deletes are deleted by their
+  /// rules, which may change others, so that all are validated again.
   private func validate() throws {
+    var validated: Set<ObjectIdentifier> = []
+    for _ in 0..<NSManagedObjectContext.maximumRounds {
+      let all = changedInOrder
+      try validate(validated.isEmpty ? all : all.filter { !validated.contains(ObjectIdentifier($0)) })
+      if !unprocessedDeletions.isEmpty {
+        validated = []
+        processEvent()
+      } else if changed.count == all.count {
+        return try deriveFromValidated()
+      } else {
+        validated = Set(all.map { ObjectIdentifier($0) })
+      }
+    }
+    throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
+  }
+
+  /// Computes derived attributes again if validation has changed objects.
+  private func deriveFromValidated() throws {
+    if touched.isEmpty || parent != nil { return }
+    var derivation = Derivations.Update(in: self)
+    _ = try derivation.run()
+  }
+
+  private func validate(_ objects: [NSManagedObject]) throws {
     var failures: [NSError] = []
-    for object in changedInOrder {
+    for object in objects {
       do {
         if object.isDeleted {
           if !object.isInserted { try object.validateForDelete() }
