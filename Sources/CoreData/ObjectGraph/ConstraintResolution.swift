@@ -163,24 +163,21 @@ struct ConstraintResolution {
   /// Gives a stored object the values of the constraint back that it has in the store.
   private func revert(_ object: NSManagedObject) throws {
     guard isStoreFirst, let snapshot = object.snapshot else { throw ObjectGraphErrors.constraintConflict([conflict]) }
+    let before = RelationshipSettlement.Conflicting(object, row: snapshot)
     if policy == .rollbackMergePolicyType {
       context.forgetChanges(of: object)
       object.turnIntoFault(keeping: snapshot)
       object.holds?.update()
-      return
-    }
-    for name in conflict.constraint {
-      guard let position = object.table.position(of: name) else { continue }
-      if let relationship = object.table.relationship(at: position) {
-        var destination: NSManagedObject?
-        if case .toOne(let id) = snapshot.slots[position] { destination = context.object(for: id) }
-        object.setDestination(destination, at: position, of: relationship)
-      } else {
+    } else {
+      for name in conflict.constraint {
+        guard let position = object.table.position(of: name) else { continue }
         object.slots[position] = snapshot.slots[position]
+        object.noteChange()
       }
-      object.noteChange()
+      object.holds?.update()
+      object.awake(fromSnapshotEvents: .mergePolicy)
     }
-    object.awake(fromSnapshotEvents: .mergePolicy)
+    try RelationshipSettlement(in: context, policy: policy).run([before])
   }
 
   /// Drops a new object in favour of the kept one.
