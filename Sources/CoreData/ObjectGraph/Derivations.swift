@@ -83,10 +83,30 @@ package struct Derivations {
     private let derivations: Derivations
     /// The attributes of objects that already have the time of this save.
     private var timed: Set<String> = []
+    /// Objects any of whose values may differ from what derived attributes were computed from, whether or not they have changes.
+    private var renewed: Set<NSManagedObject> = []
 
     init(in context: NSManagedObjectContext) {
       self.context = context
       derivations = context.coordinator.derivations
+    }
+
+    /// Has the values computed from what the store has now, after conflicts have been resolved.
+    ///
+    /// Objects without changes are read again if derived attributes of others depend on them: others have changed them too.
+    ///
+    /// - Parameter objects: the objects that were in conflict.
+    mutating func renew(_ objects: [NSManagedObject]) {
+      guard !derivations.dependents.isEmpty else { return }
+      let sources = derivations.dependents.flatMap { $0.path.compactMap(\.destinationEntity) + [$0.path[0].entity] }
+      let known = Set(sources.map(ObjectIdentifier.init))
+      for object in context.registry.objects where !object.hasChanges && (object.isRealized || object.snapshot != nil) {
+        let isSource = sequence(first: object.entity, next: { $0.superentity }).contains {
+          known.contains(ObjectIdentifier($0))
+        }
+        if isSource { _ = context.renew(object, keepingChanges: true) }
+      }
+      renewed = Set(objects.filter { $0.context === context && !$0.isInaccessible })
     }
 
     /// Updates the derived attributes of all changed objects, and of the objects that depend on these.
@@ -108,7 +128,11 @@ package struct Derivations {
       for object in context.changedInOrder where !object.isDeleted && !object.isInaccessible {
         let rules = derivations.rules(of: object.entity)
         guard !rules.isEmpty else { continue }
-        work.append((object, rules.filter { concerns($0, object) }))
+        work.append((object, rules.filter { concerns($0, object) || renewed.contains(object) && !$0.isTimed }))
+      }
+      for object in renewed where !object.hasChanges {
+        let rules = derivations.rules(of: object.entity).filter { !$0.isTimed }
+        if !rules.isEmpty { work.append((object, rules)) }
       }
       for dependent in derivations.dependents {
         for object in sources(of: dependent) {
@@ -143,18 +167,23 @@ package struct Derivations {
     /// Returns the objects whose derived attribute depends on a changed property of a related object.
     private func sources(of dependent: Dependent) -> [NSManagedObject] {
       guard let destination = dependent.path.last?.destinationEntity else { return [] }
-      var objects = context.changedInOrder.filter { object in
+      let unchanged = renewed.filter { !$0.hasChanges }
+      var objects = (context.changedInOrder + unchanged).filter { object in
         guard !object.isDeleted, object.entity.isKindOf(entity: destination),
           let position = object.table.position(of: dependent.property)
         else { return false }
-        return object.changedSlots().contains(position)
+        return renewed.contains(object) || object.changedSlots().contains(position)
       }
       for relationship in dependent.path.reversed() {
         guard let inverse = relationship.inverseRelationship else { return [] }
         var seen: Set<ObjectIdentifier> = []
         objects = objects.flatMap { object -> [NSManagedObject] in
           guard let position = object.table.position(of: inverse.name) else { return [] }
-          return object.linkedObjects(at: position)
+          let owners = object.linkedObjects(at: position)
+          for owner in owners where !owner.isDeleted && !owner.lists(object, in: relationship) {
+            owner.renewBehind(object)
+          }
+          return owners
         }.filter { !$0.isDeleted && seen.insert(ObjectIdentifier($0)).inserted }
       }
       return objects
@@ -184,6 +213,15 @@ package struct Derivations {
       object.noteChange()
       return true
     }
+  }
+}
+
+extension NSManagedObject {
+  /// Whether a relationship leads to an object, as far as it has been read.
+  fileprivate func lists(_ object: NSManagedObject, in relationship: NSRelationshipDescription) -> Bool {
+    guard isRealized, let position = table.position(of: relationship.name), !isUnread(at: position) else { return true }
+    return relationship.isToMany
+      ? isMember(object, at: position) : linkedObjects(at: position).contains { $0 === object }
   }
 }
 

@@ -57,11 +57,18 @@ struct MergeResolution {
       && context.postsNotifications
   }
 
+  /// The objects that the resolution of a conflict over unique values may have changed.
+  private func reverted(_ conflict: Any) -> [NSManagedObject] {
+    guard let conflict = conflict as? NSConstraintConflict else { return [] }
+    return conflict.conflictingObjects + (conflict.databaseObject.map { [$0] } ?? [])
+  }
+
   private func resolve(_ conflicts: [Any]) throws {
     if context.stateBeforeMerging == nil { context.stateBeforeMerging = ChangedObjects(of: context) }
     try context.readingLatest {
       try policy.resolve(mergeConflicts: conflicts)
       var derivation = Derivations.Update(in: context)
+      derivation.renew(conflicts.flatMap { ($0 as? NSMergeConflict).map { [$0.sourceObject] } ?? reverted($0) })
       _ = try derivation.run()
     }
   }

@@ -44,6 +44,7 @@ final class RelationshipSettlement {
         } else if conflict.wasDeleted {
           try restore(object, own: conflict.own)
         } else {
+          if !context.changed.contains(object) { keepMembers(conflict) }
           try settle(conflict)
         }
       }
@@ -80,6 +81,36 @@ final class RelationshipSettlement {
       let isKnown = final?.key == stored?.key && own?.key == base?.key
       if let final { try link(object, at: position, to: final, isKnown: isKnown, relationship, inverse) }
     }
+  }
+
+  /// Has an object whose changes are discarded keep the members that others' changes give it, and lose those that these take.
+  private func keepMembers(_ conflict: Conflicting) {
+    let object = conflict.object
+    for (position, relationship, inverse) in ends(of: object) where relationship.isToMany {
+      let (own, base) = (destinations(conflict.own, position), destinations(conflict.base, position))
+      let (ownKeys, baseKeys) = (Set(own.map(\.key)), Set(base.map(\.key)))
+      for id in own where !baseKeys.contains(id.key) {
+        let member = context.object(for: id)
+        if isWritten(member), leadsBack(member, inverse, to: object) {
+          object.add(member, at: position, of: relationship)
+          object.noteChange()
+        }
+      }
+      for id in base where !ownKeys.contains(id.key) {
+        let member = context.object(for: id)
+        if isWritten(member), !leadsBack(member, inverse, to: object), object.isMember(member, at: position) {
+          object.remove(member, at: position, of: relationship)
+          object.noteChange()
+        }
+      }
+    }
+  }
+
+  private func leadsBack(
+    _ member: NSManagedObject, _ inverse: NSRelationshipDescription, to object: NSManagedObject
+  ) -> Bool {
+    guard !member.isDeleted, !member.isInaccessible else { return false }
+    return member.objectIDs(forRelationshipNamed: inverse.name).contains { $0.key == object.key }
   }
 
   /// Removes an object from the other end of its relationship to `id`, which it no longer has.
