@@ -10,6 +10,8 @@ extension NSManagedObjectContext {
   /// Writes all changes to the stores, in one transaction per store; for a context with a parent, hands them to the
   /// parent, where they are unsaved changes.
   ///
+  /// A relationship with an inverse that has been changed to lead to an object whose row is gone, or that the save deletes, ends.
+  ///
   /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store, and 133021 if a
   ///   uniqueness constraint is violated, and the merge policy does not resolve the conflict; 133010 for a relationship
   ///   to an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops deleting
@@ -58,6 +60,8 @@ extension NSManagedObjectContext {
     var changedSince: Set<ObjectIdentifier> = []
     // Values of derived attributes are made where rows are written.
     var derivation = parent == nil ? Derivations.Update(in: self) : nil
+    // A parent looks for the destinations itself, and migrations write what they have read.
+    var missing = parent == nil && postsNotifications ? MissingDestinations(in: self) : nil
     defer { undoManager?.closeEventGroup() }
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processEvent()
@@ -71,6 +75,7 @@ extension NSManagedObjectContext {
         }
       }
       for object in due { object.willSave() }
+      if due.isEmpty, try missing?.forget() == true { continue }
       if due.isEmpty, derivation == nil { return }
       changedSince = Set(touched.map { ObjectIdentifier($0) })
       if due.isEmpty, try derivation?.run() != true { return }
