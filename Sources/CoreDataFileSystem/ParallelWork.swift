@@ -6,17 +6,30 @@ import Foundation
 import Synchronization
 
 /// Work on a thread of its own, while the caller does something else and then waits for it.
+///
+/// When the waiting ends, the thread has let go of all that the work uses: the last reference to a statement or a connection must
+/// not go while the caller uses, or closes, the connection.
 package final class ParallelWork<Outcome: Sendable>: Sendable {
   private let outcome = Mutex<Result<Outcome, any Error>?>(nil)
   private let end = DispatchGroup()
+  /// Nil once the work has begun.
+  private let body: Mutex<(@Sendable () throws -> Outcome)?>
 
   package init(_ body: @escaping @Sendable () throws -> Outcome) {
+    self.body = Mutex(body)
     end.enter()
     Thread.detachNewThread { [self] in
-      let result = Result(catching: body)
-      outcome.withLock { $0 = result }
+      run()
       end.leave()
     }
+  }
+
+  /// A function of its own, so that the body is released before it returns.
+  @inline(never)
+  private func run() {
+    let body = body.withLock { $0.take() }
+    let result = body.map { Result(catching: $0) }
+    outcome.withLock { $0 = result }
   }
 
   /// Waits for the end of the work.

@@ -295,6 +295,11 @@ extension NSManagedObject {
 }
 
 extension NSManagedObject {
+  /// The destination of a to-one relationship whose row is still packed; nil for any other.
+  final func packedDestination(at position: Int) -> PackedRow.Destination? {
+    isPacked ? snapshot?.packed?.destination(at: position) : nil
+  }
+
   /// Whether the members of a relationship have not been read, without decoding a packed row.
   final func isUnread(at position: Int) -> Bool {
     if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }

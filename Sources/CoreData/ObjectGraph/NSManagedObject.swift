@@ -580,11 +580,6 @@ extension NSManagedObject {
     return packed.slot(at: position)
   }
 
-  /// The destination of a to-one relationship whose row is still packed; nil for any other.
-  final func packedDestination(at position: Int) -> PackedRow.Destination? {
-    isPacked ? snapshot?.packed?.destination(at: position) : nil
-  }
-
   /// Turns the object into a fault.
   ///
   /// - Parameter row: the row to take the values from when the fault fires; nil to read it then.
