@@ -22,13 +22,23 @@ struct MissingDestinations {
     var hasChanged = false
     for object in context.changedInOrder where object.isRealized && !object.isPacked && !object.isDeleted {
       let before = gone.count
-      for position in object.table.firstRelationship..<object.table.count { try check(object, position) }
+      let (slots, first) = (object.slots, object.table.firstRelationship)
+      // Most new objects lead to nothing, or only to new ones.
+      for position in first..<slots.count where Self.hasDestination(slots[position]) { try check(object, position) }
       guard !gone.isEmpty, gone.count > before || object.leads(to: gone) else { continue }
       object.forgetDestinations { [gone] in gone.contains($0.key) }
       object.noteChange()
       hasChanged = true
     }
     return hasChanged
+  }
+
+  private static func hasDestination(_ slot: Slot) -> Bool {
+    switch slot {
+    case .toOne: true
+    case .toMany(let members): !members.isEmpty
+    default: false
+    }
   }
 
   private mutating func check(_ object: NSManagedObject, _ position: Int) throws {
