@@ -287,8 +287,8 @@ struct SaveReport {
     let identifiers: [NSManagedObjectID]
     private let set: ParallelWork<Set<NSManagedObjectID>>?
 
-    /// - Parameter isAhead: whether a thread of its own makes the set of many identifiers. That takes longer than the store
-    ///   takes to write them.
+    /// - Parameter isAhead: whether a thread of its own makes the set of many identifiers, while the store writes their rows,
+    ///   which takes longer.
     fileprivate init(_ objects: [NSManagedObject], isAhead: Bool) {
       self.objects = objects
       let identifiers = objects.map(\.objectID)

@@ -178,7 +178,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Counts the changes of `identity`, except for a reference that is made for the first time.
   private let identityChanges = Atomic<Int>(0)
 
-  /// Whoever has read the number and the reference since this number was the same needs not read them again.
+  /// Whoever has read the number and the reference since this number was the same need not read them again.
   package final var identityVersion: Int { identityChanges.load(ordering: .acquiring) }
 
   /// The store's number in this process, a part of its identifiers.

@@ -51,7 +51,10 @@ package final class ReadingConnections: @unchecked Sendable {
   private var open: (() throws -> (any ReadingConnection)?)?
   // The lock prevents overlapping accesses, and every fault comes here.
   @exclusivity(unchecked) private var idle: [any ReadingConnection] = []
-  @exclusivity(unchecked) private var busyCount = 0
+  /// The threads that are reading, each as often as its reads are nested.
+  @exclusivity(unchecked) private var busyThreads: [UInt] = []
+  /// Whether somebody waits for them, to close all connections.
+  @exclusivity(unchecked) private var isEnding = false
   @exclusivity(unchecked) private var pauseCount = 0
   /// Whether kept states are about to be ended.
   @exclusivity(unchecked) private var isEndingSoon = false
@@ -62,10 +65,14 @@ package final class ReadingConnections: @unchecked Sendable {
   }
 
   /// Waits for the reads that are in progress, and closes all connections.
+  ///
+  /// A read that makes objects runs code of the program, which may read again: without a connection it would wait for the lock
+  /// that the caller holds, and the caller for it.
   package func end() {
     let closing = condition.withLock {
-      open = nil
-      while busyCount > 0 { condition.wait() }
+      isEnding = true
+      while !busyThreads.isEmpty { condition.wait() }
+      (isEnding, open) = (false, nil)
       defer { idle = [] }
       return idle
     }
@@ -110,11 +117,12 @@ package final class ReadingConnections: @unchecked Sendable {
 
   private func take() -> (any ReadingConnection)? {
     condition.lock()
-    guard let open, pauseCount == 0 else {
+    let thread = ThreadIdentity.current
+    guard let open, pauseCount == 0, !isEnding || busyThreads.contains(thread) else {
       condition.unlock()
       return nil
     }
-    busyCount += 1
+    busyThreads.append(thread)
     let known = idle.popLast()
     condition.unlock()
     if let known { return known }
@@ -134,8 +142,9 @@ package final class ReadingConnections: @unchecked Sendable {
         reader.end()
       }
     }
-    busyCount -= 1
-    if busyCount == 0 { condition.broadcast() }
+    // A read ends on the thread on which it has begun.
+    if let index = busyThreads.lastIndex(of: ThreadIdentity.current) { busyThreads.remove(at: index) }
+    if busyThreads.isEmpty { condition.broadcast() }
     condition.unlock()
   }
 

@@ -161,7 +161,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   func withLock<T>(_ body: () throws -> T) rethrows -> T {
     storesLock.lock()
-    let outer = lockingThread.exchange(Self.thisThread, ordering: .relaxed)
+    let outer = lockingThread.exchange(ThreadIdentity.current, ordering: .relaxed)
     defer {
       lockingThread.store(outer, ordering: .relaxed)
       storesLock.unlock()
@@ -169,8 +169,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     return try body()
   }
 
-  private static var thisThread: UInt { withUnsafeBytes(of: pthread_self()) { $0.loadUnaligned(as: UInt.self) } }
-  private var isLockedByThisThread: Bool { lockingThread.load(ordering: .relaxed) == Self.thisThread }
+  private var isLockedByThisThread: Bool { lockingThread.load(ordering: .relaxed) == ThreadIdentity.current }
 
   /// Adds an opened store.
   func take(_ store: NSPersistentStore) {
