@@ -62,6 +62,7 @@ struct NestedReadTests {
     Thread.detachNewThread {
       let context = NSManagedObjectContext(.privateQueue)
       context.persistentStoreCoordinator = coordinator
+      // A failure shows in the number.
       context.performAndWait { notes.value = (try? context.all("Note", by: "name").count) ?? 0 }
       isDone.signal()
     }
