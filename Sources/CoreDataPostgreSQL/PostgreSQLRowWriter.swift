@@ -168,8 +168,9 @@ struct PostgreSQLRowWriter {
     sink.put(integer: change.id.key.number)
     sink.put(integer: RowVersion.next(after: version))
     sink.put(integer: version)
-    let slots = change.slots
-    for slot in change.changed { try write(slots[slot], slot, key: change.id.key.number, plan, to: &sink) }
+    for position in change.changed {
+      try write(change.slot(at: position), position, key: change.id.key.number, plan, to: &sink)
+    }
     return sink.values
   }
 

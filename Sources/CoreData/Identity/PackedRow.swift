@@ -59,6 +59,21 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   /// The slots, in the order of the entity's `SlotTable`.
   package var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
 
+  /// Whether a slot is the same as another.
+  package func isSame(as slot: Slot, at position: Int) -> Bool {
+    guard case .string(var text) = slot else { return self.slot(at: position).isSame(as: slot) }
+    return withUnsafeMutablePointers { header, elements in
+      let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
+      switch cell.tag {
+      case .string:
+        let contents = cell.contents
+        return text.withUTF8 { $0.count == contents.count && $0.elementsEqual(contents) }
+      case .other: return header.pointee.others[Int(cell.number)].isSame(as: slot)
+      default: return false
+      }
+    }
+  }
+
   /// Returns the same values as the row of another version.
   package func copy(version: Int64) -> PackedRow {
     let size = capacity
@@ -105,6 +120,28 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     withUnsafeMutablePointers { header, elements in
       let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
       return cell.tag == .toOne ? cell.destination(header.pointee.layout) : nil
+    }
+  }
+
+  /// Begins a row with the same values and some changes.
+  fileprivate func repack(into packer: RowPacker, _ changes: SlotChanges) {
+    withUnsafeMutablePointers { header, elements in
+      let count = header.pointee.layout.table.count
+      packer.begin(slotCount: count)
+      for position in 0..<count {
+        if let slot = changes[position] {
+          packer.pack(value: slot, at: position)
+          continue
+        }
+        let cell = Cell(UnsafeRawPointer(elements), count, position)
+        switch cell.tag {
+        case .null: continue
+        case .unread: packer.packUnread(at: position)
+        case .integer, .boolean, .double, .float, .date: packer.put(cell.number, cell.tag, position)
+        case .string, .data, .archived, .uuid, .toOne: _ = packer.pack(cell.contents, cell.tag, position)
+        case .other: packer.pack(header.pointee.others[Int(cell.number)], at: position)
+        }
+      }
     }
   }
 
@@ -252,6 +289,16 @@ package final class RowPacker {
     return unsafeDowncast(made, to: PackedRow.self)
   }
 
+  /// Makes another version of a row. The packer must have no rows.
+  package func row(_ old: PackedRow, version: Int64, changes: SlotChanges) -> PackedRow {
+    if changes.isEmpty { return old.copy(version: version) }
+    old.repack(into: self, changes)
+    defer { removeAll() }
+    let layout = old.layout
+    end(primaryKey: old.primaryKey, version: version, entity: layout.number) { layout }
+    return row(at: 0)
+  }
+
   /// Makes all rows.
   package func snapshots() -> [RowSnapshot] { rows.indices.map { RowSnapshot(row(at: $0)) } }
 
@@ -295,18 +342,32 @@ package final class RowPacker {
     others.append(slot)
   }
 
+  /// Packs a slot as one that was read from a store.
+  fileprivate func pack(value slot: Slot, at position: Int) {
+    switch slot {
+    case .null: mark(position, .null)
+    case .integer(let value): pack(integer: value, at: position)
+    case .boolean(let value): pack(boolean: value, at: position)
+    case .double(let value): pack(double: value, at: position)
+    case .float(let value): pack(float: value, at: position)
+    case .date(let value): pack(date: value, at: position)
+    case .string(var text): text.withUTF8 { pack(string: UnsafeRawBufferPointer($0), at: position) }
+    default: pack(slot, at: position)
+    }
+  }
+
   @inline(__always)
   private func mark(_ position: Int, _ tag: PackedRow.Tag) { buffer[start + position] = tag.rawValue }
 
   @inline(__always)
-  private func put<Value: BitwiseCopyable>(_ value: Value, _ tag: PackedRow.Tag, _ position: Int) {
+  fileprivate func put<Value: BitwiseCopyable>(_ value: Value, _ tag: PackedRow.Tag, _ position: Int) {
     mark(position, tag)
     buffer.storeBytes(
       of: value, toByteOffset: start + Self.cellsOffset(slotCount) + position * Self.cellSize, as: Value.self)
   }
 
   /// - Returns: false if there are too many bytes.
-  private func pack(_ bytes: UnsafeRawBufferPointer, _ tag: PackedRow.Tag, _ position: Int) -> Bool {
+  fileprivate func pack(_ bytes: UnsafeRawBufferPointer, _ tag: PackedRow.Tag, _ position: Int) -> Bool {
     guard bytes.count <= Self.largestContents, length - start <= Int(UInt32.max) - bytes.count else { return false }
     reserve(length + bytes.count)
     put(PackedRow.Extent(offset: UInt32(length - start), length: UInt32(bytes.count)), tag, position)

@@ -142,6 +142,12 @@ package struct RowSnapshot: @unchecked Sendable {
     }
   }
 
+  /// One of the slots.
+  package func slot(at position: Int) -> Slot {
+    if case .packed(let row) = content { return row.slot(at: position) }
+    return slots[position]
+  }
+
   /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
   /// and with it the version that the child's changes are based on.
   package var origin: AnyObject? {

@@ -57,6 +57,15 @@ package enum Slot {
     }
   }
 
+  /// Takes the value of another slot, unless it has the same.
+  package mutating func replace(by other: Slot) {
+    if case .archived = self {
+      self = other
+    } else if !isSame(as: other) {
+      self = other
+    }
+  }
+
   private static func haveSameBytes(_ a: String, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count else { return false }
     let answer = a.utf8.withContiguousStorageIfAvailable { left in

@@ -171,7 +171,8 @@ extension NSManagedObject {
 
   /// Replaces temporary identifiers with the permanent ones that saving has made.
   final func replaceTemporaryIDs() {
-    guard isRealized else { return }
+    // Rows have none.
+    guard isRealized, !isPacked else { return }
     replaceTemporaryIDs(in: &slots)
     if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
   }
@@ -328,6 +329,8 @@ extension NSManagedObject {
     let read = Slot.toMany(members)
     slots[position] = read
     snapshot?.slots[position] = read
+    // Reading is no change of the event.
+    if case .unread? = slotsAtEventStart?[position] { slotsAtEventStart?[position] = read }
   }
 
   /// Returns whether a relationship is a fault: its members have not been read.

@@ -99,20 +99,6 @@ extension NSManagedObject {
     }
   }
 
-  /// Sets the slot of an attribute, unless it has the same value.
-  final func replace(_ slot: Slot, at position: Int) {
-    // One access: each looks whether the row is still packed, and whether the slots are shared.
-    Self.replace(&slots[position], by: slot)
-  }
-
-  private static func replace(_ old: inout Slot, by slot: Slot) {
-    if case .archived = old {
-      old = slot
-    } else if !old.isSame(as: slot) {
-      old = slot
-    }
-  }
-
   /// - Throws: 1550 for a value that is not of the attribute's type.
   final func slot(
     of value: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType? = nil
@@ -165,7 +151,7 @@ extension NSManagedObject {
   /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
   final func changedSlots() -> [Int] {
     guard isRealized else { return [] }
-    if isPacked, !hasDeferredRemovals { return [] }
+    if isPacked, !hasDeferredRemovals { return Array(changesOfPackedRow()) }
     let slots = slots
     guard let old = snapshot?.slots else { return slots.indices.filter { !isEmpty(slots[$0]) } }
     return slots.indices.filter { !slots[$0].isSame(as: old[$0]) }
@@ -176,13 +162,24 @@ extension NSManagedObject {
     var changed = SlotSet()
     guard isRealized else { return changed }
     if hasDeferredRemovals { return context?.relationshipsWithDeferredRemovals(of: self) ?? changed }
-    if isPacked { return changed }
+    if isPacked {
+      for position in changesOfPackedRow() where !table.isTransient(at: position) { changed.insert(position) }
+      return changed
+    }
     let slots = slots
     let old = snapshot?.slots
     for position in slots.indices where !table.isTransient(at: position) {
       let hasChanged = if let old { !slots[position].isSame(as: old[position]) } else { !isEmpty(slots[position]) }
       if hasChanged { changed.insert(position) }
     }
+    return changed
+  }
+
+  /// The positions of slots that differ from the row, which is still packed.
+  private func changesOfPackedRow() -> SlotSet {
+    var changed = SlotSet()
+    guard !packedChanges.isEmpty, let packed = snapshot?.packed else { return changed }
+    packedChanges.forEach { if !packed.isSame(as: $1, at: $0) { changed.insert($0) } }
     return changed
   }
 

@@ -37,7 +37,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   final let table: SlotTable
 
   /// What few objects have, so that the others need no space for it.
-  private final class Rarities {
+  final class Rarities {
     /// Replaced identifiers and registries.
     var replaced: [AnyObject] = []
     var batch: FetchBatch?
@@ -49,29 +49,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
 
   // Other threads may read the identifier and the registry while the context's queue replaces them. Replaced ones live
   // as long as the object, so that an address that was loaded can always be retained.
-  private let storedIdentifier = Atomic<Unmanaged<NSManagedObjectID>?>(nil)
+  let storedIdentifier = Atomic<Unmanaged<NSManagedObjectID>?>(nil)
   private let storedRegistry = Atomic<Unmanaged<ObjectRegistry>?>(nil)
 
   /// What the identifier of a row's object is made of when it is first asked for; nil for other objects. Immutable once
   /// another thread can reach the object.
-  @exclusivity(unchecked) private var rowLayout: RowLayout?
-  @exclusivity(unchecked) private var primaryKey: Int64 = 0
+  @exclusivity(unchecked) final var rowLayout: RowLayout?
+  @exclusivity(unchecked) final var primaryKey: Int64 = 0
 
-  /// The identifier; nil for a new object whose identifier has not been asked for. May be read on any thread.
-  final var knownIdentifier: NSManagedObjectID? {
-    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
-    return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
-  }
-  /// The row that the identifier will be made of; nil if there is one already, and for other objects.
-  final var unidentifiedRow: (layout: RowLayout, primaryKey: Int64)? {
-    if storedIdentifier.load(ordering: .acquiring) != nil { return nil }
-    return rowLayout.map { ($0, primaryKey) }
-  }
-  /// The key of the identifier, without making one; nil as for `knownIdentifier`. May be read on any thread.
-  final var knownKey: ObjectKey? {
-    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue().key }
-    return rowLayout.map { $0.key(primaryKey) }
-  }
   /// The registry of the object's context, or nil. May be read on any thread, and set by one at a time.
   final var registry: ObjectRegistry? {
     get { storedRegistry.load(ordering: .acquiring)?.takeUnretainedValue() }
@@ -93,7 +78,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     get { state.contains(.realized) }
     set { set(.realized, newValue) }
   }
-  /// Whether the values of an object that is no fault are still in its packed snapshot.
+  /// Whether the values of an object that is no fault are still in its packed snapshot, but for `packedChanges`.
   private(set) final var isPacked: Bool {
     get { state.contains(.packed) }
     set { set(.packed, newValue) }
@@ -141,6 +126,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The object's position in the context's `ChangeList`.
   @exclusivity(unchecked) final var changePosition: UInt32 = 0
   @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
+  /// What differs from the packed row. Only attributes, and only while `isPacked` without deferred removals.
+  @exclusivity(unchecked) private(set) final var packedChanges = SlotChanges()
   // A property with observers would be watched for overlapping accesses all the same.
   @exclusivity(unchecked) private var storedSnapshot: RowSnapshot?
   /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
@@ -149,16 +136,34 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     set {
       // The values stay, whatever they are compared with from now on.
       if hasDeferredRemovals { unpack() }
-      if isPacked { (unpackedSlots, isPacked) = (storedSnapshot?.slots ?? [], false) }
+      if isPacked { takeSlots(of: storedSnapshot?.slots ?? []) }
       storedSnapshot = newValue
     }
   }
-  /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`.
-  @exclusivity(unchecked) final var slotsAtEventStart: [Slot]?
+  /// The slots at the last `processPendingChanges()`.
+  private enum EventStart {
+    /// Those of the snapshot.
+    case snapshot
+    /// Those of the packed row, but for these.
+    case packed(SlotChanges)
+    case decoded([Slot])
+  }
+  @exclusivity(unchecked) private var eventStart = EventStart.snapshot
+  /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`; nil if they are the snapshot's.
+  final var slotsAtEventStart: [Slot]? {
+    get {
+      switch eventStart {
+      case .snapshot: nil
+      case .packed(let changes): changes.applied(to: storedSnapshot?.slots ?? [])
+      case .decoded(let slots): slots
+      }
+    }
+    set { eventStart = newValue.map { .decoded($0) } ?? .snapshot }
+  }
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
   /// What few objects have; nil for all others.
-  @exclusivity(unchecked) private var rarities: Rarities?
+  @exclusivity(unchecked) final var rarities: Rarities?
 
   /// Makes an object and inserts it.
   ///
@@ -219,70 +224,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     storedIdentifier.load(ordering: .acquiring)?.release()
   }
 
-  /// Gives the object an identifier, unless another thread has done so first.
-  ///
-  /// - Returns: the identifier that the object has now.
-  final func takeIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
-    let reference = Unmanaged.passRetained(made)
-    let (isFirst, known) = storedIdentifier.compareExchange(
-      expected: nil, desired: reference, ordering: .acquiringAndReleasing)
-    if isFirst { return made }
-    reference.release()
-    return known?.takeUnretainedValue() ?? made
-  }
-
-  /// Replaces the identifier. Must not be called on two threads at once.
-  final func replaceIdentifier(by id: NSManagedObjectID) {
-    let old = storedIdentifier.exchange(.passRetained(id), ordering: .acquiringAndReleasing)
-    if let old { keep(old.takeRetainedValue()) }
-  }
-
-  /// Keeps a replaced identifier or registry as long as the object lives.
-  private final func keep(_ replaced: AnyObject) {
-    let rarities = rarities ?? Rarities()
-    self.rarities = rarities
-    rarities.replaced.append(replaced)
-  }
-
-  /// Makes a fault for a row.
-  static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
-    let entity = identifier.entityDescription
-    let object = fault(of: entity, ManagedObjectClasses.of(entity))
-    object.replaceIdentifier(by: identifier)
-    return object
-  }
-
-  /// Makes a fault for a row whose identifier is made when it is first asked for.
-  ///
-  /// - Parameter type: the class of the entity's objects.
-  static func makeFault(_ layout: RowLayout, _ primaryKey: Int64, of type: NSManagedObject.Type) -> NSManagedObject {
-    let object = fault(of: layout.entity, type)
-    object.rowLayout = layout
-    object.primaryKey = primaryKey
-    return object
-  }
-
-  private static func fault(of entity: NSEntityDescription, _ type: NSManagedObject.Type) -> NSManagedObject {
+  /// Makes a fault without an identifier.
+  static func fault(of entity: NSEntityDescription, _ type: NSManagedObject.Type) -> NSManagedObject {
     let object = type.init(entity: entity, insertInto: nil)
     // An initializer of the program may have set values.
     object.unpackedSlots = []
     object.state = []
     return object
   }
-
-  /// The identifier. A new object gets a temporary one, and is registered under it, only when it is first asked for:
-  /// many objects are saved, and get a permanent one, before that.
-  final var identifier: NSManagedObjectID {
-    if let knownIdentifier { return knownIdentifier }
-    if let registry { return registry.identify(self) }
-    return takeIdentifier(TemporaryObjectID(for: entity))
-  }
-
-  /// Whether the object has no permanent identifier yet.
-  final var hasTemporaryID: Bool { (knownKey?.store ?? 0) == 0 }
-
-  /// The key of the identifier.
-  final var key: ObjectKey { knownKey ?? identifier.key }
 
   /// The object's identifier: temporary until the object is saved, in a child context until the root of its tree is.
   open var objectID: NSManagedObjectID { identifier.current }
@@ -529,6 +478,8 @@ extension NSManagedObject {
       return unpackedSlots
     }
     set {
+      if case .packed = eventStart { takeSlots(of: storedSnapshot?.slots ?? []) }
+      if !packedChanges.isEmpty { packedChanges = SlotChanges() }
       state.subtract([.packed, .fresh, .deferringRemovals])
       unpackedSlots = newValue
     }
@@ -547,17 +498,59 @@ extension NSManagedObject {
   /// Decodes the row, for the object and for the snapshot that its changes are compared with.
   private final func unpack() {
     let hadDeferredRemovals = hasDeferredRemovals
-    (isPacked, hasDeferredRemovals) = (false, false)
-    unpackedSlots = snapshot?.slots ?? []
-    snapshot?.slots = unpackedSlots
+    hasDeferredRemovals = false
+    let row = storedSnapshot?.slots ?? []
+    takeSlots(of: row)
+    storedSnapshot?.slots = row
     if hadDeferredRemovals { context?.removeDeferred(from: self) }
   }
 
+  /// Ends the packed state: from now on the values are those of the decoded row, with what differs from it.
+  private final func takeSlots(of row: [Slot]) {
+    isPacked = false
+    unpackedSlots = packedChanges.applied(to: row)
+    if case .packed(let changes) = eventStart { eventStart = .decoded(changes.applied(to: row)) }
+    if !packedChanges.isEmpty { packedChanges = SlotChanges() }
+  }
+
+  /// Notes that an event has ended.
+  final func noteEventEnd() {
+    if !isPacked {
+      eventStart = .decoded(slots)
+    } else {
+      eventStart = packedChanges.isEmpty ? .snapshot : .packed(packedChanges)
+    }
+  }
+
+  /// Sets the slot of an attribute, unless it has the same value.
+  final func replace(_ slot: Slot, at position: Int) {
+    if replacePacked(by: slot, at: position) { return }
+    // One access: each looks whether the row is still packed, and whether the slots are shared.
+    slots[position].replace(by: slot)
+  }
+
+  /// Sets the slot of an attribute without decoding the row.
+  ///
+  /// - Returns: false if that cannot be.
+  private final func replacePacked(by slot: Slot, at position: Int) -> Bool {
+    guard isPacked, !hasDeferredRemovals, let packed = storedSnapshot?.packed else { return false }
+    if packedChanges[position] == nil {
+      if packed.isSame(as: slot, at: position) { return true }
+      if packedChanges.isFull { return false }
+    }
+    packedChanges.set(slot, at: position)
+    return true
+  }
+
   /// Notes that a save has written the object's row: its values are those that changes are compared with from now on.
-  final func noteWritten(version: Int64) {
-    if isPacked {
+  ///
+  /// - Parameter packer: for making the row of one that is still packed; has no rows.
+  final func noteWritten(version: Int64, _ packer: RowPacker) {
+    if isPacked, let packed = storedSnapshot?.packed {
       hasDeferredRemovals = false
-      if storedSnapshot?.version != version { storedSnapshot?.version = version }
+      if packed.version == version, packedChanges.isEmpty { return }
+      storedSnapshot = RowSnapshot(packer.row(packed, version: version, changes: packedChanges))
+      packedChanges = SlotChanges()
       return
     }
     let (id, slots) = (identifier, slots)
@@ -572,6 +565,7 @@ extension NSManagedObject {
       if state.contains(.fresh) { fillSlots() }
       return unpackedSlots[position]
     }
+    if !packedChanges.isEmpty, let slot = packedChanges[position] { return slot }
     let readsAtOnce = min(table.count, Int(UInt8.max))
     guard hasDeferredRemovals || packedReads < readsAtOnce, let packed = snapshot?.packed else {
       return slots[position]

@@ -88,8 +88,7 @@ extension NSManagedObjectContext {
       } else {
         continue
       }
-      // The values of a packed row are those of the snapshot.
-      if object.isRealized { object.slotsAtEventStart = object.isPacked ? nil : object.slots }
+      if object.isRealized { object.noteEventEnd() }
     }
     recorder?.register()
     guard postsNotifications else { return SavedIdentifiers() }

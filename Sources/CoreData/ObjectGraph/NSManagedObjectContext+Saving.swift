@@ -179,7 +179,7 @@ extension NSManagedObjectContext {
     for change in changes where change.kind != .delete {
       for position in change.changed {
         let ids: [NSManagedObjectID]
-        switch change.slots[position] {
+        switch change.slot(at: position) {
         case .toOne(let id): ids = [id]
         case .toMany(let members): ids = members.ids
         default: continue
@@ -224,6 +224,7 @@ extension NSManagedObjectContext {
     let hasSubclasses = changed.hasSubclasses
     // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
+    let packer = RowPacker()
     for object in objects {
       let isGone = object.isDeleted
       forgetChanges(of: object)
@@ -233,7 +234,7 @@ extension NSManagedObjectContext {
       } else if object.isRealized {
         let stored = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: stored) : stored
-        object.noteWritten(version: version)
+        object.noteWritten(version: version, packer)
         object.isBeingWritten = false
       }
     }
@@ -274,6 +275,7 @@ extension NSManagedObject {
     }
     guard isRealized, let snapshot, !changed.isEmpty else { return nil }
     if hasDeferredRemovals { return RowChange(kind: .update, id: identifier, old: snapshot, changed: changed) }
+    if isPacked { return RowChange(packedChanges, of: identifier, old: snapshot, changed: changed) }
     return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
   }
 }

@@ -64,13 +64,9 @@ struct EventRecorder {
     }
   }
 
-  /// Returns the slots of an object at the start of the event, with relationships that have been read since.
+  /// Returns the slots of an object at the start of the event.
   private static func slotsAtStart(of object: NSManagedObject) -> [Slot] {
-    guard var slots = object.slotsAtEventStart ?? object.snapshot?.slots else { return object.slots }
-    for position in slots.indices {
-      if case .unread = slots[position], let read = object.snapshot?.slots[position] { slots[position] = read }
-    }
-    return slots
+    object.slotsAtEventStart ?? object.snapshot?.slots ?? object.slots
   }
 
   /// Registers the changes with the undo manager. Called when the event has been processed.

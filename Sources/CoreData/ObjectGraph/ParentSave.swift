@@ -91,8 +91,8 @@ struct ParentSave {
     switch policy {
     case .mergeByPropertyStoreTrumpMergePolicyType, .rollbackMergePolicyType:
       let both = change.changed.filter { place in
-        if case .toMany = change.slots[place] { return false }
-        return !row.slots[place].isSame(as: old[place]) && !row.slots[place].isSame(as: change.slots[place])
+        if case .toMany = change.slot(at: place) { return false }
+        return !row.slots[place].isSame(as: old[place]) && !row.slots[place].isSame(as: change.slot(at: place))
       }
       guard !both.isEmpty else { return }
       superseded.append(position)
@@ -101,7 +101,7 @@ struct ParentSave {
         kind: .update, id: change.id, old: change.old, slots: change.slots, changed: SlotSet(kept))
     case .overwriteMergePolicyType:
       let known = change.slots.indices.filter { place in
-        if case .unread = change.slots[place] { return false }
+        if case .unread = change.slot(at: place) { return false }
         return true
       }
       changes[position] = RowChange(
@@ -139,16 +139,16 @@ struct ParentSave {
       case .attribute:
         // An insertion lists only values; but the child may have emptied an attribute with a default value.
         guard change.kind == .insert || change.changed.contains(position), change.kind != .delete else { continue }
-        if object.slots[position].isSame(as: change.slots[position]) { continue }
+        if object.slots[position].isSame(as: change.slot(at: position)) { continue }
         object.willChangeValue(forKey: table.names[position])
-        object.slots[position] = change.slots[position]
+        object.slots[position] = change.slot(at: position)
         object.didChangeValue(forKey: table.names[position])
       case .relationship(let relationship):
         guard change.changed.contains(position) else { continue }
         // The other side of a deletion's relationships is among the changes, if there is another side.
         if change.kind == .delete, relationship.inverseRelationship != nil { continue }
-        let old = change.old.map { $0.slots[position] }
-        apply(change.slots[position], since: old, to: object, at: position, of: relationship)
+        let old = change.old.map { $0.slot(at: position) }
+        apply(change.slot(at: position), since: old, to: object, at: position, of: relationship)
       }
     }
   }

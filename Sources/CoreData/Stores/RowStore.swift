@@ -216,24 +216,52 @@ package struct RowChange {
     case delete
   }
 
+  /// The slots of the new row.
+  private enum Values {
+    case own([Slot])
+    /// Those of `old`.
+    case old
+    /// Those of `old`, but for these.
+    case changes(SlotChanges)
+  }
+
   package let kind: Kind
   package let id: NSManagedObjectID
   /// The row as it was read; nil for an insertion.
   package let old: RowSnapshot?
-  /// The slots of the new row; nil if they are those of `old`.
-  private let own: [Slot]?
+  private let values: Values
   /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
   package let changed: SlotSet
 
   package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot?, slots: [Slot], changed: SlotSet) {
-    (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, slots, changed)
+    (self.kind, self.id, self.old, values, self.changed) = (kind, id, old, .own(slots), changed)
+  }
+
+  /// Makes the update of a row that is still packed.
+  package init(_ changes: SlotChanges, of id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet) {
+    (kind, self.id, self.old, values, self.changed) = (.update, id, old, .changes(changes), changed)
   }
 
   /// Makes the deletion of a row, or a change that concerns only relationships whose members have not been read.
   package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet = SlotSet()) {
-    (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, nil, changed)
+    (self.kind, self.id, self.old, values, self.changed) = (kind, id, old, .old, changed)
   }
 
-  /// The new row. All its identifiers are permanent.
-  package var slots: [Slot] { own ?? old?.slots ?? [] }
+  /// The new row. All its identifiers are permanent. Each access may decode a packed row.
+  package var slots: [Slot] {
+    switch values {
+    case .own(let slots): slots
+    case .old: old?.slots ?? []
+    case .changes(let changes): changes.applied(to: old?.slots ?? [])
+    }
+  }
+
+  /// One of the slots of the new row.
+  package func slot(at position: Int) -> Slot {
+    switch values {
+    case .own(let slots): slots[position]
+    case .old: old?.slot(at: position) ?? .null
+    case .changes(let changes): changes[position] ?? old?.slot(at: position) ?? .null
+    }
+  }
 }

@@ -39,10 +39,10 @@ extension RowTables {
     for position in change.changed {
       switch plan.steps[position] {
       case .transient, .members: continue
-      case .attribute(let attribute): slots[position] = try Self.stored(change.slots[position], of: attribute)
+      case .attribute(let attribute): slots[position] = try Self.stored(change.slot(at: position), of: attribute)
       case .toOne(let inverse):
         let before = slots[position]
-        slots[position] = change.slots[position].withPermanentID
+        slots[position] = change.slot(at: position).withPermanentID
         if let inverse { move(change.id, from: before, to: slots[position], inverse) }
       }
     }
@@ -108,7 +108,7 @@ extension RowTables {
       let plan = plan(change.id.entityDescription)
       for position in change.changed {
         guard case .members(let number, let membership) = plan.steps[position],
-          case .toMany(let members) = change.slots[position]
+          case .toMany(let members) = change.slot(at: position)
         else { continue }
         let key = ListKey(owner: change.id.key, relationship: number)
         let wanted = members.ids.map(\.current)

@@ -127,7 +127,7 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     try parameters.bind(key, at: 1)
     try parameters.bind(entityNumber, at: 2)
     try parameters.bind(1 as Int64, at: 3)
-    try writer.bindColumns(of: slots, at: positions, row: key, plan, to: parameters)
+    for position in positions { try writer.bind(slots[position], at: position, row: key, plan, to: parameters) }
   }
 
   func update(_ change: RowChange, from version: Int64) throws {

@@ -41,7 +41,7 @@ package struct RelationshipWriter {
       let plan = try plans.plan(for: change.id.entityDescription)
       let owner = change.id.key.number
       for (position, relationship) in plan.outside where change.changed.contains(position) {
-        switch change.slots[position] {
+        switch change.slot(at: position) {
         case .toMany(let members) where relationship.isToMany:
           let before = try membersBefore(change, position, relationship)
           try replace(
@@ -78,7 +78,7 @@ package struct RelationshipWriter {
     for change in changes {
       let plan = try plans.plan(for: change.id.entityDescription)
       for (position, relationship) in plan.outside where change.changed.contains(position) {
-        guard case .toMany = change.slots[position], relationship.isOrdered else { continue }
+        guard case .toMany = change.slot(at: position), relationship.isOrdered else { continue }
         let owner = change.id.key.number
         switch relationship.place {
         case .foreignKey: continue

@@ -14,6 +14,8 @@ final class RowStatements {
   private var knownInsertion: SQLiteStatement?
   private var knownDeletion: SQLiteStatement?
   private var updates: [SlotSet: SQLiteStatement] = [:]
+  /// The most recent update: many rows mostly have the same changes.
+  private var last: (changed: SlotSet, statement: SQLiteStatement)?
 
   init(_ plan: RowPlan, _ connection: SQLiteConnection) {
     self.plan = plan
@@ -35,7 +37,13 @@ final class RowStatements {
   /// Returns the statement that updates some slots of a row. Parameter 1 is the key, 2 the new version and 3 the old one; the
   /// columns have the same parameters as in `insertion()`.
   func update(_ changed: SlotSet) throws -> SQLiteStatement {
-    if let known = updates[changed] { return known }
+    if let last, last.changed == changed { return last.statement }
+    let statement = try updates[changed] ?? makeUpdate(changed)
+    last = (changed, statement)
+    return statement
+  }
+
+  private func makeUpdate(_ changed: SlotSet) throws -> SQLiteStatement {
     let assignments = changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }
       .map { "\(SQLName.quoted($0)) = ?\(plan.index(of: $0))" }
     let made = try connection.prepare(

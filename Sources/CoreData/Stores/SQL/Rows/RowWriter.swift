@@ -237,37 +237,33 @@ struct RowWriter {
   /// Binds the changed values of the row itself to a plan's statement. To-many relationships have none.
   func bindColumns(of change: RowChange, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
     if !plan.hasColumns(change.changed) { return }
-    try bindColumns(of: change.slots, at: change.changed, row: change.id.key.number, plan, to: parameters)
+    let row = change.id.key.number
+    for position in change.changed { try bind(change.slot(at: position), at: position, row: row, plan, to: parameters) }
   }
 
-  /// Binds some of the values of a row to a plan's statement.
-  func bindColumns(
-    of slots: [Slot], at positions: SlotSet, row: Int64, _ plan: RowPlan, to parameters: some SQLiteParameters
-  ) throws {
-    for position in positions {
-      let slot = slots[position]
-      switch plan.steps[position] {
-      case .nothing: continue
-      case .column(let coding, let attribute, let index):
-        switch (coding, slot) {
-        case (.string, .string(let value)): try parameters.bind(value, at: index)
-        case (.integer, .integer(let value)): try parameters.bind(value, at: index)
-        case (.double, .double(let value)), (.date, .date(let value)): try parameters.bind(value, at: index)
-        default:
-          let value = try values.value(
-            of: slot, attribute, coding, description: plan.entity.slotTable.attribute(at: position), in: plan.layout,
-            row: row)
-          try parameters.bind(value, at: index)
-        }
-      case .columns(let attribute):
-        let found = try values.columns(
-          of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row)
-        for column in found { try parameters.bind(column.value, at: plan.index(of: column.name)) }
-      case .key(let relationship, let key, let index):
-        let (number, entity) = try values.key(of: slot, relationship, key, in: plan.layout, row: row)
-        try parameters.bind(number, at: index)
-        if key.entityColumn != nil { try parameters.bind(entity, at: index + 1) }
+  /// Binds one of the values of a row to a plan's statement.
+  func bind(_ slot: Slot, at position: Int, row: Int64, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
+    switch plan.steps[position] {
+    case .nothing: return
+    case .column(let coding, let attribute, let index):
+      switch (coding, slot) {
+      case (.string, .string(let value)): try parameters.bind(value, at: index)
+      case (.integer, .integer(let value)): try parameters.bind(value, at: index)
+      case (.double, .double(let value)), (.date, .date(let value)): try parameters.bind(value, at: index)
+      default:
+        let value = try values.value(
+          of: slot, attribute, coding, description: plan.entity.slotTable.attribute(at: position), in: plan.layout,
+          row: row)
+        try parameters.bind(value, at: index)
       }
+    case .columns(let attribute):
+      let found = try values.columns(
+        of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row)
+      for column in found { try parameters.bind(column.value, at: plan.index(of: column.name)) }
+    case .key(let relationship, let key, let index):
+      let (number, entity) = try values.key(of: slot, relationship, key, in: plan.layout, row: row)
+      try parameters.bind(number, at: index)
+      if key.entityColumn != nil { try parameters.bind(entity, at: index + 1) }
     }
   }
 }

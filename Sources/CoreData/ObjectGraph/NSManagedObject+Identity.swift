@@ -1,0 +1,79 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+extension NSManagedObject {
+  /// The identifier; nil for a new object whose identifier has not been asked for. May be read on any thread.
+  final var knownIdentifier: NSManagedObjectID? {
+    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
+    return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
+  }
+
+  /// The row that the identifier will be made of; nil if there is one already, and for other objects.
+  final var unidentifiedRow: (layout: RowLayout, primaryKey: Int64)? {
+    if storedIdentifier.load(ordering: .acquiring) != nil { return nil }
+    return rowLayout.map { ($0, primaryKey) }
+  }
+
+  /// The key of the identifier, without making one; nil as for `knownIdentifier`. May be read on any thread.
+  final var knownKey: ObjectKey? {
+    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue().key }
+    return rowLayout.map { $0.key(primaryKey) }
+  }
+
+  /// The identifier. A new object gets a temporary one, and is registered under it, only when it is first asked for:
+  /// many objects are saved, and get a permanent one, before that.
+  final var identifier: NSManagedObjectID {
+    if let knownIdentifier { return knownIdentifier }
+    if let registry { return registry.identify(self) }
+    return takeIdentifier(TemporaryObjectID(for: entity))
+  }
+
+  /// Whether the object has no permanent identifier yet.
+  final var hasTemporaryID: Bool { (knownKey?.store ?? 0) == 0 }
+
+  /// The key of the identifier.
+  final var key: ObjectKey { knownKey ?? identifier.key }
+
+  /// Gives the object an identifier, unless another thread has done so first.
+  ///
+  /// - Returns: the identifier that the object has now.
+  final func takeIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
+    let reference = Unmanaged.passRetained(made)
+    let (isFirst, known) = storedIdentifier.compareExchange(
+      expected: nil, desired: reference, ordering: .acquiringAndReleasing)
+    if isFirst { return made }
+    reference.release()
+    return known?.takeUnretainedValue() ?? made
+  }
+
+  /// Replaces the identifier. Must not be called on two threads at once.
+  final func replaceIdentifier(by id: NSManagedObjectID) {
+    let old = storedIdentifier.exchange(.passRetained(id), ordering: .acquiringAndReleasing)
+    if let old { keep(old.takeRetainedValue()) }
+  }
+
+  /// Keeps a replaced identifier or registry as long as the object lives.
+  final func keep(_ replaced: AnyObject) {
+    let rarities = rarities ?? Rarities()
+    self.rarities = rarities
+    rarities.replaced.append(replaced)
+  }
+
+  /// Makes a fault for a row.
+  static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
+    let entity = identifier.entityDescription
+    let object = fault(of: entity, ManagedObjectClasses.of(entity))
+    object.replaceIdentifier(by: identifier)
+    return object
+  }
+
+  /// Makes a fault for a row whose identifier is made when it is first asked for.
+  ///
+  /// - Parameter type: the class of the entity's objects.
+  static func makeFault(_ layout: RowLayout, _ primaryKey: Int64, of type: NSManagedObject.Type) -> NSManagedObject {
+    let object = fault(of: layout.entity, type)
+    object.rowLayout = layout
+    object.primaryKey = primaryKey
+    return object
+  }
+}
