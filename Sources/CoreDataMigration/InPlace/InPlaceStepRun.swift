@@ -251,12 +251,33 @@ package final class IntegrityGuard {
   private let connection: SQLiteConnection
   private let url: URL
   private let policy: Policy
+  /// Whether the file has been checked, or is being checked.
   package private(set) var hasChecked = false
+  /// Whether someone waits for a check beside other work.
+  private var mayCheckBeside = false
+  private var beside: PageCheck.Beside?
 
   package init(_ connection: SQLiteConnection, url: URL, policy: Policy) {
     self.connection = connection
     self.url = url
     self.policy = policy
+  }
+
+  /// Runs a body that changes the store in an open transaction, which must be rolled back if this throws. A large file with a
+  /// write-ahead log is checked meanwhile. Damaged pages are the reason that counts then, whatever the body has thrown.
+  ///
+  /// - Parameter isCancelled: whether an error of the body is a cancellation, which ends the check too.
+  /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`; what the body throws.
+  package func whileChecking<Result>(isCancelled: () -> Bool, _ body: () throws -> Result) throws -> Result {
+    mayCheckBeside = true
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      throw beside?.damage(isCancelled: isCancelled()) ?? error
+    }
+    try beside?.wait()
+    return result
   }
 
   /// Checks the file, unless the policy depends on what the migration does.
@@ -298,8 +319,10 @@ package final class IntegrityGuard {
   }
 
   private func check() throws {
-    try PageCheck.run(connection, url: url)
     hasChecked = true
+    // Only a log keeps the pages as they were for another connection.
+    if mayCheckBeside, try connection.journalMode() == .wal { beside = PageCheck.Beside(connection, url: url) }
+    if beside == nil { try PageCheck.run(connection, url: url) }
   }
 }
 

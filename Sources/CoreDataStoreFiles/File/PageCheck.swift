@@ -40,27 +40,15 @@ package enum PageCheck {
     _ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile,
     isCancelled: () -> Bool, _ body: () throws -> Result
   ) throws -> Result {
-    guard let second = connectionBeside(connection, largeFile: largeFile) else {
+    guard let check = Beside(connection, url: url, largeFile: largeFile) else {
       try runAlone(connection, url: url)
       return try body()
-    }
-    let check = ParallelWork {
-      // Only read from.
-      defer { try? second.close() }
-      try run(second, url: url)
     }
     let result: Result
     do {
       result = try body()
     } catch {
-      if isCancelled() { second.interrupt() }
-      do {
-        try check.wait()
-      } catch let failure as SQLiteError where !failure.isCorrupt && !failure.isNotADatabase {
-        // The check has found nothing, so the reason is the body's.
-      } catch let damage {
-        throw Failure(cause: damage)
-      }
+      if let damage = check.damage(isCancelled: isCancelled()) { throw Failure(cause: damage) }
       throw error
     }
     do {
@@ -71,6 +59,49 @@ package enum PageCheck {
       throw Failure(cause: error)
     }
     return result
+  }
+
+  /// The check of a large store beside other work, by a connection and on a thread of its own. It reads the store as it is
+  /// when the check begins, or as it was before a transaction of another connection that is open then.
+  package final class Beside {
+    private let second: SQLiteConnection
+    private let check: ParallelWork<Void>
+
+    /// - Parameters:
+    ///   - connection: an open connection to the store.
+    ///   - url: the store, for errors.
+    ///   - largeFile: the size from which a file is large, in bytes.
+    /// - Returns: nil for a small store, and if there can be no second connection.
+    package init?(_ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile) {
+      guard let second = connectionBeside(connection, largeFile: largeFile) else { return nil }
+      self.second = second
+      check = ParallelWork {
+        // Only read from.
+        defer { try? second.close() }
+        try run(second, url: url)
+      }
+    }
+
+    /// Waits for the end of the check.
+    ///
+    /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
+    package func wait() throws { try check.wait() }
+
+    /// Waits for the end of the check when the other work has failed, and returns what is damaged, which is the reason then.
+    ///
+    /// - Parameter isCancelled: whether to end the check too.
+    package func damage(isCancelled: Bool) -> (any Error)? {
+      if isCancelled { second.interrupt() }
+      do {
+        try check.wait()
+        return nil
+      } catch let failure as SQLiteError where !failure.isCorrupt && !failure.isNotADatabase {
+        // The check has found nothing.
+        return nil
+      } catch {
+        return error
+      }
+    }
   }
 
   private static func runAlone(_ connection: SQLiteConnection, url: URL) throws {

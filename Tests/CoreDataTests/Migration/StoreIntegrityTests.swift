@@ -94,8 +94,8 @@ struct StoreIntegrityTests {
     #expect(throws: PageCheck.Failure.self) { try check(Failure()) }
   }
 
-  @Test("A large store is checked and synced beside the migration, and damage is found", arguments: [true, false])
-  func large(isDamaged: Bool) throws {
+  /// Makes the store a large one.
+  private func enlarge() throws {
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
     try connection.execute("CREATE TABLE X AS SELECT zeroblob(\(PageCheck.largeFile)) AS a")
     try connection.run(
@@ -103,6 +103,11 @@ struct StoreIntegrityTests {
         + "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTITLE) SELECT k, (SELECT MAX(Z_ENT) FROM ZNOTE), 1, "
         + "'a name that needs some room in the new store ' || k FROM n")
     try connection.close()
+  }
+
+  @Test("A large store is checked and synced beside the migration, and damage is found", arguments: [true, false])
+  func large(isDamaged: Bool) throws {
+    try enlarge()
     if isDamaged { try StoreDamage.listAsFree(page: 3, of: store.url) }
     let bytes = try Data(contentsOf: store.url)
     let migration = try RecoverySample.migration(store.url, [(2, .mapping)])
@@ -115,6 +120,63 @@ struct StoreIntegrityTests {
       #expect(try migration.run().rows["Note"]?.after == 60_300)
       #expect(FileCalls.size(store.url) >= PageCheck.largeFile)
     }
+  }
+
+  @Test(
+    "A large store with a log is checked beside a migration in place, and damage is found",
+    arguments: [true, false], [SQLiteJournalMode.wal, .delete])
+  func largeInPlace(isDamaged: Bool, mode: SQLiteJournalMode) throws {
+    try enlarge()
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.setJournalMode(mode)
+    try connection.close()
+    if isDamaged { try StoreDamage.listAsFree(page: 3, of: store.url) }
+    let bytes = try Data(contentsOf: store.url)
+    let migration = try RecoverySample.migration(store.url, [(2, .inferred), (3, .inferred)])
+    if isDamaged {
+      let error = #expect(throws: NSError.self) { try migration.run() }
+      #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error as Any)")
+      #expect(try Data(contentsOf: store.url) == bytes)
+      #expect(try store.files() == ["Data.sqlite"])
+    } else {
+      #expect(try migration.run().rows["Note"]?.after == 60_300)
+    }
+  }
+
+  @Test("A check beside a transaction sees the store before it, and its findings count more than other errors")
+  func besideTransaction() throws {
+    struct Failure: Error {}
+    try enlarge()
+    func check(_ failure: (any Error)? = nil, isCancelled: Bool = false) throws -> Int {
+      let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+      try connection.setJournalMode(.wal)
+      var checks = 0
+      connection.setTrace { if $0.contains("quick_check") { checks += 1 } }
+      defer {
+        connection.setTrace(nil)
+        #expect(throws: Never.self) { try connection.close() }
+      }
+      let integrity = IntegrityGuard(connection, url: store.url, policy: .automatic)
+      return try connection.transaction(.exclusive) {
+        try integrity.whileChecking(isCancelled: { isCancelled }) {
+          try integrity.willMoveRows()
+          try connection.execute("UPDATE ZNOTE SET ZTITLE = 'changed'; CREATE TABLE Y AS SELECT * FROM ZNOTE")
+          #expect(integrity.hasChecked && checks == 0)
+          if let failure { throw failure }
+          return 7
+        }
+      }
+    }
+    #expect(throws: Failure.self) { try check(Failure()) }
+    #expect(throws: Failure.self) { try check(Failure(), isCancelled: true) }
+    let sound = try Data(contentsOf: store.url)
+    #expect(try check() == 7)
+    try sound.write(to: store.url)
+    try StoreDamage.listAsFree(page: 3, of: store.url)
+    let bytes = try Data(contentsOf: store.url)
+    #expect(throws: StoreFileProblem.self) { try check() }
+    #expect(throws: StoreFileProblem.self) { try check(Failure()) }
+    #expect(try Data(contentsOf: store.url) == bytes)
   }
 
   @Test("Opening with a migration finds it as well, unless that is not wanted")

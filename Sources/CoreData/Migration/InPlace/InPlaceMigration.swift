@@ -38,15 +38,26 @@ struct InPlaceMigration {
     var latest = MigrationProgress(
       step: 1, stepCount: migration.steps.count, table: nil, rowsDone: 0, rowCount: 0, isStepDone: false)
     let running = RunningStatement()
+    var isCancelled = false
+    func tell(_ event: MigrationProgress) throws {
+      do {
+        try progress(event)
+      } catch {
+        isCancelled = true
+        throw MigrationErrors.cancelled(url: migration.storeURL)
+      }
+    }
     var result = try connection.transaction(.exclusive) {
       // Within a long statement, which can be cancelled thereby.
       func tick() throws {
-        try report(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)), to: progress)
+        try tell(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)))
       }
       return try connection.checking(every: Self.instructionsBetweenChecks, tick) {
-        let report = try self.runSteps(dropped, integrity, running) { event in
-          latest = event
-          try self.report(event, to: progress)
+        let report = try integrity.whileChecking(isCancelled: { isCancelled }) {
+          try self.runSteps(dropped, integrity, running) { event in
+            latest = event
+            try tell(event)
+          }
         }
         if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
         return report
@@ -105,14 +116,6 @@ struct InPlaceMigration {
     let found = try StoreVerification.rows(file, schema)
     for (entity, count) in known.sorted(by: { $0.key < $1.key }) where found[entity, default: 0] != count {
       throw InPlaceStepRun.loss(of: entity, before: count, after: found[entity, default: 0])
-    }
-  }
-
-  private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {
-    do {
-      try progress(event)
-    } catch {
-      throw MigrationErrors.cancelled(url: migration.storeURL)
     }
   }
 
@@ -227,7 +230,9 @@ struct DeferredCleanup {
       cleanup: .table(table))
     // The model does not change, so no file is dropped here.
     let integrity = IntegrityGuard(file.connection, url: file.url, policy: .automatic)
-    _ = try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }
+    _ = try integrity.whileChecking(isCancelled: { false }) {
+      try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }
+    }
   }
 }
 
