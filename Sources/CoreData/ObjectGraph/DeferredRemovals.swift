@@ -34,7 +34,8 @@ extension NSManagedObjectContext {
 
   private func canDeferRemovals(from owner: NSManagedObject, at position: Int) -> Bool {
     let table = owner.table
-    guard owner.isPacked, owner.packedChanges.isEmpty, owner.isUnread(at: position), let relationship = table.relationship(at: position),
+    guard owner.isPacked, owner.packedChanges.isEmpty, owner.isUnread(at: position),
+      let relationship = table.relationship(at: position),
       relationship.isToMany, !relationship.isOrdered, !table.isTransient(at: position),
       relationship.inverseRelationship?.isToMany == false, !table.restricted.contains(position)
     else { return false }

@@ -117,8 +117,21 @@ package enum PageCheck {
     guard FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile else {
       return nil
     }
-    // The open connection checks the store then.
-    return try? SQLiteConnection(
-      path: connection.path, mode: connection.mode == .immutable ? .immutable : .readOnly, busyTimeout: 0)
+    do {
+      let second = try SQLiteConnection(
+        path: connection.path, mode: connection.mode == .immutable ? .immutable : .readOnly, busyTimeout: 0)
+      do {
+        // From here on it sees the store as it is now. It opens what it needs.
+        try second.begin(.deferred)
+        _ = try second.pragma("schema_version")
+        return second
+      } catch {
+        try second.close()
+        throw error
+      }
+    } catch {
+      // The open connection checks the store then.
+      return nil
+    }
   }
 }
