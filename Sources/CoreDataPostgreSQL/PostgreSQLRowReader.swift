@@ -55,7 +55,9 @@ final class PostgreSQLRowReader {
       guard let layout = entities.schema.entity(number: number),
         let description = entities.description(number: number)
       else { continue }
-      let cells = description.slotTable.names.map { Cell(property: $0, of: layout, entities: entities, &list) }
+      let cells = description.slotTable.names.map {
+        Cell(property: $0, of: layout, description, entities: entities, &list)
+      }
       plans[number] = Plan(number, description, ContiguousArray(cells))
     }
     columns = list.columns
@@ -124,16 +126,19 @@ enum Cell {
 
   /// The elements of a composite attribute. It is an object so that other cells are copied without reference counting.
   final class Elements {
-    let cells: [(name: String, cell: Cell)]
+    let cells: [(name: String, cell: Cell, description: NSAttributeDescription?)]
 
-    init(_ cells: [(name: String, cell: Cell)]) {
+    init(_ cells: [(name: String, cell: Cell, description: NSAttributeDescription?)]) {
       self.cells = cells
     }
   }
 
-  init(property name: String, of layout: EntityLayout, entities: StoredEntities, _ list: inout SelectList) {
+  init(
+    property name: String, of layout: EntityLayout, _ entity: NSEntityDescription, entities: StoredEntities,
+    _ list: inout SelectList
+  ) {
     if let attribute = layout.attributes[name] {
-      self.init(attribute, &list)
+      self.init(attribute, entity.attributesByName[name], &list)
       return
     }
     guard let relationship = layout.relationships[name] else {
@@ -149,9 +154,14 @@ enum Cell {
       destination: entities.schema[relationship.destinationEntity]?.number ?? 0)
   }
 
-  init(_ attribute: AttributeLayout, _ list: inout SelectList) {
+  init(_ attribute: AttributeLayout, _ description: NSAttributeDescription?, _ list: inout SelectList) {
     guard let name = attribute.column else {
-      self = .composite(Elements(attribute.elements.map { ($0.name, Cell($0, &list)) }))
+      self = .composite(
+        Elements(
+          attribute.elements.map { element in
+            let part = (description as? NSCompositeAttributeDescription)?.element(element.name)
+            return (element.name, Cell(element, part, &list), part)
+          }))
       return
     }
     let column = list.position(of: name)
@@ -243,12 +253,11 @@ enum Cell {
     case .archived(let column): return .archived(rows.data(row, column))
     case .composite(let elements):
       let value = NSMutableDictionary()
-      for (name, cell) in elements.cells {
+      for (name, cell, description) in elements.cells {
         guard let slot = cell.slot(rows, row) else { return nil }
-        if let element = slot.publicValue { value[name as NSString] = element }
+        if let element = slot.partValue(of: description) { value[name as NSString] = element }
       }
-      // A composite without values equals one whose elements are all null.
-      return value.count == 0 ? .null : .object(value.copy() as? NSDictionary ?? value)
+      return Slot(composite: value)
     }
   }
 

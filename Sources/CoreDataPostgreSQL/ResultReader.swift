@@ -54,7 +54,7 @@ struct ResultReader {
     case .boolean: return .flag
     default:
       var list = SelectList(columns: Array(repeating: "", count: position))
-      return .attribute(Cell(layout, &list), description)
+      return .attribute(Cell(layout, description, &list), description)
     }
   }
 

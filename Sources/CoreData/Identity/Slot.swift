@@ -50,6 +50,7 @@ package enum Slot {
     case (.unarchived(let a), .unarchived(let b)): a === b || a.data == b.data
     case (.archived(let a), .unarchived(let b)), (.unarchived(let b), .archived(let a)): a == b.data
     case (.unarchived(let a), .object(let b)), (.object(let b), .unarchived(let a)): a.isSame(as: b)
+    case (.object(let a as NSDictionary), .object(let b as NSDictionary)): Slot.haveSameParts(a, b)
     case (.object(let a), .object(let b)): a.isEqual(b)
     case (.toOne(let a), .toOne(let b)): a.current.key == b.current.key
     case (.toMany(let a), .toMany(let b)): a.hasSameMembers(as: b)
@@ -63,6 +64,19 @@ package enum Slot {
       self = other
     } else if !isSame(as: other) {
       self = other
+    }
+  }
+
+  /// Compares the elements of composite attributes as attributes are compared: texts by their bytes.
+  private static func haveSameParts(_ a: NSDictionary, _ b: NSDictionary) -> Bool {
+    guard a.count == b.count else { return false }
+    return a.allKeys.allSatisfy { key in
+      switch (a[key], b[key]) {
+      case (let a as String, let b as String): haveSameBytes(a, b)
+      case (let a as NSDictionary, let b as NSDictionary): haveSameParts(a, b)
+      case (let a as NSObject, let b as NSObject): a.isEqual(b)
+      default: false
+      }
     }
   }
 
@@ -258,16 +272,32 @@ package enum Slot {
     return NSDecimalNumber(decimal: decimal)
   }
 
+  /// Makes a dictionary of its own, with values as stores return them: the caller may change the dictionary later.
   private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {
     guard let values = value as? NSDictionary, let composite = attribute as? NSCompositeAttributeDescription else {
       return nil
     }
+    let parts = NSMutableDictionary()
     for (key, value) in values {
       guard let element = composite.elements.first(where: { $0.name == key as? String }),
-        Slot(value, for: element) != nil
+        let slot = Slot(value, for: element)
       else { return nil }
+      parts[element.name as NSString] = slot.publicValue
     }
-    return .object(values)
+    return Slot(composite: parts)
+  }
+
+  /// Makes the slot of a composite attribute from the values of its elements.
+  ///
+  /// A composite attribute without values equals one whose elements are all null.
+  package init(composite parts: NSDictionary) {
+    self = parts.count == 0 ? .null : .object(parts.copy() as? NSDictionary ?? parts)
+  }
+
+  /// Returns the value that the dictionary of a composite attribute has for an element.
+  package func partValue(of element: NSAttributeDescription?) -> Any? {
+    guard case .archived(let data) = self, let element else { return publicValue }
+    return Slot.unboxed(TransformableValues.decode(data, of: element))
   }
 
   package static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }

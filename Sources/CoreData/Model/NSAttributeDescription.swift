@@ -249,6 +249,9 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
     }
   }
 
+  /// Returns the element with a name.
+  package func element(_ name: String) -> NSAttributeDescription? { members.first { $0.name == name } }
+
   override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSCompositeAttributeDescription else { return }

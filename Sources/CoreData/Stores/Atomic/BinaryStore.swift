@@ -220,12 +220,12 @@ struct BinaryStoreFormat: StoreFormat {
     case (.URIAttributeType, .string(let text)): return NSURL(string: text).map { .object($0) }
     case (.decimalAttributeType, .string(let text)): return StoredDecimal.object(text).map { .object($0) }
     case (.compositeAttributeType, .dictionary(let parts)):
-      var values: [String: Any] = [:]
+      let values = NSMutableDictionary()
       for element in (attribute as? NSCompositeAttributeDescription)?.elements ?? [] {
         guard let slot = slot(parts[element.name] ?? none, element) else { return nil }
-        values[element.name] = slot.publicValue
+        values[element.name as NSString] = slot.partValue(of: element)
       }
-      return values.isEmpty ? .null : .object(NSDictionary(dictionary: values))
+      return Slot(composite: values)
     default: return nil
     }
   }

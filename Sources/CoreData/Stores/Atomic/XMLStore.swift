@@ -250,7 +250,7 @@ enum XMLStoreValues {
     if case .object(let known as NSDictionary) = slot { values = known as? [String: Any] ?? [:] }
     var part = Slot(values[name], for: element) ?? .null
     try read(text, elements.dropFirst(), element, into: &part)
-    values[name] = part.publicValue
+    values[name] = part.partValue(of: element)
     slot = .object(NSDictionary(dictionary: values))
   }
 

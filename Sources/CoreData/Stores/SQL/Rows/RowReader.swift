@@ -68,7 +68,7 @@ final class RowReader {
         let description = entities.description(number: number)
       else { continue }
       let table = description.slotTable
-      let steps = table.names.map { RowStep(property: $0, of: layout, entities: entities, &list) }
+      let steps = table.names.map { RowStep(property: $0, of: layout, description, entities: entities, &list) }
       plans[number] = Plan(number, description, ContiguousArray(steps), entities)
     }
     columns = list.columns
@@ -227,9 +227,9 @@ enum RowStep {
 
   /// The elements of a composite attribute. It is an object so that other steps are copied without reference counting.
   final class Elements {
-    let steps: [(name: String, step: RowStep)]
+    let steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]
 
-    init(_ steps: [(name: String, step: RowStep)]) {
+    init(_ steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]) {
       self.steps = steps
     }
   }
@@ -241,9 +241,12 @@ enum RowStep {
     let found: String
   }
 
-  init(property name: String, of layout: EntityLayout, entities: StoredEntities, _ list: inout SelectList) {
+  init(
+    property name: String, of layout: EntityLayout, _ entity: NSEntityDescription, entities: StoredEntities,
+    _ list: inout SelectList
+  ) {
     if let attribute = layout.attributes[name] {
-      self.init(attribute, &list)
+      self.init(attribute, entity.attributesByName[name], &list)
       return
     }
     guard let relationship = layout.relationships[name] else {
@@ -259,11 +262,16 @@ enum RowStep {
       destination: entities.schema[relationship.destinationEntity]?.number ?? 0)
   }
 
-  private init(_ attribute: AttributeLayout, _ list: inout SelectList) {
+  private init(_ attribute: AttributeLayout, _ description: NSAttributeDescription?, _ list: inout SelectList) {
     if let column = attribute.column, let coding = ColumnCoding(attribute) {
       self = .attribute(coding, column: list.position(of: column))
     } else {
-      self = .composite(Elements(attribute.elements.map { ($0.name, RowStep($0, &list)) }))
+      self = .composite(
+        Elements(
+          attribute.elements.map { element in
+            let part = (description as? NSCompositeAttributeDescription)?.element(element.name)
+            return (element.name, RowStep(element, part, &list), part)
+          }))
     }
   }
 
@@ -299,17 +307,16 @@ enum RowStep {
       throw Unreadable(found: statement.value(at: column).shortLiteral)
     case .composite(let elements):
       let value = NSMutableDictionary()
-      for (name, step) in elements.steps {
+      for (name, step, description) in elements.steps {
         let slot: Slot
         do {
           slot = try step.slot(of: statement, external: external)
         } catch let problem as Unreadable {
           throw Unreadable(element: problem.element ?? name, found: problem.found)
         }
-        if let element = slot.publicValue { value[name as NSString] = element }
+        if let element = slot.partValue(of: description) { value[name as NSString] = element }
       }
-      // A composite without values equals one whose elements are all null.
-      return value.count == 0 ? .null : .object(value.copy() as? NSDictionary ?? value)
+      return Slot(composite: value)
     case .toOne: preconditionFailure("The elements of a composite attribute are attributes.")
     }
   }
