@@ -13,6 +13,9 @@ enum ValueKey: Hashable {
   case real(UInt64)
   case decimal(Decimal)
   case other(AnyHashable)
+  /// A composite attribute, or a dictionary of a transformable one.
+  case parts([AnyHashable: ValueKey])
+  case list([ValueKey])
   /// An object that cannot be compared by value.
   case identity(ObjectIdentifier)
 
@@ -25,8 +28,16 @@ enum ValueKey: Hashable {
       self = .text(Array(text.utf8))
     } else if let number = Number(value) {
       self.init(number)
+    } else if let parts = value as? NSDictionary {
+      // Foundation returns nested collections as Swift's, which are not hashable.
+      self = .parts(
+        Dictionary(parts.compactMap { key, value in (key as? AnyHashable).map { ($0, ValueKey(value)) } }) { $1 })
+    } else if let list = value as? NSArray {
+      self = .list(list.map { ValueKey($0) })
     } else if let value = value as? AnyHashable {
       self = .other(value)
+    } else if let set = value as? NSSet {
+      self = .other(set)
     } else {
       self = .identity(ObjectIdentifier(value as AnyObject))
     }
