@@ -282,8 +282,9 @@ extension StoreVerifier {
     var found: Set<String> = []
     for entity in reader.entities {
       guard let layout = entity.layout else { continue }
-      for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) where attribute.allowsExternalStorage {
-        guard let column = attribute.column.map({ "o.\(SQLName.quoted($0))" }) else { continue }
+      let attributes = layout.attributes.sorted { $0.key < $1.key }
+      for (name, element) in attributes.flatMap({ name, attribute in attribute.filed.map { (name, $0) } }) {
+        guard let column = element.column.map({ "o.\(SQLName.quoted($0))" }) else { continue }
         var examples: [StoreDefect.Example] = []
         var count = 0
         try connection.prepare(

@@ -74,12 +74,30 @@ package struct DroppedFiles {
 
   /// The columns of a source entity whose values may be in files before the step, and are not afterwards.
   private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
-    let destination = step.mapping.destinationEntity(of: source.name)
-    return source.attributes.values.filter(\.allowsExternalStorage).compactMap { attribute in
-      let isKept = step.destinationSchema[destination ?? ""]?.attributes.values.contains { new in
-        step.mapping.sourceAttribute(of: new.name, in: destination ?? "") == attribute.name && new.allowsExternalStorage
-      }
-      return isKept == true ? nil : attribute.column
+    let destination = step.mapping.destinationEntity(of: source.name) ?? ""
+    let attributes = step.destinationSchema[destination]?.attributes ?? [:]
+    return source.attributes.values.flatMap { old in
+      let new = attributes.values.first { step.mapping.sourceAttribute(of: $0.name, in: destination) == old.name }
+      return columns(
+        of: old, step.source.attribute(old.name, of: source.name), becoming: new,
+        new.flatMap { step.destination.attribute($0.name, of: destination) })
     }.sorted()
+  }
+
+  private func columns(
+    of old: AttributeLayout, _ document: AttributeDocument?, becoming new: AttributeLayout?,
+    _ newDocument: AttributeDocument?
+  ) -> [String] {
+    let pairs = Pairing(
+      document?.elements ?? [], newDocument?.elements ?? [], name: \.name, declared: \.renamingIdentifier
+    ).matched
+    let elements = old.elements.flatMap { element -> [String] in
+      let pair = pairs.first { $0.source.name == element.name }
+      let successor = new?.elements.first { $0.name == pair?.destination.name }
+      let document = document?.elements.first { $0.name == element.name }
+      return columns(of: element, document, becoming: successor, pair?.destination)
+    }
+    let isDropped = old.allowsExternalStorage && new?.allowsExternalStorage != true
+    return (isDropped ? [old.column].compactMap { $0 } : []) + elements
   }
 }

@@ -39,6 +39,9 @@ package struct AttributeLayout: Hashable, Sendable {
   package var elements: [AttributeLayout]
   package var allowsExternalStorage: Bool
 
+  /// The attribute, or the elements of a composite one, whose values may be in files.
+  package var filed: [AttributeLayout] { (allowsExternalStorage ? [self] : []) + elements.flatMap(\.filed) }
+
   /// All columns that hold a part of the value.
   package var columns: [String] {
     column.map { [$0] + [remainderColumn].compactMap { $0 } } ?? elements.flatMap(\.columns)

@@ -138,8 +138,8 @@ package final class BatchRun {
   func noteReplacedFiles(_ rows: BatchRows, properties: Set<String>? = nil) throws {
     guard let external else { return }
     for layout in try rows.entityLayouts() {
-      for attribute in layout.attributes.values.flatMap(\.withElements) where attribute.allowsExternalStorage {
-        guard let column = attribute.column, properties?.contains(attribute.name) ?? true else { continue }
+      let changed = layout.attributes.values.filter { properties?.contains($0.name) ?? true }
+      for column in changed.flatMap(\.filed).compactMap(\.column) {
         try database.forEachRow(
           "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(layout.table)) "
             + "WHERE length(\(SQLName.quoted(column))) = \(ExternalData.fileNameLength) "
@@ -150,9 +150,4 @@ package final class BatchRun {
       }
     }
   }
-}
-
-extension AttributeLayout {
-  /// The attribute and the elements of a composite one.
-  fileprivate var withElements: [AttributeLayout] { [self] + elements.flatMap(\.withElements) }
 }

@@ -166,6 +166,12 @@ struct BatchUpdate {
       if let position = computed.columns[name] {
         return run.assignments(of: stored, position, computed.rows, layout)
       }
+      if run.external != nil, case .object(let elements as NSDictionary) = slot, Self.needsFile(elements, stored) {
+        throw BatchErrors.badRequest(
+          "The value for '\(name)' of '\(layout.name)' has an element of \(ExternalData.smallestFile) bytes or more, "
+            + "which needs a file for each object.", entity: layout.name, property: name,
+          suggestion: "Set the value of the objects, and save the context.")
+      }
       let values = try run.values.columns(
         of: slot, stored, description: entity.attributesByName[name], in: layout, row: 0)
       return values.map(\.assignment)
@@ -173,6 +179,17 @@ struct BatchUpdate {
       guard let stored = layout.attributes[name], let position = computed.columns[name] else { return [] }
       return run.assignments(of: stored, position, computed.rows, layout)
     case .object(let id): return try assignments(name, id)
+    }
+  }
+
+  /// Whether an element of a composite attribute would be in a file, which each row must have for itself.
+  private static func needsFile(_ elements: NSDictionary, _ attribute: AttributeLayout) -> Bool {
+    attribute.elements.contains { element in
+      switch elements[element.name as NSString] {
+      case let data as Data: element.allowsExternalStorage && data.count >= ExternalData.smallestFile
+      case let elements as NSDictionary: needsFile(elements, element)
+      default: false
+      }
     }
   }
 

@@ -54,9 +54,8 @@ package final class RowPlan {
     }
     self.indexes = indexes
     columns = indexes.sorted { $0.value < $1.value }.map(\.key)
-    filed = table.names.enumerated().compactMap { position, name in
-      guard let attribute = layout.attributes[name], attribute.allowsExternalStorage else { return nil }
-      return attribute.column.map { (position, $0) }
+    filed = table.names.enumerated().flatMap { position, name in
+      (layout.attributes[name]?.filed ?? []).compactMap { $0.column }.map { (position, $0) }
     }
     outside = table.names.enumerated().compactMap { position, name in
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
