@@ -99,7 +99,7 @@ package enum Slot {
       self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
       return
     }
-    guard let value = attribute.defaultValue, let slot = Slot(value, for: attribute) else {
+    guard let value = attribute.initialValue, let slot = Slot(value, for: attribute) else {
       self = .null
       return
     }

@@ -22,6 +22,9 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// The default value in a model that was read, if it is an object of an unknown class.
   private(set) var archivedDefault: ArchivedInstance?
 
+  /// The value of new objects: the default value, completed by those of its elements for a composite attribute.
+  var initialValue: Any? { defaultValue }
+
   /// The name of the transformer of a transformable attribute; nil for secure keyed archiving.
   open var valueTransformerName: String? { willSet { willEdit() } }
 
@@ -251,6 +254,18 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
 
   /// Returns the element with a name.
   package func element(_ name: String) -> NSAttributeDescription? { members.first { $0.name == name } }
+
+  override var initialValue: Any? {
+    let own = defaultValue as? NSDictionary
+    var values: [String: Any] = [:]
+    // The default value of an element may be in its stored form, which a dictionary does not hold.
+    for element in members where element.archivedDefault == nil {
+      if let value = own?[element.name as NSString] ?? element.initialValue { values[element.name] = value }
+    }
+    // Default values of some elements must not make an optional attribute that lacks a required one.
+    let isComplete = members.allSatisfy { $0.isOptional || values[$0.name] != nil }
+    return values.isEmpty || (own == nil && !isComplete) ? defaultValue : values
+  }
 
   override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)

@@ -72,7 +72,8 @@ struct MappingResolver {
     return ResolvedMapping(
       mapping: mapping, position: position, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
       numbers: (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number)),
-      policy: try Self.policyClass(of: mapping).init(), sources: sources(of: mapping),
+      policy: try Self.policyClass(of: mapping).init(), isInferred: mappings.inferred != nil,
+      sources: sources(of: mapping),
       attributes: try mapping.attributeMappings(from: sourceEntity, to: destinationEntity).compactMap {
         try attribute($0, mapping, sourceEntity, destinationEntity)
       },
@@ -134,6 +135,9 @@ struct MappingResolver {
     guard let key = Self.sourceKey(syntax), let source, let old = source.attributesByName[key],
       let position = source.slotTable.position(of: key)
     else { return .expression }
+    if old is NSCompositeAttributeDescription, attribute is NSCompositeAttributeDescription {
+      return .elements(position: position, CompositePairs(from: old, to: attribute))
+    }
     return Self.isAlike(old, attribute) ? .copy(position: position) : .convert(position: position)
   }
 

@@ -61,9 +61,12 @@ final class ObjectExecutor: MappingExecutor {
       destination.slots[attribute.position] = slot
     case .convert(let position) where isOrdinary:
       try set(source.resolvedValue(at: position), for: attribute, of: destination, plan)
+    case .elements(let position, let pairs) where isOrdinary:
+      let values = source.resolvedValue(at: position) as? NSDictionary ?? [:]
+      try set(pairs.converted(values, keepsDefaults: plan.isInferred), for: attribute, of: destination, plan)
     case .constant(let slot):
       destination.slots[attribute.position] = slot
-    case .copy, .convert, .expression:
+    case .copy, .convert, .elements, .expression:
       let value = try evaluate(
         attribute.syntax, plan, source: source, destination: destination, property: attribute.mapping,
         name: attribute.name)

@@ -14,6 +14,8 @@ final class ResolvedMapping {
   let sourceEntity: NSEntityDescription?
   let destinationEntity: NSEntityDescription?
   let policy: NSEntityMigrationPolicy
+  /// Whether the mapping model is inferred.
+  let isInferred: Bool
   let sources: Sources
   let attributes: [ResolvedAttribute]
   let relationships: [ResolvedRelationship]
@@ -53,8 +55,8 @@ final class ResolvedMapping {
   init(
     mapping: NSEntityMapping, position: Int, sourceEntity: NSEntityDescription?,
     destinationEntity: NSEntityDescription?,
-    numbers: (source: Int?, destination: Int?), policy: NSEntityMigrationPolicy, sources: Sources,
-    attributes: [ResolvedAttribute], relationships: [ResolvedRelationship]
+    numbers: (source: Int?, destination: Int?), policy: NSEntityMigrationPolicy, isInferred: Bool,
+    sources: Sources, attributes: [ResolvedAttribute], relationships: [ResolvedRelationship]
   ) {
     self.mapping = mapping
     self.position = position
@@ -64,6 +66,7 @@ final class ResolvedMapping {
     sourceNumber = numbers.source.map { Int32($0) }
     destinationNumber = numbers.destination.map { Int32($0) }
     self.policy = policy
+    self.isInferred = isInferred
     self.sources = sources
     self.attributes = attributes
     self.relationships = relationships
@@ -104,6 +107,8 @@ final class ResolvedAttribute {
     case copy(position: Int)
     /// The value of a source attribute, converted.
     case convert(position: Int)
+    /// The value of a composite source attribute, element by element.
+    case elements(position: Int, CompositePairs)
     case constant(Slot)
     case expression
   }

@@ -24,12 +24,20 @@ struct AttributeColumns {
       guard let attribute = mapping.destinationEntity.attributesByName[layout.name],
         !(attribute is NSDerivedAttributeDescription)
       else { return [] }
-      guard let found = resolved[layout.name] else { return try constant(attribute.defaultValue, layout, attribute) }
-      let columns = try columns(found, layout, attribute)
-      guard found.keepsDefault, columns.count == 1 else { return columns }
-      let standard = try constant(attribute.defaultValue, layout, attribute)
-      return [(columns[0].name, "IFNULL(\(columns[0].value), \(standard[0].value))")]
+      guard let found = resolved[layout.name] else { return try constant(attribute.initialValue, layout, attribute) }
+      return try orDefault(try columns(found, layout, attribute), layout, attribute)
     }
+  }
+
+  /// Returns columns with the default value of a required attribute where they have no value, if the mapping is inferred.
+  private func orDefault(
+    _ columns: [Column], _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> [Column] {
+    guard mapping.resolved.isInferred, !attribute.isOptional, attribute.defaultValue != nil, columns.count == 1 else {
+      return columns
+    }
+    let standard = try constant(attribute.defaultValue, layout, attribute)
+    return [(columns[0].name, "IFNULL(\(columns[0].value), \(standard[0].value))")]
   }
 
   private func columns(
@@ -85,12 +93,15 @@ struct AttributeColumns {
     _ attribute: NSAttributeDescription
   ) throws -> [Column] {
     guard layout.column == nil else { throw incompatible(description, attribute) }
+    let pairs = CompositePairs(from: description, to: attribute)
     return try layout.elements.flatMap { element -> [Column] in
-      guard let inner = from.elements.first(where: { $0.name == element.name }),
-        let old = Self.element(element.name, of: description), let new = Self.element(element.name, of: attribute)
-      else { return element.columns.map { ($0, "NULL") } }
+      guard let new = Self.element(element.name, of: attribute) else { return [] }
+      guard let old = pairs.source(of: new), let inner = from.elements.first(where: { $0.name == old.name }) else {
+        return try constant(new.initialValue, element, new)
+      }
       guard let column = inner.column else { return try elements(of: inner, old, alias, element, new) }
-      return try direct("\(raw: alias).\(raw: SQLName.quoted(column))", inner, old, element, new)
+      let value = BoundSQL("\(raw: alias).\(raw: SQLName.quoted(column))")
+      return try orDefault(try direct(value, inner, old, element, new), element, new)
     }
   }
 

@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import Foundation
+
+/// The elements of a composite attribute of the destination, with those of the source that they continue.
+struct CompositePairs {
+  private let destination: [NSAttributeDescription]
+  private let sources: [String: NSAttributeDescription]
+
+  init(from source: NSAttributeDescription, to destination: NSAttributeDescription) {
+    self.destination = (destination as? NSCompositeAttributeDescription)?.elements ?? []
+    let pairs = Pairing(
+      (source as? NSCompositeAttributeDescription)?.elements ?? [], self.destination, name: \.name,
+      declared: \.declaredRenamingIdentifier)
+    sources = Dictionary(pairs.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
+  }
+
+  /// Returns the element of the source that an element of the destination continues; nil for a new one.
+  func source(of element: NSAttributeDescription) -> NSAttributeDescription? { sources[element.name] }
+
+  /// Returns the dictionary of the source with the elements of the destination. New ones have their default values.
+  ///
+  /// - Parameter keepsDefaults: whether required elements keep their default values where the source has none.
+  func converted(_ values: NSDictionary, keepsDefaults: Bool) -> NSDictionary {
+    let result = NSMutableDictionary()
+    for element in destination {
+      guard let old = source(of: element) else {
+        result[element.name as NSString] = element.initialValue
+        continue
+      }
+      var value = values[old.name as NSString]
+      if element is NSCompositeAttributeDescription, old is NSCompositeAttributeDescription {
+        value = CompositePairs(from: old, to: element).converted(
+          value as? NSDictionary ?? [:], keepsDefaults: keepsDefaults)
+      }
+      if value == nil, keepsDefaults, !element.isOptional { value = element.defaultValue }
+      result[element.name as NSString] = value
+    }
+    return result
+  }
+}
