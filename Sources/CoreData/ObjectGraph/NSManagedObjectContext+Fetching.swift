@@ -121,10 +121,33 @@ extension NSManagedObjectContext {
   }
 }
 
+/// A fetched property of an object.
+struct FetchedPropertyUse: Equatable {
+  /// How many requests of fetched properties may be executed because of each other.
+  static let limit = 32
+
+  let object: NSManagedObjectID
+  let name: String
+}
+
 extension NSManagedObject {
   /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.
   final func fetchedValues(of property: NSFetchedPropertyDescription) -> [Any] {
     guard let context, let request = property.fetchRequest else { return [] }
+    // After a failure, the request that needs this one fails anyway: it must not try every object first.
+    if !context.fetchedProperties.isEmpty, context.readingFailure != nil { return [] }
+    let use = FetchedPropertyUse(object: objectID, name: property.name)
+    guard context.fetchedProperties.count < FetchedPropertyUse.limit, !context.fetchedProperties.contains(use) else {
+      context.readingFailure =
+        context.readingFailure
+        ?? ObjectGraphErrors.badRequest(
+          "The request of the fetched property '\(property.name)' of '\(entity.name ?? "")' needs the property itself, or "
+            + "leads through more than \(FetchedPropertyUse.limit) fetched properties.", entity: entity,
+          suggestion: "Use attributes and relationships in its predicate and its sort descriptors.")
+      return []
+    }
+    context.fetchedProperties.append(use)
+    defer { context.fetchedProperties.removeLast() }
     var specification = request.specification
     specification.predicate = specification.predicate?.withSubstitutionVariables([
       "FETCH_SOURCE": self, "FETCHED_PROPERTY": property,

@@ -56,6 +56,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var eventSets = EventSets()
   /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
+  /// The fetched properties whose requests are being executed, one because of another.
+  var fetchedProperties: [FetchedPropertyUse] = []
   /// The changed objects as they were before the merge policy of the current save resolved conflicts.
   var stateBeforeMerging: ChangedObjects?
   private var knownCoordinator: NSPersistentStoreCoordinator?

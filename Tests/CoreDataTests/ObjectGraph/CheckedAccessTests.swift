@@ -126,6 +126,31 @@ struct CheckedAccessTests {
     try context.save()
   }
 
+  @Test("A fetched property that needs itself, or a chain of many, is an error")
+  func endlessFetchedProperty() throws {
+    for format in ["SELF IN $FETCH_SOURCE.found", "$FETCH_SOURCE.next.found.@count > 0"] {
+      let property = NSFetchedPropertyDescription()
+      property.name = "found"
+      var builder = ModelBuilder()
+      let author = builder.entity("Author", [.make("name", .stringAttributeType)])
+      builder.relate(.init("Author", "next"), .init("Author", "previous"))
+      let model = builder.model()
+      let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Author")
+      request.entity = author
+      request.predicate = NSPredicate(format: format)
+      property.fetchRequest = request
+      author.properties.append(property)
+      let context = try TemporaryStore().context(model)
+      let authors = (0..<100).map { _ in context.make("Author") }
+      for (one, next) in zip(authors, authors.dropFirst()) { one["next"] = next }
+      try context.save()
+      try error(NSCoreDataError, ["'found' of 'Author'"]) { _ = try authors[0].checkedValue(forKeyPath: "found") }
+      #expect((authors[0].value(forKey: "found") as? [Any])?.isEmpty == true)
+      try error(NSCoreDataError, ["'found' of 'Author'"]) { try context.save() }
+      try context.save()
+    }
+  }
+
   @Test("A format that cannot be read says where, and what was expected")
   func formats() throws {
     for format in ["name ==", "name == 'a", "(((", "", "name = %@", "1 + 2", "a == 1 AND", "NOT", "%K == 1"] {
