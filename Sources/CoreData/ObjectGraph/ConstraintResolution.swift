@@ -60,7 +60,8 @@ struct ConstraintSearch {
   private func changes(_ object: NSManagedObject, _ constraint: [String]) -> Bool {
     if object.isInserted { return true }
     let changed = object.changedStoredSlots()
-    return constraint.contains { object.table.position(of: $0).map(changed.contains) ?? false }
+    let places = UniqueValuePlace.places(of: constraint, in: object.table) ?? []
+    return places.contains { changed.contains($0.position) }
   }
 
   /// Returns the constraints of an entity, each with the ancestor that declares it.
@@ -71,8 +72,10 @@ struct ConstraintSearch {
       for constraint in entity.uniquenessConstraints {
         let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
         // The topmost declaration includes those of sub-entities.
-        found.removeAll { $0.1 == names }
-        found.append((entity, names))
+        guard let places = UniqueValuePlace.places(of: names, in: entity.slotTable) else { continue }
+        let paths = places.map(\.path)
+        found.removeAll { $0.1 == paths }
+        found.append((entity, paths))
       }
       next = entity.superentity
     }
@@ -84,9 +87,8 @@ struct ConstraintSearch {
     of object: NSManagedObject, at constraint: [String]
   ) -> [(key: AnyHashable, value: Any)]? {
     var values: [(key: AnyHashable, value: Any)] = []
-    for name in constraint {
-      guard let position = object.table.position(of: name) else { return nil }
-      switch object.slots[position] {
+    for place in UniqueValuePlace.places(of: constraint, in: object.table) ?? [] {
+      switch place.value(in: object.slots[place.position]) {
       // Equal strings may differ in their bytes, which stores compare.
       case .string(let text): values.append((Data(text.utf8), text))
       case .toOne(let id):

@@ -371,8 +371,22 @@ extension SchemaBuilder {
 
   /// The columns of all these properties; nil when one of them has none.
   private func elements(_ properties: [String], of entity: EntityDocument) -> [IndexLayout.Element]? {
-    let columns = properties.compactMap { column(of: $0, in: entity) }
-    return columns.count == properties.count ? columns.map { .init(column: $0) } : nil
+    let columns = properties.map { property -> [String] in
+      if let column = column(of: property, in: entity) { return [column] }
+      return composite(property.split(separator: ".").map(String.init)[...], of: entity)?.columns ?? []
+    }
+    return columns.contains([]) ? nil : columns.flatMap { $0 }.map { .init(column: $0) }
+  }
+
+  /// A composite attribute, or an element of one.
+  private func composite(_ path: ArraySlice<String>, of entity: EntityDocument) -> AttributeLayout? {
+    let own = selection.index.lineage(of: entity.name).lazy.flatMap { attributes[$0.name] ?? [] }
+    guard var found = own.first(where: { $0.name == path.first }) else { return nil }
+    for name in path.dropFirst() {
+      guard let element = found.elements.first(where: { $0.name == name }) else { return nil }
+      found = element
+    }
+    return found
   }
 
   private func column(of property: String, in entity: EntityDocument) -> String? {

@@ -186,6 +186,39 @@ struct CompositeAttributeTests {
     }
   }
 
+  // MARK: Uniqueness constraints
+
+  @Test("A uniqueness constraint covers an element, or all elements of a composite attribute", arguments: kinds)
+  func uniqueness(_ kind: NSPersistentStore.StoreType) throws {
+    for constraint in [["place.geo.note"], ["name", "place.geo"], ["place"]] {
+      let model = Self.model(Self.address())
+      model.entities[0].uniquenessConstraints = [constraint]
+      let context = try context(model, kind)
+      let (one, two) = (place("Main", 7, 1.5, "n"), place("Main", 7, 1.5, "m"))
+      context.make("Shop", ["name": "a", "place": one])
+      context.make("Shop", ["name": "a", "place": two])
+      // Without a value, nothing is compared.
+      for _ in 0..<2 { context.make("Shop", ["name": "a", "place": ["zip": 7]]) }
+      try context.save()
+      let twin = context.make("Shop", ["name": "a", "place": one])
+      let error = try #require(throws: NSError.self) { try context.save() }
+      #expect(error.code == NSManagedObjectConstraintMergeError, "\(error)")
+      context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      twin["name"] = "a"
+      try context.save()
+      #expect(try context.all("Shop").count == 4, "\(constraint)")
+      try close(context)
+      if kind != .inMemory {
+        let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.destroyPersistentStore(at: store.folder.appendingPathComponent(kind.rawValue), type: kind)
+      }
+    }
+  }
+
+  private func place(_ street: String, _ zip: Int, _ lat: Double, _ note: String) -> [String: Any] {
+    ["street": street, "zip": zip, "geo": ["lat": lat, "note": note] as [String: Any]]
+  }
+
   // MARK: Files of values
 
   private static func pictures(_ elements: [NSAttributeDescription]? = nil) -> NSManagedObjectModel {

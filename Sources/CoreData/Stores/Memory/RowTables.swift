@@ -243,7 +243,7 @@ package final class TablePlan {
   /// By slot.
   package let steps: [Step]
   package let table: SlotTable
-  private let constraints: [(owner: String, names: [String], positions: [Int])]
+  private let constraints: [(owner: String, names: [String], places: [UniqueValuePlace])]
 
   package init(_ entity: NSEntityDescription, root: UInt32, number: (String) -> Int) {
     self.entity = entity
@@ -264,13 +264,14 @@ package final class TablePlan {
         return .members(own, inverse.isToMany ? .ofToMany(inverse: number(inverse.name)) : .ofToOne)
       }
     }
-    var constraints: [(String, [String], [Int])] = []
+    var constraints: [(String, [String], [UniqueValuePlace])] = []
     var owner: NSEntityDescription? = entity
     while let current = owner {
       for constraint in current.uniquenessConstraints {
         let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
-        let positions = names.compactMap { table.position(of: $0) }
-        if positions.count == names.count { constraints.append((current.name ?? "", names, positions)) }
+        if let places = UniqueValuePlace.places(of: names, in: table) {
+          constraints.append((current.name ?? "", names, places))
+        }
       }
       owner = current.superentity
     }
@@ -280,8 +281,8 @@ package final class TablePlan {
   /// The values of a row that must be unique. Rows without a value are not compared.
   package func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
     constraints.compactMap { constraint in
-      let values = constraint.positions.compactMap { UniqueKey.Value(row.slots[$0]) }
-      guard values.count == constraint.positions.count else { return nil }
+      let values = constraint.places.compactMap { UniqueKey.Value($0.value(in: row.slots[$0.position])) }
+      guard values.count == constraint.places.count else { return nil }
       return UniqueKey(owner: constraint.owner, names: constraint.names, values: values)
     }
   }
