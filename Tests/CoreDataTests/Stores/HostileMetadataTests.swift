@@ -53,6 +53,28 @@ struct HostileMetadataTests {
     }
   }
 
+  @Test("A model in the store that cannot be read is a Cocoa error where a migration needs it")
+  func damagedModel() throws {
+    let store = try TemporaryStore()
+    _ = try store.context(CompanyModel.make())
+    try store.close()
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.run("UPDATE Z_MODELCACHE SET Z_CONTENT = ?", [.blob(Data([1, 2, 3]))])
+    try connection.close()
+    var builder = ModelBuilder()
+    builder.entity("Employee", [.make("name", .stringAttributeType)])
+    let model = builder.model()
+    let error = try #require(throws: NSError.self) {
+      try store.context(
+        model,
+        options: [
+          NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        ])
+    }
+    #expect(error.domain == NSCocoaErrorDomain && error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
+    #expect(error.localizedFailureReason?.isEmpty == false, "\(error)")
+  }
+
   @Test("Where the metadata are empty, the model that the store carries stands in for them, and the store can be used")
   func empty() throws {
     let model = CompanyModel.make()

@@ -310,9 +310,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   /// Returns the model cached in a store, or nil.
   ///
-  /// - Throws: the errors of `metadataForPersistentStore(with:)` and of the model's archive.
+  /// - Throws: the errors of `metadataForPersistentStore(with:)`; 259 for a model that cannot be read.
   static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
-    try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+    try carried(at: url).model.map { try NSManagedObjectModel(document: $0) }
   }
 
   /// Counts how much of each item a store contains, and leaves out items of which it contains nothing.
