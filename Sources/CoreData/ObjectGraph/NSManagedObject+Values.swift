@@ -17,7 +17,7 @@ extension NSManagedObject {
     case .unread: return "<relationship fault>"
     case .toOne(let id): return id.uriRepresentation().absoluteString
     case .toMany(let members): return "\(members.count) objects"
-    case let slot: return slot.publicValue.map { "\($0)" } ?? "nil"
+    case let slot: return slot.publicValue.map { Operand.words($0) } ?? "nil"
     }
   }
 

@@ -217,7 +217,7 @@ struct BinaryStoreFormat: StoreFormat {
     case (.transformableAttributeType, .data(let data)): return .archived(data)
     case (.UUIDAttributeType, .data(let data)) where data.count == 16:
       return .uuid(UUID(uuid: data.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }))
-    case (.URIAttributeType, .string(let text)): return NSURL(string: text).map { .object($0) }
+    case (.URIAttributeType, .string(let text)): return URL(string: text).map { .object($0 as NSURL) }
     case (.decimalAttributeType, .string(let text)): return StoredDecimal.object(text).map { .object($0) }
     case (.compositeAttributeType, .dictionary(let parts)):
       let values = NSMutableDictionary()

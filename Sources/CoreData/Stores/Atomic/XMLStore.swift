@@ -276,7 +276,7 @@ enum XMLStoreValues {
       let data = try value(Data(base64Encoded: plain), "base64")
       return attribute.attributeType == .binaryDataAttributeType ? .data(data) : .archived(data)
     case .UUIDAttributeType: return .uuid(try value(UUID(uuidString: text), "a UUID"))
-    case .URIAttributeType: return .object(try value(NSURL(string: text), "a URL"))
+    case .URIAttributeType: return .object(try value(URL(string: text), "a URL") as NSURL)
     case .undefinedAttributeType, .objectIDAttributeType, .compositeAttributeType:
       throw Unreadable(wanted: "a value of a stored type")
     }

@@ -62,6 +62,34 @@ struct StoreKindFileTests {
     #expect(try names(reopened) == ["Ada", "Of Ada"])
   }
 
+  @Test("An empty URI in a file is damage", arguments: [StoreKind.xml, .binary])
+  func emptyURI(_ kind: StoreKind) throws {
+    var builder = ModelBuilder()
+    builder.entity("Page", [.make("uri", .URIAttributeType), .make("date", .dateAttributeType)])
+    let model = builder.model()
+    let store = try TemporaryStore()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(type: kind.type, at: store.url)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let page = context.make(
+      "Page", ["uri": URL(string: "u:x") as Any, "date": Date(timeIntervalSinceReferenceDate: .nan)])
+    #expect(page.description.contains("nan"))
+    try context.save()
+    try coordinator.remove(coordinator.persistentStores[0])
+    var bytes = try Data(contentsOf: store.url)
+    // A text in a binary property list begins with its length.
+    let (old, new) = kind == .xml ? ("u:x", "") : ("\u{53}u:x", "\u{50}")
+    let place = try #require(bytes.range(of: Data(old.utf8)))
+    // The places of other values must stay the same.
+    bytes.replaceSubrange(place, with: Data(new.utf8) + (kind == .xml ? Data() : Data("\u{50}\u{50}\u{50}".utf8)))
+    try bytes.write(to: store.url)
+    let error = try #require(throws: NSError.self) {
+      try NSPersistentStoreCoordinator(managedObjectModel: model).addPersistentStore(type: kind.type, at: store.url)
+    }
+    #expect(error.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error)")
+  }
+
   @Test("The older functions find metadata without being told the type", arguments: [StoreKind.sqlite, .xml, .binary])
   @available(*, deprecated)
   func olderMetadata(_ kind: StoreKind) throws {
