@@ -71,7 +71,8 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   static func root(of data: Data, file: URL, limits: XMLLimits = .model) throws -> XMLElementNode {
     try check(data, file: file, limits)
     let reader = XMLTreeReader(limits)
-    let parser = XMLParser(data: data)
+    // From `Data`, Foundation's parser reads no more than 10 MB.
+    let parser = XMLParser(stream: InputStream(data: data))
     parser.shouldResolveExternalEntities = false
     parser.delegate = reader
     let isComplete = parser.parse()

@@ -59,7 +59,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
     let tables = try openTables()
     guard let url, let file else { throw StoreErrors.operationFailed(url: url, reason: "The store has no URL.") }
     try FileStoreErrors.translating(url) {
-      try file.write(Self.format.data(of: tables, metadata: metadata ?? [:]))
+      try Self.write(Self.format.data(of: tables, metadata: metadata ?? [:]), to: file, url)
     }
   }
 
@@ -106,8 +106,17 @@ class FileStore: MemoryStore, @unchecked Sendable {
     try FileStoreErrors.translating(url) {
       let file = WholeFile(url)
       let contents = try contents(of: file, url)
-      try file.write(contents.data(withMetadata: StoreMetadata.replaced(contents.metadata, by: metadata ?? [:])))
+      try write(
+        contents.data(withMetadata: StoreMetadata.replaced(contents.metadata, by: metadata ?? [:])), to: file, url)
     }
+  }
+
+  /// Replaces the file, unless nobody could read it again.
+  private class func write(_ data: Data, to file: WholeFile, _ url: URL) throws {
+    guard data.count <= largest else {
+      throw RegularFile.Problem.tooLarge(path: url.path, bytes: data.count, limit: largest)
+    }
+    try file.write(data)
   }
 
   private class func contents(of file: WholeFile, _ url: URL) throws -> any StoreFormat {

@@ -177,6 +177,30 @@ struct XMLStoreTests {
     #expect(spots[3].value(forKeyPath: "place.label") as? String == "here.3" && spots.last?["place"] == nil)
   }
 
+  @Test(
+    "Files of more than 10 MB are read again, also with one value of that size", arguments: [StoreKind.xml, .binary])
+  func largeFile(_ kind: StoreKind) throws {
+    var builder = ModelBuilder()
+    builder.entity("Note", [.make("text", .stringAttributeType), .make("photo", .binaryDataAttributeType)])
+    let model = builder.model()
+    let store = try TemporaryStore()
+    let text = String(repeating: "ä & b\n", count: 20_000)
+    let photos = [10_000_000, 1_000_000, 2].map { Data(repeating: 7, count: $0) }
+    func context() throws -> NSManagedObjectContext {
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      try context.coordinator.addPersistentStore(type: kind.type, at: store.url)
+      return context
+    }
+    let writer = try context()
+    for photo in photos { writer.make("Note", ["text": text, "photo": photo]) }
+    try writer.save()
+    let reader = try context()
+    let notes = try reader.fetch(NSFetchRequest<NSManagedObject>(entityName: "Note"))
+    #expect(Set(notes.map { $0["photo"] as? Data }) == Set(photos))
+    #expect(notes.allSatisfy { $0["text"] as? String == text })
+  }
+
   @Test("A file that is no such store, or does not fit the model, is 259 with the line")
   func hostile() throws {
     let bench = try StoreKindBench(.xml)
