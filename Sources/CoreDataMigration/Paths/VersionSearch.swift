@@ -133,6 +133,12 @@ package final class VersionShelf {
 
   /// Returns the version at a position; nil where it cannot be read.
   package func version(at position: Int) -> ModelVersion? { versions(at: [position]).first }
+
+  /// Returns the first unreadable version between two others, and why it cannot be read; nil where all can.
+  package func unreadable(between source: String, and destination: String) -> (name: String, error: ModelFileError)? {
+    guard let first = names.firstIndex(of: source), let last = names.firstIndex(of: destination) else { return nil }
+    return bundle?.unreadable(between: first, and: last).first
+  }
 }
 
 /// A named version of a model.

@@ -22,6 +22,8 @@ package struct ModelBundle: Sendable {
   /// The checksum that Xcode recorded for each version of a compiled bundle; empty for sources and older bundles.
   package let recordedChecksums: [String: String]
   private let files: VersionFiles
+  /// Whether the names of the versions determine their order. Otherwise unreadable versions come first.
+  private let isOrderedByName: Bool
 
   /// Opens a model, whose versions are read on first use. Versions that cannot be read or are invalid are omitted and
   /// listed in `unreadable`.
@@ -43,7 +45,7 @@ package struct ModelBundle: Sendable {
       let reading = VersionReading(name, document, warnings: noted.list)
       files = VersionFiles([name]) { _ in reading }
       currentVersionName = name
-      (recordedHashes, recordedChecksums) = ([:], [:])
+      (recordedHashes, recordedChecksums, isOrderedByName) = ([:], [:], true)
       return
     }
     let sources = contents.filter { $0.hasSuffix(".xcdatamodel") }
@@ -74,7 +76,8 @@ package struct ModelBundle: Sendable {
     currentVersionName =
       try current ?? info?.currentVersionName ?? (isCompiled ? nil : Self.markedVersion(in: url))
       ?? Self.fallback(names, bundle: url)
-    self.files = VersionNames.suffice(names) ? files : files.chained(current: currentVersionName)
+    isOrderedByName = VersionNames.suffice(names)
+    self.files = isOrderedByName ? files : files.chained(current: currentVersionName)
     // One readable version is enough. Look at all of them only if the likeliest is not readable.
     let likeliest = names.firstIndex { $0 == currentVersionName } ?? names.count - 1
     guard files.readings(at: [likeliest])[0].document == nil, !files.all.contains(where: { $0.document != nil }),
@@ -88,7 +91,7 @@ package struct ModelBundle: Sendable {
     self.url = url
     files = VersionFiles([name]) { _ in VersionReading(name, document) }
     currentVersionName = name
-    (recordedHashes, recordedChecksums) = ([:], [:])
+    (recordedHashes, recordedChecksums, isOrderedByName) = ([:], [:], true)
   }
 
   /// The names of all versions in order, including unreadable ones.
@@ -104,6 +107,14 @@ package struct ModelBundle: Sendable {
 
   /// The unreadable versions with their errors. They do not prevent the use of the others.
   package var unreadable: [(name: String, error: ModelFileError)] { Self.unreadable(files.all) }
+
+  /// Returns the unreadable versions between two positions in `names`, with their errors, in order; where the names do not
+  /// determine the order, all unreadable versions.
+  package func unreadable(between first: Int, and last: Int) -> [(name: String, error: ModelFileError)] {
+    guard isOrderedByName else { return unreadable }
+    let between = min(first, last)...max(first, last)
+    return Self.unreadable(files.readings(at: between.dropFirst().dropLast()))
+  }
 
   /// The warnings about values that were ignored or corrected in readable versions.
   package var warnings: [ModelFileError] { files.all.flatMap(\.warnings) }

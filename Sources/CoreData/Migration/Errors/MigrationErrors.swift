@@ -152,6 +152,24 @@ internal enum MigrationErrors {
   // Errors about mapping models: missing, unreadable, or made for other states of the models.
 
   /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
+  /// As for models (257, 259 and others): a version that an inferred step would pass over.
+  static func unreadableVersion(
+    _ name: String, _ error: ModelFileError, source: String, destination: String
+  ) -> NSError {
+    let told = ModelErrors.cannotRead(error, "A model version on the path of the migration could not be read.")
+    var info = told.userInfo
+    let reason =
+      "The migration from '\(source)' to '\(destination)' would pass over the version '\(name)', and lose what it renames "
+      + "or fills in: it cannot be read. \(told.localizedFailureReason ?? "")"
+    let advice =
+      "\(error.advice) To migrate without this version, remove it from the model. The store was not changed."
+    for key in [NSLocalizedDescriptionKey, NSLocalizedFailureReasonErrorKey, NSLocalizedRecoverySuggestionErrorKey] {
+      info[key] = nil
+    }
+    return NSError.cocoa(
+      told.code, told.localizedDescription, reason: reason, suggestion: advice, underlying: error, info)
+  }
+
   /// one.
   static func cannotReadMapping(_ error: ModelFileError) -> NSError {
     ModelErrors.cannotRead(error, "The mapping model could not be read.")

@@ -22,7 +22,8 @@ import Foundation
 ///    ends have: the order of versions, by name or by similarity, need not be the order in which they were made.
 ///
 /// A mapping model that was meant for two versions on the path and no longer fits them is an error; it is never skipped
-/// silently.
+/// silently. Neither is a version that cannot be read, where an inferred step would pass over it: what it renames, or fills
+/// in, would be lost.
 ///
 /// The same rules apply to a path back to an earlier version. It may drop what only later versions have, as Apple's
 /// inference does.
@@ -49,8 +50,9 @@ public struct MigrationPath {
   ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and directories of them.
   ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
   ///     inferred.
-  /// - Throws: the errors of reading models and mapping models; 134060 for an unknown version; 134140 for a mapping model that
-  ///   does not fit any more; 134190 where a step cannot be inferred.
+  /// - Throws: the errors of reading models and mapping models, also of a version that an inferred step would pass over;
+  ///   134060 for an unknown version; 134140 for a mapping model that does not fit any more; 134190 where a step cannot be
+  ///   inferred.
   public init(
     modelsAt modelURL: URL, from source: String, to destination: String? = nil, mappings: [URL] = [],
     isProgressive: Bool = true
@@ -105,6 +107,11 @@ public struct MigrationPath {
       inferred: InferredSteps(order.versions), infers: rules.infers, isProgressive: rules.isProgressive)
     let planner = PathPlanner(search: search, storeURL: storeURL)
     (steps, explanation) = try planner.plan()
+    guard rules.isProgressive else { return }
+    for step in steps where step.kind == .inferred {
+      guard let (name, error) = known.unreadable(between: step.source, and: step.destination) else { continue }
+      throw MigrationErrors.unreadableVersion(name, error, source: step.source, destination: step.destination)
+    }
   }
 }
 

@@ -97,6 +97,11 @@ package struct ModelVersions {
   /// The names of all versions in order, including versions that cannot be read.
   package var names: [String] { shelf.names }
 
+  /// Returns the first unreadable version between two others, and why it cannot be read; nil where all can.
+  func unreadable(between source: String, and destination: String) -> (name: String, error: ModelFileError)? {
+    shelf.unreadable(between: source, and: destination)
+  }
+
   /// All versions that can be read.
   package var versions: [ModelVersion] { shelf.versions(at: Array(names.indices)) }
 
