@@ -113,6 +113,15 @@ struct RenameFindings {
       else { continue }
       add(.warning, place(element), "the renaming identifier \(identifier) names nothing in the older version")
     }
+    for (source, destination) in pairing.matched {
+      guard let identifier = declared(destination), let own = declared(source), identifier != own,
+        identifier == name(source)
+      else { continue }
+      add(
+        .warning, place(destination),
+        "the renaming identifier \(identifier) is the last name, and the older version declares \(own): Apple's Core Data "
+          + "finds nothing by it")
+    }
     for (identifier, names) in pairing.ambiguous {
       guard let first = pairing.added.first(where: { names.contains(name($0)) }) else { continue }
       let list = names.joined(separator: " and ")

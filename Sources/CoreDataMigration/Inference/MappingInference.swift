@@ -173,8 +173,9 @@ package struct ModelSide {
 /// The renaming identifier of an element is its name unless it declares one. Where several elements share an identifier,
 /// those with equal names are paired.
 ///
-/// Differs from Apple: an element whose identifier has no match on the other side, and which declares none in the
-/// destination, is matched by its name. So clearing an old renaming identifier later does not lose data.
+/// Differs from Apple: an element whose identifier has no match on the other side is matched by the name of the source
+/// element: the name that it declares as its identifier, or its own name where it declares none. So neither giving the
+/// former name, where the source element declares an identifier itself, nor clearing an old identifier loses data.
 package struct Pairing<Element> {
   package private(set) var matched: [(source: Element, destination: Element)] = []
   package private(set) var added: [Element] = []
@@ -206,7 +207,18 @@ package struct Pairing<Element> {
     }
     let taken = Set(matched.map { name($0.source) })
     var left = Dictionary(source.filter { !taken.contains(name($0)) }.map { (name($0), $0) }) { first, _ in first }
-    for element in added where fallsBackOnNames || declared(element) == nil {
+    let late = added.filter { declared($0).map { left[$0] != nil } == true }
+    let former = Dictionary(grouping: late) { declared($0) ?? "" }
+    let shared = Set(ambiguous.map(\.identifier))
+    for (identifier, new) in former.sorted(by: { $0.key < $1.key }) where !shared.contains(identifier) {
+      if new.count > 1 {
+        ambiguous.append((identifier, new.map(name).sorted()))
+      } else if let old = left.removeValue(forKey: identifier) {
+        matched.append((old, new[0]))
+      }
+    }
+    let renamed = Set(matched.map { name($0.destination) })
+    for element in added where !renamed.contains(name(element)) && (fallsBackOnNames || declared(element) == nil) {
       if let old = left.removeValue(forKey: name(element)) { matched.append((old, element)) }
     }
     let found = Set(matched.map { name($0.destination) })

@@ -19,13 +19,19 @@ package struct MigrationReference {
       old.entities.map { ($0.name, $0.renamingIdentifier) }, new.entities.map { ($0.name, $0.renamingIdentifier) })
   }
 
-  /// Old names by new ones: those of equal identifiers, or else of equal names where the new one declares none.
+  /// Old names by new ones: those of equal identifiers, or else the name that the new one declares, or has where it declares
+  /// none.
   private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
     var result: [String: String] = [:]
     for (name, declared) in new {
       let twins = old.filter { ($0.1 ?? $0.0) == (declared ?? name) }
       // Of several with one identifier, the one of the same name.
       if let twin = twins.first(where: { $0.0 == name }) ?? twins.first { result[name] = twin.0 }
+    }
+    let declaring = new.filter { $0.1 != nil && result[$0.0] == nil }
+    for (name, declared) in declaring where declaring.filter({ $0.1 == declared }).count == 1 {
+      let former = declared ?? name
+      if old.contains(where: { $0.0 == former }), !result.values.contains(former) { result[name] = former }
     }
     for (name, declared) in new where declared == nil && result[name] == nil {
       if old.contains(where: { $0.0 == name }), !result.values.contains(name) { result[name] = name }

@@ -68,6 +68,20 @@ struct InferenceTests {
     }
   }
 
+  @Test("An identifier may be the last name, where the version before declares another one")
+  func lastName() throws {
+    let second = [I.entity("B", was: "A", [I.attribute("b", was: "a")])]
+    let third = [I.entity("C", was: "B", [I.attribute("c", was: "b")])]
+    let mapping = try I.mapping(from: second, to: third)
+    #expect(mapping.matched.map(\.source) == ["B"] && mapping.removed.isEmpty && mapping.added.isEmpty)
+    #expect(mapping.matched[0].attributes.map(\.source) == ["b"])
+    // What declares it goes before what has the name now.
+    let again = [I.entity("B", was: "A", [I.attribute("b"), I.attribute("c", was: "b")])]
+    #expect(try I.mapping(from: second, to: again).matched[0].attributes.map(\.destination) == ["c"])
+    let shared = [I.entity("B", was: "A", [I.attribute("c", was: "b"), I.attribute("d", was: "b")])]
+    #expect(I.obstacles(from: second, to: shared).count == 1)
+  }
+
   @Test("An identifier that no source has makes a new property of an old name")
   func identifierToDrop() throws {
     let mapping = try I.mapping(
