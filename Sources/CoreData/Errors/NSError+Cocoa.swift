@@ -15,6 +15,8 @@ package enum ErrorDetail {
   package static let entity = "entity"
   package static let property = "property"
   package static let attribute = "attribute"
+  /// The stage of a staged migration whose handler has failed.
+  package static let stage = "stage"
   package static let sourceModel = "sourceModel"
   package static let destinationModel = "destinationModel"
   /// The version hash of each entity of a store, in hexadecimal; an addition of ours.

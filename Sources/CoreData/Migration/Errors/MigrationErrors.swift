@@ -43,6 +43,9 @@ internal enum MigrationErrors {
 
   struct OutdatedPlan: Error {}
 
+  /// What others do to a store at the same time.
+  struct Interference: Error {}
+
   /// 134110 for rows without a value of a required attribute.
   ///
   /// - Parameter rows: which rows have no value, as the subject of a sentence.
@@ -149,9 +152,6 @@ internal enum MigrationErrors {
       entity: dropped.first?.entity)
   }
 
-  // Errors about mapping models: missing, unreadable, or made for other states of the models.
-
-  /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
   /// As for models (257, 259 and others): a version that an inferred step would pass over.
   static func unreadableVersion(
     _ name: String, _ error: ModelFileError, source: String, destination: String
@@ -170,6 +170,9 @@ internal enum MigrationErrors {
       told.code, told.localizedDescription, reason: reason, suggestion: advice, underlying: error, info)
   }
 
+  // Errors about mapping models: missing, unreadable, or made for other states of the models.
+
+  /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
   /// one.
   static func cannotReadMapping(_ error: ModelFileError) -> NSError {
     ModelErrors.cannotRead(error, "The mapping model could not be read.")
@@ -371,17 +374,27 @@ internal enum MigrationErrors {
   ) -> NSError {
     let error = underlying as NSError
     let words = error.localizedFailureReason ?? error.localizedDescription
-    return failed(
+    let told = failed(
       url: url, reason: "The \(handler) of the stage \(stage) has failed: \(words) \(state)",
       suggestion:
         "Remove the cause and open the store again: the migration continues with this stage, and calls the handler "
         + "again.", entity: error.userInfo[ErrorDetail.entity] as? String, underlying: underlying)
+    return NSError(
+      domain: told.domain, code: told.code, userInfo: told.userInfo.merging([ErrorDetail.stage: stage]) { $1 })
   }
 }
 
 extension NSError {
   /// Whether a migration was planned for a version that the store no longer has.
   var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
+
+  /// Whether a migration failed for a reason outside the store: what others do to it at the same time, a handler of the
+  /// program, or a file of a model or mapping model.
+  func isOutside(store url: URL) -> Bool {
+    let cause = userInfo[NSUnderlyingErrorKey]
+    if isOutdatedPlan || cause is MigrationErrors.Interference || userInfo[ErrorDetail.stage] != nil { return true }
+    return (cause as? ModelFileError)?.file.map { $0 != url.path } == true
+  }
 }
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
@@ -453,7 +466,7 @@ internal enum RecoveryErrors {
       journal.map { "Process \($0.process) began at \($0.started.formatted(.iso8601))." } ?? ""
     return MigrationErrors.failed(
       url: url, reason: "The store at \(url.path) is being migrated or replaced by another process. \(work)",
-      suggestion: "Wait until it has finished, and open the store again.")
+      suggestion: "Wait until it has finished, and open the store again.", underlying: MigrationErrors.Interference())
   }
 
   private static func error(for intrusion: StoreWriteLock.Intrusion, url: URL) -> NSError {
@@ -467,11 +480,12 @@ internal enum RecoveryErrors {
     case .changed:
       MigrationErrors.failed(
         url: url, reason: "Another program wrote to the store at \(url.path) while it was being migrated.",
-        suggestion: "The store has the other program's changes and was not migrated. Migrate it again.")
+        suggestion: "The store has the other program's changes and was not migrated. Migrate it again.",
+        underlying: MigrationErrors.Interference())
     case .moved:
       MigrationErrors.failed(
         url: url, reason: "The file at \(url.path) was replaced or moved while it was being migrated.",
-        suggestion: "Check which file is there now, and migrate it again.")
+        suggestion: "Check which file is there now, and migrate it again.", underlying: MigrationErrors.Interference())
     }
   }
 

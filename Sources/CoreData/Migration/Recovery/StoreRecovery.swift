@@ -308,6 +308,11 @@ struct SettingAside {
   var configuration: String?
   var pragmas: [String: String] = [:]
   var timeout = StoreMigration.defaultBusyTimeout
+  /// The file that does not fit; nil for whatever is there.
+  var found: FileCalls.Identity?
+
+  /// Another process has put another store in the place of the one that does not fit: it has migrated it, or set it aside.
+  private struct ReplacedMeanwhile: Error {}
 
   /// Opens a store. If that fails because the store is damaged or does not fit the model, and the options allow it, sets the
   /// store aside and opens a new one.
@@ -315,20 +320,28 @@ struct SettingAside {
     _ url: URL, model: NSManagedObjectModel, _ configuration: String?, _ options: StoreOptions,
     _ body: () throws -> NSPersistentStore
   ) throws -> NSPersistentStore {
+    let found = FileCalls.identity(StoreLocation(url).file)
     do {
       return try body()
-    } catch let error as NSError where options.setsAside && !options.isReadOnly && isOfStore(error) {
-      let aside = try SettingAside(
-        url: url, model: model, configuration: configuration, pragmas: options.pragmas,
-        timeout: options.timeout ?? StoreMigration.defaultBusyTimeout
-      ).run(because: error)
+    } catch let error as NSError
+      where options.setsAside && !options.isReadOnly && isOfStore(error) && !error.isOutside(store: url)
+    {
+      let aside: SetAsideStore
+      do {
+        aside = try SettingAside(
+          url: url, model: model, configuration: configuration, pragmas: options.pragmas,
+          timeout: options.timeout ?? StoreMigration.defaultBusyTimeout, found: found
+        ).run(because: error)
+      } catch is ReplacedMeanwhile {
+        return try body()
+      }
       let store = try body()
       store.storeSetAside = aside
       return store
     }
   }
 
-  /// Whether an error means that the store does not fit the model or is damaged, so that trying again will not help.
+  /// Whether an error can mean that the store does not fit the model or is damaged, so that trying again will not help.
   private static func isOfStore(_ error: NSError) -> Bool {
     let codes = [
       NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreIncompatibleSchemaError, NSMigrationError,
@@ -356,6 +369,7 @@ struct SettingAside {
         let outcome = try StoreReplacement(
           place: place, journal: journal, timeout: timeout, replacesDamaged: true
         ).run(keptAt: keptAt) { _ in
+          if let found, FileCalls.identity(place.file) != found { throw ReplacedMeanwhile() }
           try StoreFile.create(
             at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
           let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal

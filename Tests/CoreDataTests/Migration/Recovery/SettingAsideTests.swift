@@ -80,6 +80,64 @@ struct SettingAsideTests {
     #expect(try RecoverySample.content(store.url) == before)
   }
 
+  @Test("Not where the cause is outside the store: a handler of a stage, or a file of the model")
+  func outside() throws {
+    struct NoNetwork: Error {}
+    let notes = try NoteVersions()
+    try notes.fill("v1")
+    func setAside() throws -> [SetAsideStore] { try StoreRecovery.storesSetAside(from: notes.store.url) }
+    let stage = NSCustomMigrationStage(migratingFrom: try notes.reference("v1"), to: try notes.reference("v2"))
+    stage.didMigrateHandler = { _, _ in throw NoNetwork() }
+    let handler = try #require(throws: NSError.self) {
+      try notes.open(
+        "v2",
+        [
+          StoreSetAsideOption: true,
+          NSPersistentStoreStagedMigrationManagerOptionKey: NSStagedMigrationManager([stage]),
+        ])
+    }
+    #expect(handler.userInfo[NSUnderlyingErrorKey] is NoNetwork)
+    #expect(try setAside().isEmpty)
+    // The store is of the second version now, and a mapping model to the third one is broken.
+    let broken = notes.mappings.appendingPathComponent("Broken.cdm")
+    try Data("nonsense".utf8).write(to: broken)
+    #expect(throws: NSError.self) { try notes.open("v3", [StoreSetAsideOption: true]) }
+    #expect(try setAside().isEmpty)
+    try FileManager.default.removeItem(at: broken)
+    try Data("nonsense".utf8).write(to: notes.url.appendingPathComponent("v3.mom"))
+    #expect(throws: NSError.self) { try notes.open("v4", [StoreSetAsideOption: true]) }
+    #expect(try setAside().isEmpty)
+    #expect(try notes.open("v2").count == 2)
+  }
+
+  @Test("Not the store that another process has put in its place meanwhile")
+  func replacedMeanwhile() throws {
+    let other = try TemporaryStore("Other.sqlite")
+    let context = try other.context(foreignModel())
+    context.make("Note", ["title": Date()])
+    try context.save()
+    try other.close()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
+    var count = 0
+    let opened = try SettingAside.open(
+      store.url, model: foreignModel(), nil, StoreOptions([StoreSetAsideOption: true])
+    ) {
+      count += 1
+      if count == 1 {
+        try FileManager.default.moveItem(at: store.url, to: store.folder.appendingPathComponent("moved.sqlite"))
+        try FileManager.default.moveItem(at: other.url, to: store.url)
+        throw NSError(domain: NSCocoaErrorDomain, code: NSPersistentStoreIncompatibleVersionHashError)
+      }
+      return try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+    }
+    #expect(count == 2 && opened.storeSetAside == nil)
+    #expect(try StoreRecovery.storesSetAside(from: store.url).isEmpty)
+    let reader = NSManagedObjectContext(.privateQueue)
+    reader.persistentStoreCoordinator = coordinator
+    #expect(try reader.count(for: NSFetchRequest<NSManagedObject>(entityName: "Note")) == 1)
+    try coordinator.remove(opened)
+  }
+
   @Test("A damaged file is set aside as it is, with what lies beside it")
   func damaged() throws {
     let bytes = Data("this is no database, and never was".utf8)
