@@ -38,13 +38,15 @@ package final class CopiedRows {
     fileprivate let number: UInt32
     fileprivate let reference: StoreReference
 
-    /// - Throws: 134070 if the store has no place for an entity.
-    package init(_ store: any CopyDestination, _ entities: [NSEntityDescription], renumbered: [[Int64: Int64]]) throws {
+    /// - Throws: 134070 if the store has no place for an entity that has rows. A store of a configuration has none for the
+    ///   entities of others.
+    package init(_ store: any CopyDestination, _ keys: PresentKeys, renumbered: [[Int64: Int64]]) throws {
       self.store = store
       self.renumbered = renumbered
-      roots = try entities.map { entity in
+      roots = try keys.entities.enumerated().map { position, entity in
         let name = entity.name ?? ""
         guard let id = store.identifier(entityName: name, reference: "p1") else {
+          if keys[position].runs.isEmpty { return 0 }
           throw StoreErrors.operationFailed(
             url: store.url, reason: "The store has no place for objects of the entity '\(name)'.")
         }

@@ -127,7 +127,7 @@ private final class RowCopy {
     keepsNumbers = renumbered.allSatisfy(\.isEmpty)
     roundsDecimals = type(of: destination).roundsDecimals
     rows = CopiedRows(
-      copy.source, keys, to: try .init(destination, keys.entities, renumbered: renumbered),
+      copy.source, keys, to: try .init(destination, keys, renumbered: renumbered),
       roundsDecimals: roundsDecimals)
     context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = copy.coordinator

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import CoreDataTestSupport
 import FaultInjection
 import Foundation
@@ -35,6 +36,50 @@ struct FileStoreMigrationTests {
   }
 
   private let all = ["B1", "B2", "B3", "B4", "B5"]
+
+  @Test("A store of a configuration, of which a model has entities outside it", arguments: kinds)
+  func configuration(_ kind: StoreKind) throws {
+    func model(_ attribute: String, renamedFrom: String? = nil) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity("Note", [.make(attribute, .stringAttributeType, renamedFrom: renamedFrom)])
+      builder.entity("Setting", [.make("key", .stringAttributeType)])
+      let model = builder.model()
+      for name in ["Note", "Setting"] {
+        model.setEntities(model.entities.filter { $0.name == name }, forConfigurationName: "\(name)s")
+      }
+      return model
+    }
+    let folder = try TemporaryStore()
+    let models = folder.folder.appendingPathComponent("Model.momd")
+    try ModelBundle.writeCompiled(
+      [("v1", model("name").document), ("v2", model("title", renamedFrom: "name").document)], current: "v2", to: models)
+    func open(_ version: String) throws -> NSManagedObjectContext {
+      let coordinator = NSPersistentStoreCoordinator(
+        managedObjectModel: try .load(contentsOf: models, version: version))
+      for name in ["Note", "Setting"] {
+        try coordinator.addPersistentStore(
+          ofType: kind.type.rawValue, configurationName: "\(name)s", at: folder.folder.appendingPathComponent(name),
+          options: [
+            NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+            MigrationOption.models: [models], MigrationOption.mappings: [URL](),
+          ])
+      }
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      return context
+    }
+    func all(_ context: NSManagedObjectContext, _ entity: String) throws -> [NSManagedObject] {
+      try context.fetch(NSFetchRequest<NSManagedObject>(entityName: entity))
+    }
+    let writer = try open("v1")
+    writer.make("Note", ["name": "one"])
+    writer.make("Setting", ["key": "two"])
+    try writer.save()
+    for store in writer.coordinator.persistentStores { try writer.coordinator.remove(store) }
+    let reader = try open("v2")
+    #expect(try all(reader, "Note").map { $0["title"] as? String } == ["one"])
+    #expect(try all(reader, "Setting").map { $0["key"] as? String } == ["two"])
+  }
 
   @Test("An inferred mapping: identifiers, UUID and metadata stay, and nothing is left", arguments: kinds)
   func inferred(_ kind: StoreKind) throws {
