@@ -120,7 +120,8 @@ package final class PrivateDirectory {
   /// Returns the names of the entries, except the lock file.
   package func names() throws -> [String] { try FileCalls.names(in: url).filter { $0 != Self.lockName } }
 
-  private static func removeAbandoned(prefix: String, in parent: URL) {
+  /// Removes the directories with a prefix that killed processes have left.
+  package static func removeAbandoned(prefix: String, in parent: URL) {
     // If the directory cannot be listed, there is nothing of ours to find. What cannot be removed stays private.
     for name in (try? FileCalls.names(in: parent)) ?? [] where name.hasPrefix(prefix) {
       // As above.

@@ -237,13 +237,22 @@ package enum CopyDirectory {
   /// - Parameter holdsRows: false for a small copy without rows, which is made in the temporary directory.
   /// - Throws: `FileFailure`.
   package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
+    let (folder, prefix) = place(of: store)
+    return try PrivateDirectory.make(
+      prefix: prefix, in: (holdsRows ? [folder] : []) + [FileManager.default.temporaryDirectory])
+  }
+
+  /// Removes the copies beside a store that killed processes have left.
+  package static func removeAbandoned(for store: URL) {
+    let (folder, prefix) = place(of: store)
+    PrivateDirectory.removeAbandoned(prefix: prefix, in: folder)
+  }
+
+  private static func place(of store: URL) -> (folder: URL, prefix: String) {
     let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
     // A name can have 255 bytes, of which the identifier at its end needs 36.
     var name = file.lastPathComponent
     while name.utf8.count > 200 { name.removeLast() }
-    let prefix = ".\(name)-copy-"
-    return try PrivateDirectory.make(
-      prefix: prefix,
-      in: (holdsRows ? [file.deletingLastPathComponent()] : []) + [FileManager.default.temporaryDirectory])
+    return (file.deletingLastPathComponent(), ".\(name)-copy-")
   }
 }

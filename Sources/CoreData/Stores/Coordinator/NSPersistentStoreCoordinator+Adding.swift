@@ -224,7 +224,11 @@ extension NSPersistentStoreCoordinator {
     guard StoreKinds.isOwn(kind), isPresent, !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
     if let kind = kind as? FileStore.Type, settings.migratesAutomatically {
-      if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
+      if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) {
+        // A migration that was killed after it had replaced the file leaves its working copy.
+        if !settings.isReadOnly { CopyDirectory.removeAbandoned(for: url) }
+        return
+      }
       return try FileStoreMigration(
         kind: kind, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
         options: options ?? [:]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import CoreDataTestSupport
 import FaultInjection
 import Foundation
@@ -79,6 +80,22 @@ struct FileStoreMigrationTests {
     let reader = try open("v2")
     #expect(try all(reader, "Note").map { $0["title"] as? String } == ["one"])
     #expect(try all(reader, "Setting").map { $0["key"] as? String } == ["two"])
+  }
+
+  @Test("The working copy of a migration that was killed after replacing the file is removed", arguments: kinds)
+  func abandonedCopy(_ kind: StoreKind) throws {
+    let sample = try StoreTypeSample(kind)
+    #expect(try open(sample) == all)
+    let names = try sample.files().names
+    // Its lock ends with the object, as with a process.
+    let abandoned = try CopyDirectory.make(for: sample.url).url
+    try Data("rows".utf8).write(to: abandoned.appendingPathComponent("Data.sqlite"))
+    #expect(try open(sample) == all)
+    #expect(try sample.files().names == names)
+    let running = try CopyDirectory.make(for: sample.url)
+    #expect(try open(sample) == all)
+    #expect(FileManager.default.fileExists(atPath: running.url.path))
+    try running.remove()
   }
 
   @Test("An inferred mapping: identifiers, UUID and metadata stay, and nothing is left", arguments: kinds)
