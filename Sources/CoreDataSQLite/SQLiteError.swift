@@ -69,6 +69,11 @@ package struct SQLiteError: Error, Hashable, Sendable {
   package var isNotADatabase: Bool { code == SQLITE_NOTADB }
   /// Whether the file, or a companion file, is missing or may not be opened.
   package var isCannotOpen: Bool { code == SQLITE_CANTOPEN }
+  /// Whether a file could not be opened because too many are open, or for lack of memory: it is there, and may be opened at
+  /// another time.
+  package var isOutOfResources: Bool {
+    isCannotOpen && systemError.map { [EMFILE, ENFILE, ENOMEM].contains($0) } == true
+  }
   /// Whether any constraint was violated.
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// Whether a unique index or a primary key was violated.

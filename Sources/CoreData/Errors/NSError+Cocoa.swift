@@ -80,7 +80,8 @@ package enum Misuse {
 
 /// Errors of the file system when stores are moved, replaced and recovered.
 package enum FileErrors {
-  /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 512 for anything else.
+  /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 514 for a path that is too long, 512 for
+  /// anything else.
   package static func error(_ failure: FileFailure, store: URL) -> NSError {
     let (code, suggestion) = kind(of: failure)
     let system = NSError(domain: NSPOSIXErrorDomain, code: Int(failure.number))
@@ -122,6 +123,13 @@ package enum FileErrors {
       (.fileWriteNoPermission, "Check the permissions of the store's file and directory; no row is lost.")
     case EROFS:
       (.fileWriteVolumeReadOnly, "Make the disk writable, or open the store read-only; no row is lost.")
+    case ENAMETOOLONG:
+      (.fileWriteInvalidFileName, "Use a path of at most 503 bytes, with a file name of at most 247; no row is lost.")
+    case EMFILE, ENFILE:
+      (
+        .fileWriteUnknown,
+        "Close files that the process does not need, or raise its limit (ulimit -n), and try again; no row is lost."
+      )
     default:
       (.fileWriteUnknown, "Remove the cause and try again; no row is lost.")
     }

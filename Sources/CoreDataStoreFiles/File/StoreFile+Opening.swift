@@ -199,6 +199,8 @@ extension StoreFile {
         return StoreFile(url: url, connection: connection)
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
         try connection.close()
+        // Such a store can be written, and others may be writing to it: an immutable connection would not see that.
+        if error.isOutOfResources { throw error }
         if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }

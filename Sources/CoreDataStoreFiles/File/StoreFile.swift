@@ -254,12 +254,16 @@ extension StoreFile {
   package static func createUnlessPresent(
     at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
   ) throws -> Bool {
+    // The store could be made, and not opened.
+    guard TemporaryName.leavesRoom(url) else {
+      throw FileFailure(operation: "create the store", path: url.path, number: ENAMETOOLONG)
+    }
     _ = try isNew(url)
     let schema = try StoreSchema(document: document, configuration: configuration)
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
     let identifier = metadata.removeValue(forKey: StoreMetadata.Key.uuid) as? String ?? UUID().uuidString
     let draft = url.deletingLastPathComponent()
-      .appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString).new")
+      .appendingPathComponent(".\(TemporaryName.stem(of: url)).\(UUID().uuidString).new")
     do {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {

@@ -228,6 +228,23 @@ package enum StoreFiles {
   }
 }
 
+/// Names of temporary files and directories beside a store.
+package enum TemporaryName {
+  /// Whether the names of the files that SQLite makes beside a store are not too long: up to 8 bytes longer than its own,
+  /// which can have 255, in a path of at most 511.
+  package static func leavesRoom(_ store: URL) -> Bool {
+    store.lastPathComponent.utf8.count <= 247 && store.path.utf8.count <= 503
+  }
+
+  /// The name of a store without what would make a longer one too long: a name can have 255 bytes, of which an identifier
+  /// needs 36, and the files that SQLite makes 8.
+  package static func stem(of store: URL) -> String {
+    var name = store.lastPathComponent
+    while name.utf8.count > 200 { name.removeLast() }
+    return name
+  }
+}
+
 /// Private directories for temporary copies of a store, which are read or used to rehearse a migration.
 package enum CopyDirectory {
   /// Creates a directory beside a store, or otherwise in the temporary directory.
@@ -250,9 +267,6 @@ package enum CopyDirectory {
 
   private static func place(of store: URL) -> (folder: URL, prefix: String) {
     let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
-    // A name can have 255 bytes, of which the identifier at its end needs 36.
-    var name = file.lastPathComponent
-    while name.utf8.count > 200 { name.removeLast() }
-    return (file.deletingLastPathComponent(), ".\(name)-copy-")
+    return (file.deletingLastPathComponent(), ".\(TemporaryName.stem(of: file))-copy-")
   }
 }

@@ -73,10 +73,12 @@ package final class MigrationLock {
       let isNew = !work.exists(StoreLocation.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
       let descriptor = openat(work.descriptor, StoreLocation.lockName, flags, 0o600)
+      // Making the lock's path looks at files, and changes `errno`.
+      let number = errno
       // The process that held the lock has just removed the directory.
-      if descriptor < 0, errno == ENOENT { continue }
+      if descriptor < 0, number == ENOENT { continue }
       guard descriptor >= 0 else {
-        let failure = FileFailure(operation: "open", path: place.lockFile.path, number: errno)
+        let failure = FileFailure(operation: "open", path: place.lockFile.path, number: number)
         // If the directory was created here, it is empty.
         try? folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)
         try refuseIrregularLock(work, place)
@@ -86,8 +88,9 @@ package final class MigrationLock {
       lock.isNew = isNew
       try refuseIrregularLock(work, place)
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-        if errno == EWOULDBLOCK { return nil }
-        throw FileFailure(operation: "lock", path: place.lockFile.path, number: errno)
+        let number = errno
+        if number == EWOULDBLOCK { return nil }
+        throw FileFailure(operation: "lock", path: place.lockFile.path, number: number)
       }
       // The lock of a file that has been removed meanwhile protects nothing.
       if lock.isInPlace { return lock }
@@ -102,9 +105,10 @@ package final class MigrationLock {
   /// Whether a process holds the lock.
   package static func isHeld(_ work: OpenDirectory, _ place: StoreLocation) throws -> Bool {
     let descriptor = openat(work.descriptor, StoreLocation.lockName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    if descriptor < 0, errno == ENOENT { return false }
+    let number = errno
+    if descriptor < 0, number == ENOENT { return false }
     guard descriptor >= 0 else {
-      let failure = FileFailure(operation: "open", path: place.lockFile.path, number: errno)
+      let failure = FileFailure(operation: "open", path: place.lockFile.path, number: number)
       try refuseIrregularLock(work, place)
       throw failure
     }

@@ -363,9 +363,10 @@ package enum SQLiteErrors {
     info["sql"] = failure.sql
     let kind = kind(of: failure, path: path, isOpening: isOpening)
     let statement = failure.sql.map { " The statement was: \($0)." } ?? ""
+    let system = failure.isOutOfResources ? failure.systemError.map { " (\(String(cString: strerror($0))))" } ?? "" : ""
     return NSError.cocoa(
       kind.code, kind.description,
-      reason: "SQLite error \(failure.extendedCode) for '\(path)': \(failure.message).\(statement)",
+      reason: "SQLite error \(failure.extendedCode) for '\(path)': \(failure.message)\(system).\(statement)",
       suggestion: kind.suggestion, underlying: failure, info)
   }
 
@@ -398,6 +399,13 @@ package enum SQLiteErrors {
         code: NSPersistentStoreTimeoutError, description: "The persistent store is in use.",
         suggestion: "Close other programs that use the store, or try again later.")
     }
+    if failure.isOutOfResources {
+      return Kind(
+        code: NSPersistentStoreOpenError, description: "The persistent store could not be opened.",
+        suggestion:
+          "Close files that the process does not need, or raise its limit (ulimit -n), and try again; nothing was changed."
+      )
+    }
     if failure.isCannotOpen { return cannotOpen(path: path) }
     if isOpening {
       return Kind(
@@ -411,6 +419,12 @@ package enum SQLiteErrors {
 
   private static func cannotOpen(path: String) -> Kind {
     let files = FileManager.default
+    if !TemporaryName.leavesRoom(URL(fileURLWithPath: path)) {
+      return Kind(
+        code: CocoaError.Code.fileReadInvalidFileName.rawValue,
+        description: "The persistent store could not be opened because its path is too long.",
+        suggestion: "Use a path of at most 503 bytes, with a file name of at most 247.")
+    }
     if !files.fileExists(atPath: path), files.isWritableFile(atPath: (path as NSString).deletingLastPathComponent) {
       return Kind(
         code: CocoaError.Code.fileReadNoSuchFile.rawValue,
