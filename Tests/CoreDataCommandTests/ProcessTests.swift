@@ -70,8 +70,8 @@ struct ProcessTests {
   }
 
   @Test(
-    "TERM and INT stop a migration with status 130, or come when it is done; the store is whole, and so is a backup",
-    arguments: [SIGTERM, SIGINT], [false, true])
+    "TERM, INT and HUP stop a migration with status 130, or come when it is done; the store is whole, and so is a backup",
+    arguments: [SIGTERM, SIGINT, SIGHUP], [false, true])
   func stopping(signal: Int32, backsUp: Bool) throws {
     var stopped = 0
     for round in 0..<(Self.isFull ? 200 : 6) {
@@ -100,8 +100,8 @@ struct ProcessTests {
   }
 
   @Test(
-    "A copy that is stopped or killed has no name yet; what TERM and INT end leaves nothing behind",
-    arguments: ["sqlite", "xml", "binary"], [SIGTERM, SIGINT, SIGKILL])
+    "A copy that is stopped or killed has no name yet; what TERM, INT and HUP end leaves nothing behind",
+    arguments: ["sqlite", "xml", "binary"], [SIGTERM, SIGINT, SIGHUP, SIGKILL])
   func stoppedCopy(type: String, signal: Int32) throws {
     let path = try makeStore(rows: 5_000)
     let copy = workshop.path("Copy.\(type)")

@@ -7,10 +7,15 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Catches SIGINT (Ctrl-C) and SIGTERM during work that must not be interrupted. The work checks for them where it can
-/// stop.
+/// Catches SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) during work that must not be interrupted. The work checks
+/// for them where it can stop.
 final class StopSignal {
-  fileprivate static let signals = [SIGINT, SIGTERM]
+  /// A process that was started without one of them does not get it, as by `nohup`.
+  fileprivate static let signals = [SIGINT, SIGTERM, SIGHUP].filter { number in
+    let earlier = signal(number, SIG_IGN)
+    signal(number, earlier)
+    return unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self)
+  }
 
   private let sources: [any DispatchSourceSignal]
   /// The previous handlers.
@@ -49,7 +54,7 @@ final class StopSignal {
   }
 }
 
-/// Removes what a command has not finished, when Ctrl-C or SIGTERM ends the process.
+/// Removes what a command has not finished, when Ctrl-C, SIGTERM or SIGHUP ends the process.
 enum UnfinishedFiles {
   private static let drafts = Mutex<Set<URL>>([])
   private static let state = Mutex(State.working)
@@ -81,10 +86,8 @@ enum UnfinishedFiles {
   ///
   /// - Returns: what receives the signals, to be kept as long as they are to be received.
   static func removeWhenStopped() -> [any DispatchSourceSignal] {
-    StopSignal.signals.compactMap { number in
-      // A process that was started without it does not get it, as by `nohup`.
-      let earlier = signal(number, SIG_IGN)
-      guard unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
+    StopSignal.signals.map { number in
+      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
         let stops = state.withLock { state in
