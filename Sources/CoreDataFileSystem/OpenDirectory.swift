@@ -154,6 +154,20 @@ package final class OpenDirectory {
     return try RegularFile.read(file, limit: limit, path(name))
   }
 
+  /// Returns the contents of a regular file that is never changed, only replaced or removed. A large file is read when the
+  /// contents are used.
+  ///
+  /// - Throws: The errors of `read(_:limit:)`.
+  package func contents(_ name: String, limit: Int) throws -> Data {
+    let file = try openRegularFile(name)
+    defer { close(file) }
+    var found = stat()
+    if fstat(file, &found) == 0, found.st_size <= limit, let data = MappedFile.data(file, size: Int(found.st_size)) {
+      return data
+    }
+    return try RegularFile.read(file, limit: limit, path(name))
+  }
+
   /// Opens a regular file for reading. The caller closes the descriptor.
   func openRegularFile(_ name: String) throws -> Int32 {
     // Check before opening, because opening some devices has side effects, and again after, in case the entry has

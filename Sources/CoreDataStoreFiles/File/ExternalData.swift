@@ -347,15 +347,16 @@ package struct SupportDirectory {
   /// The largest file of a value that is read, in bytes.
   package static let greatestValue = Int(Int32.max)
 
-  /// Reads the file of a value, which may be in the directory of a backup.
+  /// Returns the contents of a value's file, which may be in the directory of a backup. Those of a large file are read when they
+  /// are used, so that a fetch does not read the pictures of all objects.
   ///
   /// - Throws: `RegularFile.Problem` for a link, a device, a FIFO or a file of more than 2 GiB; `FileFailure`.
   package func read(_ name: String) throws -> Data {
     let own = try open()
-    if let own, own.exists(name) { return try own.read(name, limit: Self.greatestValue) }
+    if let own, own.exists(name) { return try own.contents(name, limit: Self.greatestValue) }
     guard let other = openOthers().first(where: { $0.exists(name) }) else {
       throw FileFailure(operation: "open", path: values.appendingPathComponent(name).path, number: ENOENT)
     }
-    return try other.read(name, limit: Self.greatestValue)
+    return try other.contents(name, limit: Self.greatestValue)
   }
 }

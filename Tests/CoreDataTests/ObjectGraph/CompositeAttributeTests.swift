@@ -100,6 +100,34 @@ struct CompositeAttributeTests {
     #expect(try context.all("Shop", where: NSPredicate(format: "place == nil")).count == 3)
   }
 
+  @Test("Setting equal values of every type is no change", arguments: kinds)
+  func equalValues(_ kind: NSPersistentStore.StoreType) throws {
+    let (day, token) = (Date(timeIntervalSinceReferenceDate: 7.5), UUID())
+    func values() -> [String: Any] {
+      [
+        "text": "e\u{301}", "day": day, "token": token, "data": Data([1, 2]), "number": 5, "flag": true,
+        "decimal": NSDecimalNumber(string: "1.25"), "site": URL(string: "https://example.org/a") as Any,
+        "inner": ["day": day],
+      ]
+    }
+    let context = try context(
+      Self.model([
+        .make("text", .stringAttributeType), .make("day", .dateAttributeType), .make("token", .UUIDAttributeType),
+        .make("data", .binaryDataAttributeType), .make("number", .integer64AttributeType),
+        .make("flag", .booleanAttributeType), .make("decimal", .decimalAttributeType),
+        .make("site", .URIAttributeType), Self.composite("inner", [.make("day", .dateAttributeType)]),
+      ]), kind)
+    _ = context.make("Shop", ["place": values()])
+    try context.save()
+    context.reset()
+    let shop = try #require(try context.all("Shop").first)
+    #expect((shop["place"] as? [String: Any])?.count == 9)
+    shop["place"] = values()
+    #expect(shop.changedValues().isEmpty && !shop.hasPersistentChangedValues)
+    shop["place"] = values().merging(["day": day + 1]) { $1 }
+    #expect(Array(shop.changedValues().keys) == ["place"])
+  }
+
   @Test("Another form of the same letters is a change", arguments: kinds)
   func bytes(_ kind: NSPersistentStore.StoreType) throws {
     let context = try context(Self.model(Self.address()), kind)

@@ -132,6 +132,49 @@ struct ExternalFileTests {
       try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".Data_SUPPORT", "Data.sqlite"])
   }
 
+  @Test("A fetch reads no large file; its contents stay those of the row, whatever becomes of them and of the file")
+  func contents() throws {
+    var builder = ModelBuilder()
+    builder.entity(
+      "Picture", [.make("name", .stringAttributeType), .make("photo", .binaryDataAttributeType, external: true)])
+    let store = try TemporaryStore()
+    let context = try store.context(builder.model())
+    let photo = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
+    let object = context.make("Picture", ["name": "old", "photo": photo])
+    try context.save()
+    context.reset()
+    let folder = StoreLocation.externalData(of: store.url)
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+    func isMapped() throws -> Bool {
+      let maps = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+      return try maps.readToEnd().map { String(decoding: $0, as: UTF8.self).contains(name) } == true
+    }
+    let found = try #require(try context.all("Picture").first)
+    #expect(found["name"] as? String == "old")
+    #expect(try isMapped())
+    var data = try #require(found["photo"] as? Data)
+    #expect(data == photo)
+    data[1] = 77
+    data.append(5)
+    data.replaceSubrange(0..<1000, with: Data())
+    #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == photo)
+    #expect(found["photo"] as? Data == photo)
+
+    let other = NSManagedObjectContext(.privateQueue)
+    other.persistentStoreCoordinator = context.persistentStoreCoordinator
+    try other.performAndWait {
+      try #require(try other.all("Picture").first)["photo"] = Data(repeating: 1, count: 200_000)
+      try other.save()
+    }
+    #expect(try !FileManager.default.contentsOfDirectory(atPath: folder.path).contains(name))
+    #expect(found["photo"] as? Data == photo)
+    context.refresh(found, mergeChanges: false)
+    #expect((found["photo"] as? Data)?.count == 200_000)
+    data = Data()
+    #expect(try !isMapped())
+    withExtendedLifetime(object) {}
+  }
+
   @Test("New values have the permissions of the store, or less")
   func permissions() throws {
     chmod(store.url.path, 0o600)
