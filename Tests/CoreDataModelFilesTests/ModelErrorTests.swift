@@ -66,6 +66,10 @@ struct ModelErrorTests {
     #expect(failure("<entity name=\"A\">\(constraint)</entity>")?.kind == .missingProperty)
     let twice = "<attribute name=\"a\" attributeType=\"Date\"/><attribute name=\"a\" attributeType=\"Date\"/>"
     #expect(failure("<entity name=\"A\">\(twice)</entity>")?.kind == .duplicateProperty)
+    let use = "<attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/>"
+    let error = failure("<entity name=\"A\">\(use)</entity><composite name=\"C\">\(twice)</composite>")
+    #expect(error?.kind == .duplicateProperty)
+    #expect(error?.property == "c.a")
   }
 
   @Test("Values and predicates that cannot be read are refused where they stand")

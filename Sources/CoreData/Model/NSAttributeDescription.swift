@@ -236,12 +236,15 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
   }
 
   /// The attributes that the composite attribute consists of, which may be composite too. Setting traps for an element
-  /// that already belongs elsewhere.
+  /// that already belongs elsewhere, and for two with the same name.
   open var elements: [NSAttributeDescription] {
     get { members }
     set {
       willEdit()
+      var names: Set<String> = []
       for element in newValue {
+        precondition(
+          names.insert(element.name).inserted, "'\(name)' cannot have two elements named '\(element.name)'.")
         precondition(
           element.owningEntity == nil && (element.owningComposite == nil || element.owningComposite === self),
           "'\(element.name)' belongs to another entity or composite attribute: add a copy of it.")

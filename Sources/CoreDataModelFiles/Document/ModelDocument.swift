@@ -164,6 +164,7 @@ extension ModelDocument {
         .duplicateProperty, found: "There are two properties with this name.", advice: "Rename or remove one of them.",
         entity: entity.name, property: name)
     }
+    for attribute in entity.attributes { try validateElements(of: attribute, path: attribute.name, entity) }
     for relationship in entity.relationships {
       try validate(relationship, of: entity, index)
     }
@@ -176,6 +177,19 @@ extension ModelDocument {
           .missingProperty, found: "A uniqueness constraint names \(name), which is not a property of the entity.",
           advice: "Correct the constraint, or add the property.", entity: entity.name, property: name)
       }
+    }
+  }
+
+  private func validateElements(of attribute: AttributeDocument, path: String, _ entity: EntityDocument) throws {
+    var names: Set<String> = []
+    for element in attribute.elements {
+      let path = "\(path).\(element.name)"
+      guard names.insert(element.name).inserted else {
+        throw ModelFileError(
+          .duplicateProperty, found: "There are two elements with this name.", advice: "Rename or remove one of them.",
+          entity: entity.name, property: path)
+      }
+      try validateElements(of: element, path: path, entity)
     }
   }
 

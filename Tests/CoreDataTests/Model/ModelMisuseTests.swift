@@ -24,6 +24,7 @@ enum ModelMisuse: String, CaseIterable, Codable, Sendable {
   case circle = "Entity 'Person' cannot inherit from 'Employee', which is itself or inherits from it."
   case foreignConfiguration = "Entity 'Note' cannot be in configuration 'Small': it is not in the model."
   case foreignElement = "'text' belongs to another entity or composite attribute: add a copy of it."
+  case duplicateElement = "'place' cannot have two elements named 'text'."
   case blockRule = "The property 'text' cannot be part of a model. A predicate made from a block"
   case blockTemplate = "The request 'some' cannot be part of a model. A sort descriptor with a comparator"
   case fewWarnings = "'text' needs one validation warning for each of its 1 predicates."
@@ -56,6 +57,10 @@ enum ModelMisuse: String, CaseIterable, Codable, Sendable {
     case .circle: employee.subentities = [model.entitiesByName["Person"]!]
     case .foreignConfiguration: model.setEntities([note], forConfigurationName: "Small")
     case .foreignElement: NSCompositeAttributeDescription().elements = note.properties as! [NSAttributeDescription]
+    case .duplicateElement:
+      let place = NSCompositeAttributeDescription()
+      place.name = "place"
+      place.elements = [ModelSamples.attribute("text", .string), ModelSamples.attribute("text", .date)]
     case .blockRule:
       note.properties[0].setValidationPredicates([NSPredicate { _, _ in true }], withValidationWarnings: nil)
     case .fewWarnings:
