@@ -22,6 +22,20 @@ public struct StoreDump: Equatable {
     }
   }
 
+  /// A value of a property as text.
+  ///
+  /// - Parameter name: what stands for an object.
+  public static func words(of value: Any?, _ name: (NSManagedObject) -> String) -> String {
+    func names(_ objects: [Any]) -> [String] { objects.compactMap { ($0 as? NSManagedObject).map(name) } }
+    return switch value {
+    case let object as NSManagedObject: name(object)
+    case let set as NSSet: "\(names(set.allObjects).sorted())"
+    case let set as NSOrderedSet: "\(names(set.array))"
+    case let value?: "\(value)"
+    case nil: "nil"
+    }
+  }
+
   /// `Entity/p12`
   public static func key(_ id: NSManagedObjectID) -> String {
     id.uriRepresentation().pathComponents.suffix(2).joined(separator: "/")

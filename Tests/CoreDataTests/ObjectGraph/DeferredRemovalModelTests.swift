@@ -92,16 +92,7 @@ struct DeferredRemovalModelTests {
       }
     }
 
-    private static func text(_ value: Any?) -> String {
-      func name(_ object: Any) -> String { (object as? NSManagedObject)?["name"] as? String ?? "" }
-      return switch value {
-      case let object as NSManagedObject: name(object)
-      case let set as NSSet: "\(set.allObjects.map(name).sorted())"
-      case let set as NSOrderedSet: "\(set.array.map(name))"
-      case let value?: "\(value)"
-      case nil: "nil"
-      }
-    }
+    private static func text(_ value: Any?) -> String { StoreDump.words(of: value) { $0["name"] as? String ?? "" } }
 
     /// All rows, with their versions.
     func rows() throws -> [String] {

@@ -88,16 +88,7 @@ struct PackedChangeModelTests {
       } + current
     }
 
-    func text(_ value: Any?) -> String {
-      func name(_ object: Any) -> String { (object as? NSManagedObject).map { "\($0.key.number)" } ?? "" }
-      return switch value {
-      case let object as NSManagedObject: name(object)
-      case let set as NSSet: "\(set.allObjects.map(name).sorted())"
-      case let set as NSOrderedSet: "\(set.array.map(name))"
-      case let value?: "\(value)"
-      case nil: "nil"
-      }
-    }
+    func text(_ value: Any?) -> String { StoreDump.words(of: value) { "\($0.key.number)" } }
 
     /// All rows, with their versions.
     func rows() throws -> [String] {
