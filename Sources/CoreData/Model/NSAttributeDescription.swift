@@ -22,6 +22,9 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// The default value in a model that was read, if it is an object of an unknown class.
   private(set) var archivedDefault: ArchivedInstance?
 
+  /// The key path from an object to the value: that of an element begins with its composite attribute.
+  var keyPath: String { owningComposite.map { "\($0.keyPath).\(name)" } ?? name }
+
   /// The value of new objects: the default value, completed by those of its elements for a composite attribute.
   var initialValue: Any? { defaultValue }
 

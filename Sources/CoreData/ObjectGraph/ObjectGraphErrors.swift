@@ -140,7 +140,9 @@ enum ValidationErrors {
 
     init(_ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject) {
       (self.object, self.value) = (object, value)
-      (entity, self.property) = (object.entity.name ?? "", property.name)
+      (entity, self.property) = (
+        object.entity.name ?? "", (property as? NSAttributeDescription)?.keyPath ?? property.name
+      )
     }
   }
 

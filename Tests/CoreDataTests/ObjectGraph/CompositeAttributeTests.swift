@@ -128,6 +128,15 @@ struct CompositeAttributeTests {
     #expect(Array(shop.changedValues().keys) == ["place"])
   }
 
+  @Test("An invalid element is named by its key path")
+  func invalid() throws {
+    let latitude = NSAttributeDescription.make("lat", .doubleAttributeType, optional: false)
+    let context = try context(Self.model([Self.composite("geo", [latitude, .make("note", .stringAttributeType)])]))
+    _ = context.make("Shop", ["place": ["geo": ["note": "here"]]])
+    let error = #expect(throws: NSError.self) { try context.save() }
+    #expect(error?.userInfo[NSValidationKeyErrorKey] as? String == "place.geo.lat")
+  }
+
   @Test("Another form of the same letters is a change", arguments: kinds)
   func bytes(_ kind: NSPersistentStore.StoreType) throws {
     let context = try context(Self.model(Self.address()), kind)
