@@ -311,13 +311,16 @@ struct SettingAside {
   /// The file that does not fit; nil for whatever is there.
   var found: FileCalls.Identity?
 
-  /// Another process has put another store in the place of the one that does not fit: it has migrated it, or set it aside.
+  /// Another store is in the place of the one that does not fit: another process has migrated it or set it aside, or opening
+  /// it has finished a stage of a migration, or a replacement that was interrupted.
   private struct ReplacedMeanwhile: Error {}
 
   /// Opens a store. If that fails because the store is damaged or does not fit the model, and the options allow it, sets the
   /// store aside and opens a new one.
+  ///
+  /// - Parameter attempts: how often a store is looked at again that was replaced while it was opened.
   static func open(
-    _ url: URL, model: NSManagedObjectModel, _ configuration: String?, _ options: StoreOptions,
+    _ url: URL, model: NSManagedObjectModel, _ configuration: String?, _ options: StoreOptions, attempts: Int = 3,
     _ body: () throws -> NSPersistentStore
   ) throws -> NSPersistentStore {
     let found = FileCalls.identity(StoreLocation(url).file)
@@ -333,7 +336,8 @@ struct SettingAside {
           timeout: options.timeout ?? StoreMigration.defaultBusyTimeout, found: found
         ).run(because: error)
       } catch is ReplacedMeanwhile {
-        return try body()
+        guard attempts > 0 else { return try body() }
+        return try open(url, model: model, configuration, options, attempts: attempts - 1, body)
       }
       let store = try body()
       store.storeSetAside = aside

@@ -138,6 +138,30 @@ struct SettingAsideTests {
     try coordinator.remove(opened)
   }
 
+  @Test("A store that is replaced while it is opened, and does not fit then, is set aside")
+  func replacedByOpening() throws {
+    let other = try TemporaryStore("Data.sqlite")
+    try RecoverySample.fill(other.url, rows: 7, photos: 0)
+    let replaced = try RecoverySample.content(other.url)
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
+    var count = 0
+    let opened = try SettingAside.open(
+      store.url, model: foreignModel(), nil, StoreOptions([StoreSetAsideOption: true])
+    ) {
+      count += 1
+      if count == 1 {
+        // As a stage of a migration that makes a new file, before one that fails.
+        try FileManager.default.moveItem(at: store.url, to: store.folder.appendingPathComponent("moved.sqlite"))
+        try FileManager.default.moveItem(at: other.url, to: store.url)
+      }
+      if count < 3 { throw NSError(domain: NSCocoaErrorDomain, code: NSMigrationError) }
+      return try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+    }
+    let aside = try #require(opened.storeSetAside)
+    #expect(try count == 3 && RecoverySample.content(aside.url) == replaced)
+    try coordinator.remove(opened)
+  }
+
   @Test("A damaged file is set aside as it is, with what lies beside it")
   func damaged() throws {
     let bytes = Data("this is no database, and never was".utf8)
