@@ -91,6 +91,8 @@ struct ConstraintSearch {
       switch place.value(in: object.slots[place.position]) {
       // Equal strings may differ in their bytes, which stores compare.
       case .string(let text): values.append((Data(text.utf8), text))
+      // Foundation on Linux has no usable hash of decimal numbers.
+      case .object(let number as NSDecimalNumber): values.append((number.decimalValue, number))
       case .toOne(let id):
         guard let destination = object.context?.object(for: id) else { return nil }
         values.append((id.current, destination))

@@ -252,6 +252,27 @@ struct CompositeAttributeTests {
     }
   }
 
+  @Test("A uniqueness constraint covers decimal numbers, in attributes and in elements", arguments: kinds)
+  func uniqueDecimals(_ kind: NSPersistentStore.StoreType) throws {
+    let model = Self.model([.make("price", .decimalAttributeType)], [.make("rent", .decimalAttributeType)])
+    model.entities[0].uniquenessConstraints = [["rent"], ["place.price"]]
+    let context = try context(model, kind)
+    func values(_ name: String, _ rent: String, _ price: String) -> [String: Any] {
+      ["name": name, "rent": NSDecimalNumber(string: rent), "place": ["price": NSDecimalNumber(string: price)]]
+    }
+    context.make("Shop", values("a", "1.1", "1.1"))
+    context.make("Shop", values("b", "2.5", "-3.25"))
+    try context.save()
+    context.make("Shop", values("c", "1.10", "7"))
+    context.make("Shop", values("d", "8.75", "-3.250"))
+    let error = try #require(throws: NSError.self) { try context.save() }
+    #expect(error.code == NSManagedObjectConstraintMergeError, "\(error)")
+    context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try context.save()
+    #expect(try context.all("Shop").map { $0["name"] as? String } == ["c", "d"])
+    try close(context)
+  }
+
   private func place(_ street: String, _ zip: Int, _ lat: Double, _ note: String) -> [String: Any] {
     ["street": street, "zip": zip, "geo": ["lat": lat, "note": note] as [String: Any]]
   }

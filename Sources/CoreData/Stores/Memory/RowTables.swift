@@ -295,6 +295,8 @@ package struct UniqueKey: Hashable {
     case real(Double)
     /// Texts are compared by their bytes, as in SQLite.
     case bytes(Data)
+    /// Foundation on Linux has no usable hash of `NSDecimalNumber`.
+    case decimal(Decimal)
     case object(NSObject)
     case id(ObjectKey)
 
@@ -308,6 +310,7 @@ package struct UniqueKey: Hashable {
       case .string(let value): self = .bytes(Data(value.utf8))
       case .data(let value), .archived(let value): self = .bytes(value)
       case .uuid(let value): self = .bytes(withUnsafeBytes(of: value.uuid) { Data($0) })
+      case .object(let value as NSDecimalNumber): self = .decimal(value.decimalValue)
       case .object(let value): self = .object(value)
       case .unarchived(let value): self = .bytes(value.data)
       case .toOne(let id): self = .id(id.current.key)
