@@ -173,9 +173,8 @@ struct ConstraintResolution {
       object.turnIntoFault(keeping: snapshot)
       object.holds?.update()
     } else {
-      for name in conflict.constraint {
-        guard let position = object.table.position(of: name) else { continue }
-        object.slots[position] = snapshot.slots[position]
+      for place in UniqueValuePlace.places(of: conflict.constraint, in: object.table) ?? [] {
+        object.slots[place.position] = snapshot.slots[place.position]
         object.noteChange()
       }
       object.holds?.update()

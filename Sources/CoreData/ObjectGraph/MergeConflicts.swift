@@ -66,9 +66,9 @@ open class NSMergeConflict: NSObject {
 
 /// Objects with the same values under a uniqueness constraint.
 open class NSConstraintConflict: NSObject {
-  /// The names of the properties whose values must be unique together.
+  /// The names of the properties whose values must be unique together, and paths of elements of composite attributes.
   public let constraint: [String]
-  /// The values that the objects share, by property name.
+  /// The values that the objects share, by the names and paths in `constraint`.
   public let constraintValues: [String: Any]
   /// The object of the store's row with these values; nil if only objects of the context have them.
   public let databaseObject: NSManagedObject?
@@ -99,8 +99,17 @@ open class NSConstraintConflict: NSObject {
     self.conflictingObjects = conflictingObjects
     self.conflictingSnapshots = conflictingSnapshots.map { $0 as? [AnyHashable: Any] ?? [:] }
     let values = self.conflictingSnapshots.first ?? databaseSnapshot ?? [:]
-    constraintValues = Dictionary(contraint.compactMap { key in values[key].map { (key, $0) } }) { $1 }
+    constraintValues = Dictionary(
+      contraint.compactMap { path in Self.value(path, in: values).map { (path, $0) } }
+    ) { $1 }
     super.init()
+  }
+
+  /// Returns the value of a property, or of an element of a composite attribute.
+  private static func value(_ path: String, in values: [AnyHashable: Any]) -> Any? {
+    let names = path.split(separator: ".").map(String.init)
+    guard let first = names.first else { return nil }
+    return names.dropFirst().reduce(values[first]) { ($0 as? NSDictionary)?[$1 as NSString] }
   }
 
   open override var description: String {

@@ -252,6 +252,25 @@ struct CompositeAttributeTests {
     }
   }
 
+  @Test("A conflict names the values of elements, and the store's come back where they go first", arguments: kinds)
+  func uniquenessConflict(_ kind: NSPersistentStore.StoreType) throws {
+    let model = Self.model(Self.address())
+    model.entities[0].uniquenessConstraints = [["place.geo.note", "name"]]
+    let context = try context(model, kind)
+    context.make("Shop", ["name": "a", "place": place("Main", 7, 1.5, "n")])
+    let shop = context.make("Shop", ["name": "a", "place": place("Side", 8, 2.5, "m")])
+    try context.save()
+    shop["place"] = place("Side", 8, 2.5, "n")
+    let error = try #require(throws: NSError.self) { try context.save() }
+    let conflicts = error.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSConstraintConflict]
+    #expect(conflicts?.first?.constraintValues as NSDictionary? == ["place.geo.note": "n", "name": "a"])
+    #expect(error.localizedFailureReason?.contains("place.geo.note = n, name = a") == true, "\(error)")
+    context.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
+    try context.save()
+    #expect(shop.value(forKeyPath: "place.geo.note") as? String == "m")
+    try close(context)
+  }
+
   @Test("A uniqueness constraint covers decimal numbers, in attributes and in elements", arguments: kinds)
   func uniqueDecimals(_ kind: NSPersistentStore.StoreType) throws {
     let model = Self.model([.make("price", .decimalAttributeType)], [.make("rent", .decimalAttributeType)])
