@@ -145,6 +145,21 @@ struct HostileArchiveTests {
     }
   }
 
+  @Test("A set of decimal numbers, and a dictionary with them as keys, are refused: Foundation crashes hashing them")
+  func decimalNumbers() throws {
+    let number = ArchiveValue.dictionary(
+      ArchivedDecimal.fields(of: Decimal(1.5)).merging(["$class": .uid(4)]) { $1 })
+    let described = Self.named("NSDecimalNumberPlaceholder", "NSDecimalNumber")
+    for name in ["NSSet", "NSMutableSet", "NSOrderedSet"] {
+      let data = Self.object(name, ["NS.objects": .array([.uid(3)])], [number, described])
+      #expect(throws: ArchiveFailure.self) { try ObjectArchiveReader.object(in: data) }
+    }
+    let data = Self.object(
+      "NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([.uid(5)])],
+      [number, described, .string("x")])
+    #expect(throws: ArchiveFailure.self) { try ObjectArchiveReader.object(in: data) }
+  }
+
   @Test(
     "Whatever bytes are changed, an archive is read or refused, and what is read can be compared, printed and written")
   func mutations() throws {

@@ -194,6 +194,10 @@ package final class ObjectArchiveReader {
       guard !(object is NSArray), !(object is NSDictionary) else {
         throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is an array or a dictionary.")
       }
+      // Foundation on Linux hashes these without end.
+      guard !(object is NSDecimalNumber) else {
+        throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is a decimal number.")
+      }
       let group = groups[object.hash] ?? (0, 0)
       comparisons += min(group.weight + group.count * weight, Self.mostComparisons)
       guard comparisons < Self.mostComparisons else {
