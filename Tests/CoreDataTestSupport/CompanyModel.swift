@@ -52,6 +52,16 @@ extension NSManagedObjectContext {
     return object
   }
 
+  /// Saves; returns the code of the error, or 0.
+  public func saveCode() -> Int {
+    do {
+      try save()
+      return 0
+    } catch {
+      return (error as NSError).code
+    }
+  }
+
   /// All objects of an entity, sorted by a key.
   public func all(_ entity: String, by key: String = "name", where format: NSPredicate? = nil) throws
     -> [NSManagedObject]

@@ -138,7 +138,8 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
         case .null: continue
         case .unread: packer.packUnread(at: position)
         case .integer, .boolean, .double, .float, .date: packer.put(cell.number, cell.tag, position)
-        case .string, .data, .archived, .uuid, .toOne: _ = packer.pack(cell.contents, cell.tag, position)
+        case .string, .data, .archived, .uuid, .toOne:
+          if !packer.pack(cell.contents, cell.tag, position) { packer.pack(slot(at: position), at: position) }
         case .other: packer.pack(header.pointee.others[Int(cell.number)], at: position)
         }
       }

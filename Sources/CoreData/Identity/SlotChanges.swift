@@ -29,6 +29,7 @@ package struct SlotChanges {
     if let index = members.firstIndex(where: { $0.position == position }) {
       members[index].slot = slot
     } else if members.isEmpty {
+      // Appending would make room for more, and mostly there is one.
       members = [(position, slot)]
     } else {
       members.append((position, slot))

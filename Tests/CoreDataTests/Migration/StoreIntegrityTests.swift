@@ -105,17 +105,22 @@ struct StoreIntegrityTests {
     try connection.close()
   }
 
+  /// Expects a migration to find the damage, and to leave the store as it was.
+  private func expectDamage(_ migration: StoreMigration) throws {
+    let bytes = try Data(contentsOf: store.url)
+    let error = #expect(throws: NSError.self) { try migration.run() }
+    #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error as Any)")
+    #expect(try Data(contentsOf: store.url) == bytes)
+    #expect(try store.files() == ["Data.sqlite"])
+  }
+
   @Test("A large store is checked and synced beside the migration, and damage is found", arguments: [true, false])
   func large(isDamaged: Bool) throws {
     try enlarge()
     if isDamaged { try StoreDamage.listAsFree(page: 3, of: store.url) }
-    let bytes = try Data(contentsOf: store.url)
     let migration = try RecoverySample.migration(store.url, [(2, .mapping)])
     if isDamaged {
-      let error = #expect(throws: NSError.self) { try migration.run() }
-      #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error as Any)")
-      #expect(try Data(contentsOf: store.url) == bytes)
-      #expect(try store.files() == ["Data.sqlite"])
+      try expectDamage(migration)
     } else {
       #expect(try migration.run().rows["Note"]?.after == 60_300)
       #expect(FileCalls.size(store.url) >= PageCheck.largeFile)
@@ -131,13 +136,9 @@ struct StoreIntegrityTests {
     try connection.setJournalMode(mode)
     try connection.close()
     if isDamaged { try StoreDamage.listAsFree(page: 3, of: store.url) }
-    let bytes = try Data(contentsOf: store.url)
     let migration = try RecoverySample.migration(store.url, [(2, .inferred), (3, .inferred)])
     if isDamaged {
-      let error = #expect(throws: NSError.self) { try migration.run() }
-      #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error as Any)")
-      #expect(try Data(contentsOf: store.url) == bytes)
-      #expect(try store.files() == ["Data.sqlite"])
+      try expectDamage(migration)
     } else {
       #expect(try migration.run().rows["Note"]?.after == 60_300)
     }

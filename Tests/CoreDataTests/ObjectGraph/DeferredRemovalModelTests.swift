@@ -71,16 +71,6 @@ struct DeferredRemovalModelTests {
       }
     }
 
-    /// Saves; returns the code of the error.
-    func save() -> Int {
-      do {
-        try context.save()
-        return 0
-      } catch {
-        return (error as NSError).code
-      }
-    }
-
     /// The values of all objects.
     func values() -> [String] {
       objects.sorted { $0.key < $1.key }.map { name, object in
@@ -140,7 +130,7 @@ struct DeferredRemovalModelTests {
     for _ in 0..<20 { relate("b", "owner", "p") }
     for _ in 0..<10 { relate("b", "winner", "t") }
     for _ in 0..<4 { relate("t", "parent", "t") }
-    onBoth { #expect($0.save() == 0) }
+    onBoth { #expect($0.context.saveCode() == 0) }
     for round in 0..<8 {
       let anew = Bool.random(using: &random)
       try onBoth { try $0.begin(anew: anew) }
@@ -173,7 +163,7 @@ struct DeferredRemovalModelTests {
       }
       let isInvalid = Int.random(in: 0..<4, using: &random) == 0
       if isInvalid { onBoth { $0.context.make("Club") } }
-      let codes = sides.map { $0.save() }
+      let codes = sides.map { $0.context.saveCode() }
       #expect(codes[0] == codes[1] && (!isInvalid || codes[0] != 0), "round \(round)")
       let values = sides.map { $0.values() }
       #expect(values[0] == values[1], "round \(round), error \(codes[0])")

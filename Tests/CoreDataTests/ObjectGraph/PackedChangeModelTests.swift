@@ -62,15 +62,6 @@ struct PackedChangeModelTests {
       }
     }
 
-    func save() -> Int {
-      do {
-        try context.save()
-        return 0
-      } catch {
-        return (error as NSError).code
-      }
-    }
-
     /// What can be told without decoding rows.
     func states() -> [String] {
       objects.map { object in
@@ -170,7 +161,7 @@ struct PackedChangeModelTests {
         onBoth { $0.context.reset() }
         try onBoth { try $0.begin(anew: false, undoes: undoes) }
       default:
-        let codes = sides.map { $0.save() }
+        let codes = sides.map { $0.context.saveCode() }
         #expect(codes[0] == codes[1], "\(log)")
         onBoth { if codes[0] != 0 { $0.context.rollback() } }
         let rows = try sides.map { try $0.rows() }

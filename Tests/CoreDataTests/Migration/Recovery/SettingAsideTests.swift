@@ -110,6 +110,18 @@ struct SettingAsideTests {
     #expect(try notes.open("v2").count == 2)
   }
 
+  /// Opens the store with the option for setting it aside.
+  private func open(_ body: () throws -> NSPersistentStore) throws -> NSPersistentStore {
+    try SettingAside.open(
+      store.url, model: foreignModel(), nil, StoreOptions([StoreSetAsideOption: true]), body)
+  }
+
+  /// Puts another store in the place of the store.
+  private func replace(by other: TemporaryStore) throws {
+    try FileManager.default.moveItem(at: store.url, to: store.folder.appendingPathComponent("moved.sqlite"))
+    try FileManager.default.moveItem(at: other.url, to: store.url)
+  }
+
   @Test("Not the store that another process has put in its place meanwhile")
   func replacedMeanwhile() throws {
     let other = try TemporaryStore("Other.sqlite")
@@ -119,13 +131,10 @@ struct SettingAsideTests {
     try other.close()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
     var count = 0
-    let opened = try SettingAside.open(
-      store.url, model: foreignModel(), nil, StoreOptions([StoreSetAsideOption: true])
-    ) {
+    let opened = try open {
       count += 1
       if count == 1 {
-        try FileManager.default.moveItem(at: store.url, to: store.folder.appendingPathComponent("moved.sqlite"))
-        try FileManager.default.moveItem(at: other.url, to: store.url)
+        try replace(by: other)
         throw NSError(domain: NSCocoaErrorDomain, code: NSPersistentStoreIncompatibleVersionHashError)
       }
       return try coordinator.addPersistentStore(type: .sqlite, at: store.url)
@@ -145,15 +154,10 @@ struct SettingAsideTests {
     let replaced = try RecoverySample.content(other.url)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
     var count = 0
-    let opened = try SettingAside.open(
-      store.url, model: foreignModel(), nil, StoreOptions([StoreSetAsideOption: true])
-    ) {
+    let opened = try open {
       count += 1
-      if count == 1 {
-        // As a stage of a migration that makes a new file, before one that fails.
-        try FileManager.default.moveItem(at: store.url, to: store.folder.appendingPathComponent("moved.sqlite"))
-        try FileManager.default.moveItem(at: other.url, to: store.url)
-      }
+      // As a stage of a migration that makes a new file, before one that fails.
+      if count == 1 { try replace(by: other) }
       if count < 3 { throw NSError(domain: NSCocoaErrorDomain, code: NSMigrationError) }
       return try coordinator.addPersistentStore(type: .sqlite, at: store.url)
     }

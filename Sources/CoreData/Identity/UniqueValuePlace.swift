@@ -1,0 +1,50 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The place of a value that a uniqueness constraint covers: a slot, or an element of a composite attribute in it.
+package struct UniqueValuePlace {
+  package let path: String
+  package let position: Int
+  private let elements: [NSAttributeDescription]
+
+  /// Returns the places of a constraint; a composite attribute stands for all of its elements. Nil if the entity lacks one.
+  package static func places(of constraint: [String], in table: SlotTable) -> [UniqueValuePlace]? {
+    let found = constraint.map { name -> [UniqueValuePlace] in
+      let names = name.split(separator: ".").map(String.init)
+      guard let first = names.first, let position = table.position(of: first) else { return [] }
+      var elements: [NSAttributeDescription] = []
+      var attribute = table.attribute(at: position)
+      for name in names.dropFirst() {
+        guard let element = (attribute as? NSCompositeAttributeDescription)?.element(name) else { return [] }
+        elements.append(element)
+        attribute = element
+      }
+      return expanded(UniqueValuePlace(path: name, position: position, elements: elements), attribute)
+    }
+    return found.contains { $0.isEmpty } ? nil : found.flatMap { $0 }
+  }
+
+  private static func expanded(
+    _ place: UniqueValuePlace, _ attribute: NSAttributeDescription?
+  ) -> [UniqueValuePlace] {
+    guard let composite = attribute as? NSCompositeAttributeDescription else { return [place] }
+    return composite.elements.flatMap { element in
+      expanded(
+        UniqueValuePlace(
+          path: "\(place.path).\(element.name)", position: place.position, elements: place.elements + [element]),
+        element)
+    }
+  }
+
+  /// Returns the value, given that of the slot.
+  package func value(in slot: Slot) -> Slot {
+    var slot = slot
+    for element in elements {
+      guard case .object(let values as NSDictionary) = slot else { return .null }
+      slot = Slot(values[element.name as NSString], for: element) ?? .null
+    }
+    return slot
+  }
+}
