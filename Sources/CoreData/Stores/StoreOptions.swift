@@ -92,7 +92,7 @@ package struct StoreOptions {
       NSPersistentStoreStagedMigrationManagerOptionKey, NSPersistentStoreDeferredLightweightMigrationOptionKey,
       MigrationOption.models, MigrationOption.mappings, MigrationOption.isProgressive,
       MigrationOption.keepsReplacedStore, MigrationOption.managerFactory, MigrationOption.integrityCheck,
-      MigrationOption.allowsLoss,
+      MigrationOption.allowsLoss, MigrationOption.allowsDowngrade,
     ]
     return values.reduce(into: [:]) { result, entry in
       guard let key = entry.key as? String, !migration.contains(key) else { return }
@@ -197,6 +197,7 @@ package struct StoreOptions {
     }
   }
 
+  package var allowsDowngrade: Bool { flag(MigrationOption.allowsDowngrade) }
   package var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
   package var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
 }
@@ -226,4 +227,10 @@ public enum MigrationOption {
   /// false: what a migration may drop. Otherwise rows of entities that a mapping model leaves out are an error
   /// (134110), and so is content of a store that no known version has, only the model cached in it (134130).
   public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
+  /// A Bool, by default false: whether a store that carries a model that is none of the app's versions may be migrated if
+  /// that removes or narrows anything, or ends the order of a relationship, even where the store holds none of it.
+  ///
+  /// Such a store has usually been migrated by a newer version of the app. Otherwise opening it is an error (134130).
+  /// Content that the store holds is dropped only with `allowsLoss`.
+  public static let allowsDowngrade = "OpenCoreDataMigrationAllowsDowngrade"
 }

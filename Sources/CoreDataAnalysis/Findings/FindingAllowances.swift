@@ -118,7 +118,8 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     case .entityRemoved: [.rows]
     case .attributeRemoved, .storedBecomesTransient, .externalDataDropped: [.values]
     case .relationshipRemoved, .toManyBecomesToOne, .destinationChanged: [.links]
-    case .numberNarrowed, .orderLost, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
+    case .orderLost: [.order]
+    case .numberNarrowed, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
       .validationTightened, .minimumCountRaised, .probableRename, .unclearRename, .notInferable, .hierarchiesMerged,
       .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder,
       .missingInverse, .reservedName, .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace,

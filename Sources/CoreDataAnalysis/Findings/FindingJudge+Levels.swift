@@ -111,18 +111,6 @@ extension ModelChange {
   }
 }
 
-extension AttributeKind {
-  /// Whether values of this type can be too large or too precise for another numeric type.
-  func narrows(to other: AttributeKind) -> Bool {
-    let exactBits: [AttributeKind: Int] = [
-      .boolean: 1, .integer16: 16, .integer32: 32, .integer64: 64, .float: 24, .double: 53, .decimal: 127,
-    ]
-    guard self != other, let own = exactBits[self], let others = exactBits[other] else { return false }
-    let fractions: Set<AttributeKind> = [.float, .double, .decimal]
-    return own > others || (fractions.contains(self) && !fractions.contains(other))
-  }
-}
-
 /// Whether a change of validation refuses values that were allowed before.
 enum Tightening {
   static func isTighter(_ aspect: ModelAspect, from old: AttributeDocument, to new: AttributeDocument) -> Bool {

@@ -5,19 +5,36 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// An entity, or a property of one, that a migration drops.
+/// An entity, or a property of one, that a migration drops, or of whose values it keeps less.
 package struct DroppedContent: Hashable, Sendable {
+  /// How much of it goes.
+  package enum Extent: Hashable, Sendable {
+    /// The entity with its rows, or the property with its values.
+    case all
+    /// The order of a relationship.
+    case order
+    /// What another numeric type cannot hold.
+    case precision(from: AttributeKind, to: AttributeKind)
+    /// All members of a to-many relationship but one.
+    case furtherMembers
+  }
+
   /// The entity by its name in the store.
   package let entity: String
   /// The property by its name in the store; nil where the entity is dropped with its rows.
   package let property: String?
   package let isRelationship: Bool
+  package let extent: Extent
   /// How many of its rows, values or links the store holds.
   package var count: Int
   /// Its names in the intermediate versions, and in parents of the entity.
   package var aliases: Set<Place>
 
-  package init(entity: String, property: String?, isRelationship: Bool, count: Int = 0, aliases: Set<Place> = []) {
+  package init(
+    entity: String, property: String?, isRelationship: Bool, extent: Extent = .all, count: Int = 0,
+    aliases: Set<Place> = []
+  ) {
+    self.extent = extent
     self.count = count
     self.entity = entity
     self.property = property
@@ -41,8 +58,25 @@ package struct DroppedContent: Hashable, Sendable {
   /// As `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
   package var words: String {
     let noun = property == nil ? "row" : isRelationship ? "link" : "value"
-    let place = property.map { "\(entity).\($0)" } ?? entity
-    return "\(count) \(noun)\(count == 1 ? "" : "s") of '\(place)'"
+    return "\(extent == .order ? "the order of " : "")\(count) \(noun)\(count == 1 ? "" : "s") of \(name)"
+  }
+
+  private var name: String { "'\(property.map { "\(entity).\($0)" } ?? entity)'" }
+
+  /// As `'Recipe'`, `'Tag.size' (Double becomes Float)` or `the order of 'List.songs'`, without a count.
+  package var reduction: String {
+    switch extent {
+    case .all: name
+    case .order: "the order of \(name)"
+    case .precision(let old, let new): "\(name) (\(old.title) becomes \(new.title))"
+    case .furtherMembers: "\(name) (to-many becomes to-one)"
+    }
+  }
+
+  /// The reductions of a list, as `words(_:)`.
+  package static func reductions(_ items: [DroppedContent]) -> String {
+    let shown = items.prefix(8).map(\.reduction).joined(separator: ", ")
+    return shown + (items.count > 8 ? " and \(items.count - 8) more" : "")
   }
 
   /// As `50 rows of 'Recipe', 3 values of 'Tag.name' and 4 more`.
@@ -58,15 +92,17 @@ package struct DroppedContent: Hashable, Sendable {
     package let source: ModelDocument
     package let mapping: InferredMapping
     fileprivate let index: EntityIndex
+    fileprivate let destination: EntityIndex
 
-    package init(source: ModelDocument, mapping: InferredMapping) {
+    package init(source: ModelDocument, destination: ModelDocument, mapping: InferredMapping) {
       self.source = source
       self.mapping = mapping
       index = EntityIndex(source)
+      self.destination = EntityIndex(destination)
     }
   }
 
-  /// The entities and properties of the first model that consecutive inferred steps drop.
+  /// The entities and properties of the first model that consecutive inferred steps drop, or of which they keep less.
   ///
   /// A relationship counts as dropped only if its inverse is dropped too: otherwise the inverse keeps the links.
   ///
@@ -102,14 +138,15 @@ package struct DroppedContent: Hashable, Sendable {
       for (original, current) in known {
         if let destination = kept[current] {
           next[original] = destination
+          guard let extent = extent(of: current, in: name, destination, in: match.destination, leg) else { continue }
+          var content = DroppedContent(
+            entity: entity, property: original, isRelationship: relationships.contains(current), extent: extent)
+          content.aliases = aliases(of: current, in: name, leg)
+          dropped.append(content)
         } else if !isComputed(current, lineage), !livesOnInInverse(current, lineage, leg) {
           var content = DroppedContent(
             entity: entity, property: original, isRelationship: relationships.contains(current))
-          // Findings name the entity that declares the property, before or after the step.
-          for owner in lineage.map(\.name) + [name] {
-            let names = [owner, leg.mapping.match(ofSource: owner)?.destination].compactMap { $0 }
-            content.aliases.formUnion(names.map { .init(entity: $0, property: current) })
-          }
+          content.aliases = aliases(of: current, in: name, leg)
           dropped.append(content)
         }
       }
@@ -117,6 +154,34 @@ package struct DroppedContent: Hashable, Sendable {
       name = match.destination
     }
     return dropped.sorted { ($0.property ?? "") < ($1.property ?? "") }
+  }
+
+  /// The names that findings have for a property: they name the entity that declares it, before or after the step.
+  private static func aliases(of property: String, in entity: String, _ leg: InferredLeg) -> Set<Place> {
+    var places: Set<Place> = []
+    for owner in leg.index.lineage(of: entity).map(\.name) + [entity] {
+      let names = [owner, leg.mapping.match(ofSource: owner)?.destination].compactMap { $0 }
+      places.formUnion(names.map { .init(entity: $0, property: property) })
+    }
+    return places
+  }
+
+  /// How much of a property that a step keeps is lost; nil for nothing.
+  private static func extent(
+    of old: String, in oldEntity: String, _ new: String, in newEntity: String, _ leg: InferredLeg
+  ) -> Extent? {
+    let (before, after) = (leg.index.lineage(of: oldEntity), leg.destination.lineage(of: newEntity))
+    if let one = before.flatMap(\.attributes).first(where: { $0.name == old }),
+      let other = after.flatMap(\.attributes).first(where: { $0.name == new })
+    {
+      if one.derivation != nil || other.derivation != nil { return nil }
+      return one.kind.narrows(to: other.kind) ? .precision(from: one.kind, to: other.kind) : nil
+    }
+    guard let one = before.flatMap(\.relationships).first(where: { $0.name == old }),
+      let other = after.flatMap(\.relationships).first(where: { $0.name == new })
+    else { return nil }
+    if one.isToMany, !other.isToMany { return .furtherMembers }
+    return one.isOrdered && !other.isOrdered ? .order : nil
   }
 
   private static func isComputed(_ attribute: String, _ lineage: [EntityDocument]) -> Bool {
@@ -153,9 +218,25 @@ package struct StoreContents {
   package func counted(_ items: [DroppedContent]) throws -> [DroppedContent] {
     try items.compactMap { item in
       var item = item
-      item.count = try item.property.map { try valueCount(of: $0, in: item.entity) } ?? rowCount(of: item.entity)
+      item.count = try count(item)
       return item.count > 0 ? item : nil
     }
+  }
+
+  private func count(_ item: DroppedContent) throws -> Int {
+    guard let property = item.property else { return try rowCount(of: item.entity) }
+    switch item.extent {
+    case .all: return try valueCount(of: property, in: item.entity)
+    case .order: return try orderedLinkCount(of: property, in: item.entity)
+    // The step converts the values. Those that do not fit stop it, as several members of a to-one relationship do.
+    case .precision, .furtherMembers: return 0
+    }
+  }
+
+  /// The links of an ordered relationship, in rows of exactly one entity.
+  private func orderedLinkCount(of property: String, in entity: String) throws -> Int {
+    guard let layout = schema[entity], let relationship = layout.relationships[property] else { return 0 }
+    return try count(RelationshipPairs(of: relationship, in: schema).count(ofOwnersIn: layout.table), layout)
   }
 
   /// The rows of exactly one entity.

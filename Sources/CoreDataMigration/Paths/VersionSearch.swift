@@ -290,7 +290,8 @@ package struct NearestVersion {
       do {
         let mapping = try MappingInference(source: side, destination: other).run()
         losses = try counted(
-          DroppedContent.dropped(by: [.init(source: model.document, mapping: mapping)], of: entities)
+          DroppedContent.dropped(
+            by: [.init(source: model.document, destination: version.document, mapping: mapping)], of: entities)
         ).count
       } catch is InferenceFailure {
         // An unreachable version is only better than none.

@@ -99,18 +99,17 @@ internal enum MigrationErrors {
   /// - Parameters:
   ///   - nearest: the version that differs from the store in the fewest entities, and its differences.
   ///   - note: why some versions could not be checked, in a sentence.
-  ///   - dropped: what a migration from the model in the store itself would drop.
+  ///   - reduction: what a migration from the model in the store itself would take from it.
   static func missingSourceModel(
     url: URL?, metadata: [String: Any], searched: [String],
     nearest: (name: String, differences: [VersionDifference])? = nil, note: String? = nil,
-    dropped: [DroppedContent] = []
+    reduction: Reduction? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
+    let first = reduction?.dropped.first ?? reduction?.reduced.first
+    var info = ErrorDetail.place(entity: first?.entity, property: first?.property)
       .merging(ErrorDetail.store(metadata: metadata)) { $1 }
     info[ErrorDetail.url] = url
-    let loss =
-      dropped.isEmpty
-      ? "" : " A migration from the model that is kept in the store would drop \(DroppedContent.words(dropped))."
+    let loss = reduction.map { " \($0.sentence(metadata))" } ?? ""
     let rest = searched.count > 6 ? " and \(searched.count - 6) more" : ""
     let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
     let differences =
@@ -123,11 +122,45 @@ internal enum MigrationErrors {
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)"
         + differences
         + (note.map { " \($0)" } ?? ""),
-      suggestion: dropped.isEmpty
-        ? "Add the model version that the store was made with to the model bundle."
-        : "Check that the store and the model belong together, and add the model version that the store was made with to "
-          + "the model bundle. To drop this content anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss.",
+      suggestion: reduction?.suggestion
+        ?? "Add the model version that the store was made with to the model bundle.",
       info)
+  }
+
+  /// What a migration would take from a store that none of the known versions has written.
+  struct Reduction {
+    /// The name of the wanted version.
+    let destination: String
+    /// What it would remove or narrow, whether or not the store has any of it.
+    let reduced: [DroppedContent]
+    /// What of that the store holds.
+    let dropped: [DroppedContent]
+    /// Whether the version may be reduced where nothing is dropped.
+    let allowsReduction: Bool
+
+    init(to destination: String, reduced: [DroppedContent], dropped: [DroppedContent], allowsReduction: Bool) {
+      (self.destination, self.reduced, self.dropped) = (destination, reduced, dropped)
+      self.allowsReduction = allowsReduction
+    }
+
+    fileprivate func sentence(_ metadata: [String: Any]) -> String {
+      let version = StoreVersion(metadata: metadata).words
+      let opening = "The store is of \(version), which is none of the known ones"
+      return dropped.isEmpty
+        ? "\(opening): a migration to '\(destination)' would go back, and reduce the store by "
+          + "\(DroppedContent.reductions(reduced))."
+        : "\(opening). A migration from the model that is kept in the store to '\(destination)' would drop "
+          + "\(DroppedContent.words(dropped))."
+    }
+
+    fileprivate var suggestion: String {
+      let check =
+        "Open the store with a program that has its version, or add that version to the model bundle."
+      if dropped.isEmpty {
+        return "\(check) To go back to '\(destination)' all the same, set MigrationOption.allowsDowngrade."
+      }
+      return "\(check) To drop this content anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss."
+    }
   }
 
   /// 134110: the store now holds something that would be dropped, which it did not when the migration was planned.

@@ -20,7 +20,7 @@ struct AutomaticMigration {
   var counted: NearestVersion.Counter?
 
   /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 when no model fits the store, or
-  ///   only its own and something would be dropped; 134140 when no mapping model is found and none may or can be inferred,
+  ///   only its own and the store would be reduced; 134140 when no mapping model is found and none may or can be inferred,
   ///   or when one no longer fits; the errors of reading mapping models, and of `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly { throw Self.readOnly(url) }
@@ -74,7 +74,8 @@ struct AutomaticMigration {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout,
-        allowsLoss: options.allowedLosses(), carried: carried, counted: counted)
+        allowsLoss: options.allowedLosses(), allowsDowngrade: options.allowsDowngrade, carried: carried,
+        counted: counted)
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()

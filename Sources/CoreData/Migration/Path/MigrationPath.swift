@@ -30,7 +30,9 @@ import Foundation
 ///
 /// A store that no version has written, and that carries its own model, is first migrated to the version where an inferred
 /// step drops the least of the store's content; among equals, to the version most similar to the store's model. Such a path
-/// must not drop anything that the store holds, unless `StoreMigration` allows it.
+/// must not drop anything that the store holds, the order of relationships included, unless `StoreMigration` allows it. Opening
+/// a store does not take such a path at all if it would remove or narrow anything, unless
+/// `NSPersistentStoreDescription.allowsDowngrade` is set.
 public struct MigrationPath {
   /// The name of the first version.
   public let source: String
@@ -122,7 +124,7 @@ public struct MigrationPath {
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
   /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
-    case rows, values, links
+    case rows, values, links, order
   }
 
   /// Content that may be dropped.
@@ -188,5 +190,9 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
 }
 
 extension DroppedContent {
-  var kind: AllowedLosses.Content { property == nil ? .rows : isRelationship ? .links : .values }
+  var kind: AllowedLosses.Content {
+    if property == nil { return .rows }
+    if !isRelationship { return .values }
+    return extent == .order ? .order : .links
+  }
 }

@@ -273,8 +273,11 @@ struct SourceVersionFinder {
 
   /// 134130
   ///
-  /// - Parameter dropped: what a path from the store's own model would drop; empty where that is not the reason.
-  func missingSourceModel(of url: URL, metadata: [String: Any], dropped: [DroppedContent] = []) -> NSError {
+  /// - Parameter reduction: what a path from the store's own model would take from the store; nil where that is not the
+  ///   reason.
+  func missingSourceModel(
+    of url: URL, metadata: [String: Any], reduction: MigrationErrors.Reduction? = nil
+  ) -> NSError {
     let compared = known.versions.map { version in
       let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
       let isMember = membership(version, configuration)
@@ -288,8 +291,8 @@ struct SourceVersionFinder {
     // Of several that are equally near, the newest.
     let nearest = compared.reversed().min { $0.differences.count < $1.differences.count }
     return MigrationErrors.missingSourceModel(
-      url: url, metadata: metadata, searched: searched + files, nearest: dropped.isEmpty ? nearest : nil,
-      note: known.noteOnOthers, dropped: dropped)
+      url: url, metadata: metadata, searched: searched + files, nearest: reduction == nil ? nearest : nil,
+      note: known.noteOnOthers, reduction: reduction)
   }
 }
 

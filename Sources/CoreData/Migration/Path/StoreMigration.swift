@@ -133,13 +133,15 @@ public struct StoreMigration {
   /// Plans the migration of a store with the given metadata, among known versions.
   ///
   /// - Parameters:
+  ///   - allowsDowngrade: whether a store that no known version has written may be reduced to one, even if it holds nothing
+  ///     of what goes.
   ///   - carried: the model that the store carries, of a store that is no file.
   ///   - counted: counts the store's content where its rows are in no SQLite file.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
     busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: AllowedLosses = .none,
-    carried: NSManagedObjectModel? = nil, counted: NearestVersion.Counter? = nil
+    allowsDowngrade: Bool = true, carried: NSManagedObjectModel? = nil, counted: NearestVersion.Counter? = nil
   ) throws {
     storeURL = url
     self.metadata = metadata
@@ -174,9 +176,12 @@ public struct StoreMigration {
       ["None of the known versions has written the store; the way begins with the model that it carries."]
       + [planner.known.noteOnOthers].compactMap { $0 } + path.explanation
     droppable = try DroppedContent.dropped(by: Self.inferredLegs(path.steps), of: entities)
-    let dropped = try counted(allowsLoss.refused(droppable))
-    guard dropped.isEmpty else {
-      throw planner.missingSourceModel(of: url, metadata: metadata, dropped: dropped)
+    let refused = allowsLoss.refused(droppable)
+    let dropped = try counted(refused)
+    guard dropped.isEmpty, allowsDowngrade || refused.isEmpty else {
+      throw planner.missingSourceModel(
+        of: url, metadata: metadata,
+        reduction: .init(to: destination.name, reduced: refused, dropped: dropped, allowsReduction: allowsDowngrade))
     }
   }
 
@@ -195,7 +200,7 @@ public struct StoreMigration {
     try steps.prefix { $0.kind == .inferred }.map { step in
       let (source, destination) = (step.sourceModel.document, step.destinationModel.document)
       return .init(
-        source: source,
+        source: source, destination: destination,
         mapping: try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination))
     }
   }
@@ -375,7 +380,9 @@ extension StoreMigration {
       guard source == SourceVersionFinder.storesOwnName else {
         throw MigrationErrors.unplannedLoss(url: storeURL, dropped: dropped)
       }
-      throw MigrationErrors.missingSourceModel(url: storeURL, metadata: metadata, searched: [], dropped: dropped)
+      throw MigrationErrors.missingSourceModel(
+        url: storeURL, metadata: metadata, searched: [],
+        reduction: .init(to: destination, reduced: dropped, dropped: dropped, allowsReduction: true))
     }
   }
 

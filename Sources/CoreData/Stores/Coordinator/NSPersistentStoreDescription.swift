@@ -86,6 +86,13 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     set { set(NSNumber(value: newValue), for: NSInferMappingModelAutomaticallyOption) }
   }
 
+  /// Whether a store that a newer version of the app has migrated may be migrated back, if that removes or narrows anything;
+  /// false by default. An addition to Apple's API; `MigrationOption.allowsDowngrade` has the details.
+  open var allowsDowngrade: Bool {
+    get { flag(MigrationOption.allowsDowngrade) }
+    set { set(NSNumber(value: newValue), for: MigrationOption.allowsDowngrade) }
+  }
+
   /// Whether a store that is incompatible with the model, or damaged, is set aside, and a new one created in its place;
   /// false by default. An addition to Apple's API.
   ///

@@ -94,15 +94,19 @@ struct OwnModelTests {
     #expect(try notes.version() == "v2")
   }
 
-  @Test("What the store holds decides, not what its model has: without rows nothing is lost")
+  @Test("Opening does not reduce a store without rows either, unless an option allows it; a planned migration does")
   func empty() throws {
     let notes = try NoteVersions()
     _ = try notes.store.context(NoteVersions.model([.make("title", .stringAttributeType)], name: "Recipe"))
     try notes.store.close()
-    #expect(try notes.open("v4").isEmpty)
+    let error = try #require(throws: NSError.self) { try notes.open("v4") }
+    #expect(error.code == NSMigrationMissingSourceModelError)
+    #expect(error.localizedFailureReason?.contains("reduce the store by 'Recipe'.") == true, "\(error)")
+    #expect(try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url).steps.count == 1)
+    #expect(try notes.open("v4", [MigrationOption.allowsDowngrade: true]).isEmpty)
   }
 
-  @Test("An attribute with values that no version has stops the migration; without values it does not")
+  @Test("An attribute with values that no version has stops the migration; without values an option allows it")
   func attribute() throws {
     let notes = try NoteVersions()
     let own = NoteVersions.model(
@@ -117,7 +121,8 @@ struct OwnModelTests {
     try context.all("Note").first?.setValue(nil, forKey: "extra")
     try context.save()
     try notes.store.close()
-    #expect(try notes.open("v4") == ["one"])
+    #expect(throws: NSError.self) { try notes.open("v4") }
+    #expect(try notes.open("v4", [MigrationOption.allowsDowngrade: true]) == ["one"])
   }
 
   @Test("Values that come into the store after the migration was planned stop it too")
@@ -148,7 +153,7 @@ struct OwnModelTests {
     #expect(migration.steps.map(\.destination) == ["v3", "v4"])
     #expect(migration.steps.map(\.kind) == [.inferred, .mapping])
     #expect(migration.explanation.first?.contains("the model that it carries") == true)
-    try notes.open("v4")
+    try notes.open("v4", [MigrationOption.allowsDowngrade: true])
     let row = try #require(try notes.store.context(notes.model("v4")).all("Note").first)
     #expect(row["first"] as? String == "Ada")
     #expect(row["c"] as? String == "kept")
