@@ -31,21 +31,30 @@ extension SQLiteConnection {
   ///
   /// Beginning and ending a transaction takes as long as reading a row, so its transaction is kept for the next body, until
   /// a connection of any process commits. `endKeptRead()` ends it.
-  package func readingNewest<Result>(_ body: () throws -> Result) throws -> Result {
+  ///
+  /// - Parameters:
+  ///   - check: reads in each new transaction, before the body, whether its state is the one that the body expects.
+  ///   - body: reads.
+  package func readingNewest<Result>(checking check: () throws -> Void, _ body: () throws -> Result) throws -> Result {
     guard let header = keptRead.header else {
-      let result = try body()
-      // Reading has opened the index.
-      keptRead.header = walIndex
-      return result
+      return try transaction(.deferred) {
+        try check()
+        let result = try body()
+        // Reading has opened the index.
+        keptRead.header = walIndex
+        return result
+      }
     }
     let now = WALIndexHeader(at: header)
-    if keptRead.mark != now {
+    let isNew = keptRead.mark != now
+    if isNew {
       endKeptRead()
       // The transaction begins with the first read. What is committed meanwhile makes the next body begin another.
       try begin(.deferred)
       keptRead.mark = now
     }
     do {
+      if isNew { try check() }
       return try body()
     } catch {
       endKeptRead()

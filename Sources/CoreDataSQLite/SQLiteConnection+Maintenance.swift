@@ -207,6 +207,13 @@ extension SQLiteConnection {
 }
 
 extension SQLiteConnection {
+  /// A number for the state of the database that the connection has last read or written; nil if SQLite does not know it. It
+  /// differs after a commit of any connection.
+  package var lastState: UInt32? {
+    var state: UInt32 = 0
+    return sqlite3_file_control(handle.live, "main", SQLITE_FCNTL_DATA_VERSION, &state) == SQLITE_OK ? state : nil
+  }
+
   /// Whether the open file has been moved away or replaced by another.
   ///
   /// - Throws: `SQLiteError` if the file system cannot tell.

@@ -26,6 +26,13 @@ class FileStore: MemoryStore, @unchecked Sendable {
     try FileStoreErrors.translating(url) {
       if let data = try file.read(limit: Self.largest) {
         let contents = try Self.format.init(data, url: url)
+        // Another process may have replaced the file since the coordinator compared versions.
+        if !StoreOptions(options).ignoresVersioning, let model = persistentStoreCoordinator?.managedObjectModel,
+          !model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: contents.metadata)
+        {
+          throw StoreCompatibility.error(
+            metadata: contents.metadata, model: model, configuration: customConfigurationName, url: url)
+        }
         self.contents = contents
         take(contents.metadata)
       } else if isReadOnly {
@@ -59,8 +66,25 @@ class FileStore: MemoryStore, @unchecked Sendable {
     let tables = try openTables()
     guard let url, let file else { throw StoreErrors.operationFailed(url: url, reason: "The store has no URL.") }
     try FileStoreErrors.translating(url) {
-      try Self.write(Self.format.data(of: tables, metadata: metadata ?? [:]), to: file, url)
+      do {
+        try Self.write(Self.format.data(of: tables, metadata: metadata ?? [:]), to: file, url)
+      } catch let problem as WholeFile.Problem {
+        try checkVersion(of: url)
+        throw problem
+      }
     }
+  }
+
+  /// Compares the version of a file that another program has put in the place of this one.
+  ///
+  /// - Throws: 134100 for another version.
+  private func checkVersion(of url: URL) throws {
+    // A file that is gone, or that is no store, has no version, and the change of the file is the error to report.
+    guard let found = try? Self.contents(of: WholeFile(url), url).metadata else { return }
+    let (old, new) = (StoreVersion(metadata: metadata ?? [:]), StoreVersion(metadata: found))
+    guard old.hashes != new.hashes else { return }
+    throw StoreErrors.changedVersion(
+      url: url, .migrated(from: old, to: new), wasReplaced: true, name: versionName(of:))
   }
 
   override var isDisconnected: Bool { file?.isGone ?? false }

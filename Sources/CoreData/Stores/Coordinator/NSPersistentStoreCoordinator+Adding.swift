@@ -128,11 +128,22 @@ extension NSPersistentStoreCoordinator {
   private func openCompatible(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
-    try makeCompatible(kind, configuration, url, options)
-    let store = kind.init(
-      persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
-    try finishOpening(store)
-    return store
+    var attempts = 0
+    while true {
+      try makeCompatible(kind, configuration, url, options)
+      let store = kind.init(
+        persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
+      do {
+        try finishOpening(store)
+        return store
+      } catch let error as NSError
+        where (kind == SQLiteStore.self || kind is FileStore.Type) && error.domain == NSCocoaErrorDomain
+        && error.code == NSPersistentStoreIncompatibleVersionHashError && attempts < Self.maximumAttempts
+      {
+        // Another process has migrated the store since its version was compared.
+        attempts += 1
+      }
+    }
   }
 
   /// Adds a store that has no location, such as one in memory.

@@ -13,10 +13,10 @@ extension SQLiteStore: BatchStore {
     let state = try writableState()
     isInBatch = true
     defer { isInBatch = false }
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+    return try translating {
       let mark = state.external.mark
       do {
-        let result = try state.connection.transaction {
+        let result = try state.writing {
           let run = BatchRun(
             database: state.connection, entities: state.entities, plans: state.plans,
             engine: SQLiteBatchEngine(state, url: url), history: state.history, derivations: derivations,

@@ -32,8 +32,8 @@ extension SQLiteStore: CopyDestination {
 
   private func copying(_ body: (Opened) throws -> Void) throws {
     let state = try writableState()
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try state.keepingFiles { try state.connection.transaction { try body(state) } }
+    try translating {
+      try state.keepingFiles { try state.writing { try body(state) } }
     }
   }
 }

@@ -10,14 +10,14 @@ extension SQLiteStore {
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
     try asking { state in
       try willSearch?(state)
-      return try state.dictionaries(for: query, results)
+      return try state.reading { try state.dictionaries(for: query, results) }
     }
   }
 
   func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
     try asking { state in
       try willSearch?(state)
-      return try state.placedIdentifiers(for: query)
+      return try state.reading { try state.placedIdentifiers(for: query) }
     }
   }
 }

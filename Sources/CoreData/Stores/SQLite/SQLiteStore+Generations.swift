@@ -58,6 +58,7 @@ extension SQLiteStore: GenerationalStore {
       try opened.connection.begin(.deferred)
       // The transaction begins with the first read.
       _ = try opened.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+      try opened.version?.check()
     } catch {
       // The caller needs the error of reading, not one of closing.
       try? opened.file.close()

@@ -27,7 +27,7 @@ extension SQLiteStore: HistoryStore {
     }
     if isReadOnly { return }
     let history = StoreHistory(opened.entities, .sqlite)
-    try HistoryTables.make(in: opened.connection, tombstones: history.tombstoneCount)
+    try opened.writing { try HistoryTables.make(in: opened.connection, tombstones: history.tombstoneCount) }
     opened.history = history
   }
 
@@ -39,7 +39,7 @@ extension SQLiteStore: HistoryStore {
 
   package func continueHistory(after number: Int64) throws {
     try asking { state in
-      try HistoryWriter.setGreatest(HistoryTables.transaction, number, state.connection)
+      try state.writing { try HistoryWriter.setGreatest(HistoryTables.transaction, number, state.connection) }
     }
   }
 
@@ -56,11 +56,11 @@ extension SQLiteStore: HistoryStore {
   package var hasHistory: Bool {
     if recordsHistory { return true }
     // If the file cannot be read, reading its history throws the reason.
-    return (try? asking { try HistoryTables.arePresent(in: $0.connection) }) ?? true
+    return (try? reading { try HistoryTables.arePresent(in: $0.connection) }) ?? true
   }
 
   package func lastTransaction() throws -> Int64? {
-    try asking { state in
+    try reading { state in
       guard try HistoryTables.arePresent(in: state.connection) else { return nil }
       return try HistoryWriter.greatest(HistoryTables.transaction, state.connection)
     }
@@ -72,16 +72,16 @@ extension SQLiteStore: HistoryStore {
   ) throws {
     try asking { state in
       let history = state.history ?? StoreHistory(state.entities, .sqlite)
-      try history.read(
-        range, withChanges: withChanges, in: state.connection, of: self, external: state.external, body)
+      try state.readingOnce {
+        try history.read(
+          range, withChanges: withChanges, in: state.connection, of: self, external: state.external, body)
+      }
     }
   }
 
   package func deleteHistory(before limit: HistoryLimit) throws -> Int {
     let state = try writableState()
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try StoreHistory.delete(before: limit, in: state.connection)
-    }
+    return try translating { try state.writing { try StoreHistory.delete(before: limit, in: state.connection) } }
   }
 }
 
@@ -90,14 +90,16 @@ extension SQLiteStore: HistoryCopying {
     _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
   ) throws -> Int64 {
     try asking { state in
-      let reader = try HistoryReader(state.connection)
-      try reader.transactions(.all) { transaction in
-        let changes = try reader.changes(of: transaction.number).compactMap { change in
-          state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
+      try state.readingOnce {
+        let reader = try HistoryReader(state.connection)
+        try reader.transactions(.all) { transaction in
+          let changes = try reader.changes(of: transaction.number).compactMap { change in
+            state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
+          }
+          try body(transaction, changes)
         }
-        try body(transaction, changes)
+        return try reader.lastNumber()
       }
-      return try reader.lastNumber()
     }
   }
 

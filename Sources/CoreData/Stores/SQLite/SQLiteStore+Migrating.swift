@@ -107,7 +107,24 @@ extension SQLiteStore {
   /// Runs a closure with the state of the open store, and translates errors of the layers below.
   func asking<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     let state = try state()
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) }
+    return try translating { try body(state) }
+  }
+
+  /// Runs a closure, and translates errors of the layers below. A migration by another connection is told with the names of
+  /// the versions.
+  func translating<Result>(_ body: () throws -> Result) throws -> Result {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      do {
+        return try body()
+      } catch let problem as StoreVersionProblem {
+        throw StoreErrors.changedVersion(url: url, problem, name: versionName(of:))
+      }
+    }
+  }
+
+  /// Runs a closure that only reads, as `asking(_:)`, in one transaction.
+  func reading<Result>(_ body: (Opened) throws -> Result) throws -> Result {
+    try asking { state in try state.reading { try body(state) } }
   }
 }
 

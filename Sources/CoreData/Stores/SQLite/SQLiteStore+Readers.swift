@@ -16,7 +16,9 @@ extension SQLiteStore.Opened: ReadingConnection {
     try? file.close()
   }
 
-  func readingNewest<Result>(_ body: () throws -> Result) throws -> Result { try connection.readingNewest(body) }
+  func readingNewest<Result>(_ body: () throws -> Result) throws -> Result {
+    try connection.readingNewest(checking: { try version?.check() }, body)
+  }
 
   var keepsState: Bool { connection.keepsRead }
 
@@ -53,7 +55,10 @@ extension SQLiteStore {
     do {
       let file = StoreFile(url: url, connection: connection)
       try Self.register(with: connection)
-      return Opened(file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url))
+      let reader = Opened(
+        file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url))
+      reader.version = state.version.map { StoreVersionGuard(file, like: $0) }
+      return reader
     } catch {
       // The caller needs the error of opening, not one of closing.
       try? connection.close()

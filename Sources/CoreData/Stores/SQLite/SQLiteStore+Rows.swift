@@ -242,16 +242,16 @@ extension SQLiteStore {
   private func searching<Result>(_ query: RowQuery, _ body: (Opened) throws -> Result) throws -> Result {
     try asking { state in
       if query.criteria.isSearch { try willSearch?(state) }
-      return try body(state)
+      return try state.reading { try body(state) }
     }
   }
 
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    try asking { try $0.row(for: id, in: context) }
+    try reading { try $0.row(for: id, in: context) }
   }
 
   func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    try asking { try $0.row(layout, primaryKey, in: context) }
+    try reading { try $0.row(layout, primaryKey, in: context) }
   }
 
   func members(
@@ -259,7 +259,7 @@ extension SQLiteStore {
   ) throws -> [NSManagedObjectID] {
     try asking { state in
       try willSearch?(state)
-      return try state.members(of: relationship, for: id, in: context)
+      return try state.reading { try state.members(of: relationship, for: id, in: context) }
     }
   }
 
@@ -268,7 +268,7 @@ extension SQLiteStore {
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     try asking { state in
       try willSearch?(state)
-      return try state.members(of: relationship, forAll: ids, in: context)
+      return try state.reading { try state.members(of: relationship, forAll: ids, in: context) }
     }
   }
 
@@ -277,12 +277,12 @@ extension SQLiteStore {
   ) throws -> RowGroups? {
     try asking { state in
       try willSearch?(state)
-      return try state.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys)
+      return try state.reading { try state.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
     }
   }
 
   func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
-    try asking { try $0.rows(of: entity, primaryKeys: primaryKeys) }
+    try reading { try $0.rows(of: entity, primaryKeys: primaryKeys) }
   }
 
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
@@ -307,11 +307,11 @@ extension SQLiteStore {
 
   func makeIdentifiers(for entities: some Collection<NSEntityDescription>) throws -> [NSManagedObjectID] {
     let state = try writableState()
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+    return try translating {
       let runs = try EntityRun.runs(of: entities).map { (plan: try state.plans.plan(for: $0.entity), count: $0.count) }
       let wanted = Dictionary(runs.map { ($0.plan.layout.rootNumber, $0.count) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
-      try state.connection.transaction {
+      try state.writing {
         for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
           next[root] = try reserve(count, root: root, state)
         }
@@ -344,22 +344,31 @@ extension SQLiteStore {
 
   func write(_ changes: [RowChange]) throws {
     let state = try writableState()
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+    return try translating {
       if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
       try state.keepingFiles {
         let writer = state.writer
         if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
         try state.withCache(for: changes) {
-          try state.connection.transaction {
+          try state.writing {
             try recordHistory(changes, state)
             try writer.write(changes)
             if hasReconnected { try noteKeys(of: changes, state) }
-            if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
+            if hasUnsavedMetadata { try writeMetadata(state) }
           }
         }
       }
       hasUnsavedMetadata = false
     }
+  }
+
+  /// Writes the metadata. What the framework keeps in them is written as another connection has left it: the metadata in
+  /// memory may be older.
+  private func writeMetadata(_ state: Opened) throws {
+    if let found = state.version?.foreignMetadata, !StoreOptions(options).ignoresVersioning {
+      values = values.filter { !StoreMetadata.ownKeys.contains($0.key) }.merging(found) { $1 }
+    }
+    try state.file.setMetadata(values)
   }
 
   /// Raises the greatest keys that the store has recorded: new objects may have got theirs from the store that was replaced.
@@ -391,7 +400,14 @@ extension SQLiteStore {
   func beginReading() throws {
     try asking { state in
       try state.connection.begin(.deferred)
-      _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+      do {
+        _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+        try state.version?.check()
+      } catch {
+        // Nothing was written, and the failure to read is the error to report.
+        try? state.connection.rollback()
+        throw error
+      }
     }
     connections.pause()
   }
@@ -425,9 +441,10 @@ extension SQLiteStore {
       connections.pause()
       do {
         try begin(state.connection)
+        try state.version?.check()
       } catch {
         connections.resume()
-        // The failure to take the lock is the error to report.
+        // The failure to take the lock, or the state that was found under it, is the error to report.
         try? state.connection.rollback()
         throw error
       }

@@ -29,6 +29,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     var lastReader: (key: ReaderKey, reader: RowReader)?
     /// How changes appear in persistent history; nil if they are not recorded.
     var history: StoreHistory?
+    /// Detects migrations by other connections; nil for a store in memory.
+    var version: StoreVersionGuard?
 
     init(file: StoreFile, entities: StoredEntities, external: ExternalData) {
       self.file = file
@@ -42,6 +44,43 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     /// Writes changes of rows.
     var writer: RowWriter {
       RowWriter(connection: connection, entities: entities, external: external, statements: statements)
+    }
+
+    /// Runs a body that only reads. What it reads is of the version that the store was opened with.
+    ///
+    /// The body runs again, in a transaction that begins with a check, if anything was committed since the last check.
+    ///
+    /// - Throws: `StoreVersionProblem` if another connection has migrated the store; the body's error.
+    func reading<Result>(_ body: () throws -> Result) throws -> Result {
+      // Whoever has begun a transaction has checked the version.
+      guard let version, !connection.inTransaction else { return try body() }
+      do {
+        let result = try body()
+        if version.isUnchanged { return result }
+      } catch let error as SQLiteError where error.isBusy || error.isInterrupted {
+        throw error
+      } catch {
+        // A migration may be the cause. If it is not, the error is thrown the second time.
+      }
+      return try readingOnce(body)
+    }
+
+    /// Runs a body that only reads, once, in a transaction that begins with a check.
+    func readingOnce<Result>(_ body: () throws -> Result) throws -> Result {
+      if connection.inTransaction { return try body() }
+      return try connection.transaction(.deferred) {
+        try version?.check()
+        return try body()
+      }
+    }
+
+    /// Runs a body that writes in a transaction, as `reading(_:)`.
+    func writing<Result>(_ body: () throws -> Result) throws -> Result {
+      let isOuter = !connection.inTransaction
+      return try connection.transaction {
+        if isOuter { try version?.check() }
+        return try body()
+      }
     }
   }
 
@@ -92,7 +131,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   override var type: String { NSSQLiteStoreType }
 
-  private var values: [String: Any] {
+  var values: [String: Any] {
     get { knownValues.value }
     set {
       knownValues.value = newValue
@@ -129,23 +168,16 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       } else {
         if try StoreFile.isNew(url) {
           if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
-          let isOwn = try StoreFile.createUnlessPresent(
+          _ = try StoreFile.createUnlessPresent(
             at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
-          if !isOwn { try checkVersion(of: model, settings) }
         }
         file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       }
       do {
         try Self.prepare(file, settings)
-        values = try file.metadata()
-        var schema: StoreSchema
-        var fits = true
-        do {
-          schema = try file.schema(for: document, configuration: configuration)
-        } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
-          // Statements that need missing tables or columns fail; others work.
-          schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
-          fits = false
+        // Another process may migrate the store between any two reads.
+        let (schema, fits, opening) = try file.connection.transaction(.deferred) {
+          try examine(file, model, settings)
         }
         isReadOnly = isReadOnly || file.isReadOnly
         hasUnsavedMetadata = false
@@ -156,6 +188,11 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
         let state = Opened(file: file, entities: entities, external: ExternalData(store: url))
+        if !RegularFile.isNullDevice(url) {
+          let version = StoreVersionGuard(file, opening)
+          if hasUnsavedMetadata { version.accept(metadata: values) }
+          state.version = version
+        }
         try openHistory(state, settings)
         try openReaders(beside: state, url: url, settings)
         try checkpointBehind(state, url: url, settings)
@@ -171,15 +208,33 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
   }
 
-  /// Compares a store that another process has made meanwhile with the model.
+  /// Reads the metadata and the layout of a store in an open transaction.
   ///
-  /// - Throws: 134100 for another version.
-  private func checkVersion(of model: NSManagedObjectModel, _ settings: StoreOptions) throws {
-    guard let url, !settings.ignoresVersioning else { return }
-    let found = try Self.metadataForPersistentStore(with: url)
-    guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
-      throw StoreCompatibility.error(metadata: found, model: model, configuration: customConfigurationName, url: url)
+  /// - Returns: the layout; whether the store has all of its tables and columns; the state for later comparisons.
+  /// - Throws: 134100 for another version, to which another process has migrated the store, or with which it has made it,
+  ///   since the coordinator compared versions.
+  private func examine(
+    _ file: StoreFile, _ model: NSManagedObjectModel, _ settings: StoreOptions
+  ) throws -> (schema: StoreSchema, fits: Bool, opening: StoreVersionGuard.Opening) {
+    let (document, configuration) = (model.document, customConfigurationName)
+    values = try file.metadata()
+    if !settings.ignoresVersioning, let url,
+      !model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: values)
+    {
+      throw StoreCompatibility.error(metadata: values, model: model, configuration: configuration, url: url)
     }
+    var schema: StoreSchema
+    var fits = true
+    do {
+      schema = try file.schema(for: document, configuration: configuration)
+    } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
+      // Statements that need missing tables or columns fail; others work.
+      schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
+      fits = false
+    }
+    let opening = try StoreVersionGuard.Opening(
+      file, schema: schema, document: document, configuration: configuration, allowsMissing: !fits, metadata: values)
+    return (schema, fits, opening)
   }
 
   override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {
@@ -247,8 +302,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
     let found = try Self.metadataForPersistentStore(with: url)
     guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
-      throw StoreErrors.disconnected(
-        url: url, reason: "While it was open, the store was replaced by one of another version of the model.")
+      throw StoreErrors.changedVersion(
+        url: url, .migrated(from: StoreVersion(metadata: values), to: StoreVersion(metadata: found)),
+        wasReplaced: true, name: versionName(of:))
     }
     try loadMetadata()
     guard let opened, Self.numbers(opened) == numbersBefore else {

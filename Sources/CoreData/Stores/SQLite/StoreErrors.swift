@@ -112,6 +112,41 @@ package enum StoreErrors {
       suggestion: "Remove the store from its coordinator, and add it again.", url)
   }
 
+  /// 134100: another connection has migrated an open store, or has put one of another version in its place; 134070: the
+  /// store is of the same version, and its tables have changed.
+  ///
+  /// - Parameters:
+  ///   - wasReplaced: whether the store is in another file than before.
+  ///   - name: names a version that is among those of the program.
+  package static func changedVersion(
+    url: URL?, _ problem: StoreVersionProblem, wasReplaced: Bool = false,
+    name: (StoreVersion) -> String? = { _ in nil }
+  ) -> NSError {
+    guard case .migrated(let old, let new) = problem else {
+      return disconnected(
+        url: url,
+        reason:
+          "While it was open, the tables of the store were changed by another process, or by another coordinator of "
+          + "this one: entities have other numbers, or tables and columns other names. Nothing was read or saved.")
+    }
+    let words = StoreVersion.words(old, new, name: name)
+    let place = url.map { " at \($0.place)" } ?? ""
+    let change =
+      wasReplaced
+      ? "the store\(place) was replaced: it was of \(words.first), and the new one is of \(words.second)."
+      : "the store\(place) was migrated from \(words.first) to \(words.second), by another process or by another "
+        + "coordinator of this one."
+    let differences = VersionDifference.between(store: new.hashes, model: old.hashes)
+    return error(
+      NSPersistentStoreIncompatibleVersionHashError,
+      "The persistent store has been migrated to another version of its model since it was opened.",
+      reason: "While it was open, \(change) Nothing was read or saved.",
+      suggestion: "Close the store and open it again with the model of its new version: end this program and start the "
+        + "one with that version, or remove the store from its coordinator and add it again. Changes that are not saved "
+        + "are still in their contexts.",
+      url, [ErrorDetail.storeHashes: new.hashes, "differences": differences.map(\.sentence)])
+  }
+
   /// 134091: a store that keeps no earlier states.
   package static func noGenerations(of store: NSPersistentStore, reason: String) -> NSError {
     error(
@@ -225,6 +260,8 @@ package enum SQLiteStoreErrors {
       throw incompatible(problem, url: url)
     } catch let problem as RowProblem {
       throw error(for: problem, url: url)
+    } catch let problem as StoreVersionProblem {
+      throw StoreErrors.changedVersion(url: url, problem)
     } catch let problem as HistoryProblem {
       throw StoreErrors.operationFailed(url: url, reason: problem.description, underlying: problem)
     } catch let failure as FileFailure {

@@ -223,8 +223,8 @@ struct MovingStoreTests {
     _ = try store.context(builder.model(), at: foreign)
     try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: foreign, type: .sqlite)
     let error = #expect(throws: NSError.self) { try context.all("Employee") }
-    #expect(error?.code == NSPersistentStoreOperationError)
-    #expect(error?.localizedFailureReason?.contains("by one of another version of the model") == true)
+    #expect(error?.code == NSPersistentStoreIncompatibleVersionHashError)
+    #expect(error?.localizedFailureReason?.contains("was replaced: it was of a version without a name") == true)
   }
 
   @Test("A store is replaced and destroyed while threads with coordinators of their own use it")
