@@ -45,6 +45,7 @@ extension Checkup {
     }
     checkup.examineFile(reader)
     checkup.examinePlace(url)
+    checkup.examineUsers(url)
     let match = model.map { model in
       StoreMatch(
         storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
@@ -115,6 +116,13 @@ extension Checkup {
         }
       add(finding, subject, cure: cure, command: finding.level > .information ? command : nil)
     }
+  }
+
+  private mutating func examineUsers(_ url: URL) {
+    guard let user = DatabaseUser.other(of: url.path) else { return }
+    add(
+      .note, "other processes", "\(user.words) has the store open.",
+      cure: "Close it before a migration. What is still open afterwards fails until it has opened the store again.")
   }
 
   private static let nameModel = "Name its model to examine values and relationships."

@@ -124,6 +124,14 @@ package struct MigrationPlan {
     }
   }
 
+  /// A remark about another process that has the store open; nil for none.
+  private static func remark(onUsersOf url: URL) -> String? {
+    DatabaseUser.other(of: url.path).map {
+      "\($0.words) has \(url.lastPathComponent) open. After the migration it can neither read nor save (134100) until it "
+        + "has opened the store again with the new version. Close it first, if that matters."
+    }
+  }
+
   /// How long to wait for another process that writes to the store, in seconds.
   private static let patience: TimeInterval = 5
 
@@ -141,7 +149,9 @@ package struct MigrationPlan {
     self.migration = StoreMigration(migration, at: url)
     self.allowances = allowances
     store = url
-    remarks = StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
+    remarks =
+      StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
+      + (contents == nil && migration.isNeeded ? [Self.remark(onUsersOf: url)].compactMap { $0 } : [])
     from = migration.source
     to = migration.destination
     explanation = migration.explanation
