@@ -1,12 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataTestSupport
 import Foundation
 import Testing
 
 @testable import CoreData
 @testable import CoreDataAnalysis
+@testable import CoreDataMigration
 @testable import CoreDataSQLite
 
 @Suite("Processes that have a store open", .serialized)
