@@ -15,8 +15,6 @@ package struct DroppedContent: Hashable, Sendable {
     case order
     /// What another numeric type cannot hold.
     case precision(from: AttributeKind, to: AttributeKind)
-    /// All members of a to-many relationship but one.
-    case furtherMembers
   }
 
   /// The entity by its name in the store.
@@ -69,7 +67,6 @@ package struct DroppedContent: Hashable, Sendable {
     case .all: name
     case .order: "the order of \(name)"
     case .precision(let old, let new): "\(name) (\(old.title) becomes \(new.title))"
-    case .furtherMembers: "\(name) (to-many becomes to-one)"
     }
   }
 
@@ -180,7 +177,6 @@ package struct DroppedContent: Hashable, Sendable {
     guard let one = before.flatMap(\.relationships).first(where: { $0.name == old }),
       let other = after.flatMap(\.relationships).first(where: { $0.name == new })
     else { return nil }
-    if one.isToMany, !other.isToMany { return .furtherMembers }
     return one.isOrdered && !other.isOrdered ? .order : nil
   }
 
@@ -228,8 +224,8 @@ package struct StoreContents {
     switch item.extent {
     case .all: return try valueCount(of: property, in: item.entity)
     case .order: return try orderedLinkCount(of: property, in: item.entity)
-    // The step converts the values. Those that do not fit stop it, as several members of a to-one relationship do.
-    case .precision, .furtherMembers: return 0
+    // The step converts the values.
+    case .precision: return 0
     }
   }
 

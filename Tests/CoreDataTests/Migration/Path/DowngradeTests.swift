@@ -16,7 +16,7 @@ struct DowngradeTests {
   init() throws { store = try TemporaryStore() }
 
   private enum Change: String, CaseIterable {
-    case none, entity, attribute, transient, narrower, unordered, single
+    case none, entity, attribute, transient, narrower, unordered
   }
 
   /// The model of the newer version: without a change, that of the older one.
@@ -33,7 +33,6 @@ struct DowngradeTests {
     if change == .entity { builder.entity("Label", [.make("name", .stringAttributeType)]) }
     builder.relate(
       .init("List", "songs", toMany: true, ordered: change == .unordered), .init("Song", "lists", toMany: true))
-    builder.relate(.init("List", "best", toMany: change == .single), .init("Song", "bestOf", toMany: true))
     let model = builder.model()
     model.versionIdentifiers = [version]
     return model
@@ -72,7 +71,6 @@ struct DowngradeTests {
     arguments: [
       ("entity", "'Label'"), ("attribute", "'List.extra'"), ("transient", "'List.memo'"),
       ("narrower", "'List.length' (Double becomes Float)"), ("unordered", "the order of 'List.songs'"),
-      ("single", "'List.best' (to-many becomes to-one)"),
     ])
   func refusal(_ name: String, _ words: String) throws {
     let change = try #require(Change(rawValue: name))

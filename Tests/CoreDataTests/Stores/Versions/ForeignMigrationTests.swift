@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -18,42 +19,42 @@ struct ForeignMigrationTests {
   private static let modes: [[String: String]] = [["journal_mode": "WAL"], ["journal_mode": "DELETE"]]
 
   /// What contexts can ask of a store.
-  private static var uses: [(name: String, use: (NSManagedObjectContext) throws -> Void)] {
+  private static var uses: [(name: String, use: (NSManagedObjectContext, [NSManagedObject]) throws -> Void)] {
     [
       (
         "insert",
-        { context in
+        { context, _ in
           context.make("Truck", ["load": "late"])
           try context.save()
         }
       ),
       (
         "update",
-        { context in
-          context.registeredObjects.first { $0.entity.name == "Truck" }?.setValue("late", forKey: "load")
+        { context, objects in
+          objects.first { $0.entity.name == "Truck" }?.setValue("late", forKey: "load")
           try context.save()
         }
       ),
       (
         "delete",
-        { context in
-          for object in context.registeredObjects { context.delete(object) }
+        { context, objects in
+          for object in objects { context.delete(object) }
           try context.save()
         }
       ),
-      ("fetch", { _ = try $0.all("Van", by: "plate") }),
+      ("fetch", { context, _ in _ = try context.all("Van", by: "plate") }),
       (
         "fetch in memory",
-        { context in
+        { context, _ in
           let request = NSFetchRequest<NSManagedObject>(entityName: "Van")
           request.predicate = NSPredicate { _, _ in true }
           _ = try context.fetch(request)
         }
       ),
-      ("count", { _ = try $0.count(for: NSFetchRequest<NSManagedObject>(entityName: "Truck")) }),
+      ("count", { context, _ in _ = try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Truck")) }),
       (
         "identifiers",
-        { context in
+        { context, _ in
           let request = NSFetchRequest<NSManagedObjectID>(entityName: "Truck")
           request.resultType = .managedObjectIDResultType
           _ = try context.fetch(request)
@@ -61,7 +62,7 @@ struct ForeignMigrationTests {
       ),
       (
         "dictionaries",
-        { context in
+        { context, _ in
           let request = NSFetchRequest<NSDictionary>(entityName: "Truck")
           request.resultType = .dictionaryResultType
           request.propertiesToFetch = ["load"]
@@ -70,7 +71,7 @@ struct ForeignMigrationTests {
       ),
       (
         "prefetching",
-        { context in
+        { context, _ in
           let request = NSFetchRequest<NSManagedObject>(entityName: "Van")
           request.relationshipKeyPathsForPrefetching = ["parcels"]
           _ = try context.fetch(request)
@@ -78,8 +79,8 @@ struct ForeignMigrationTests {
       ),
       (
         "existing object",
-        { context in
-          let id = try #require(context.registeredObjects.first?.objectID)
+        { context, objects in
+          let id = try #require(objects.first?.objectID)
           let other = NSManagedObjectContext(.privateQueue)
           other.persistentStoreCoordinator = context.persistentStoreCoordinator
           _ = try other.existingObject(with: id)
@@ -87,20 +88,20 @@ struct ForeignMigrationTests {
       ),
       (
         "permanent identifiers",
-        { context in
+        { context, _ in
           try context.obtainPermanentIDs(for: [context.make("Truck")])
         }
       ),
-      ("query generation", { try $0.setQueryGenerationFrom(.current) }),
+      ("query generation", { context, _ in try context.setQueryGenerationFrom(.current) }),
       (
         "batch insertion",
-        { context in
+        { context, _ in
           _ = try context.execute(NSBatchInsertRequest(entityName: "Truck", objects: [["load": "late"]]))
         }
       ),
       (
         "batch update",
-        { context in
+        { context, _ in
           let request = NSBatchUpdateRequest(entityName: "Truck")
           request.propertiesToUpdate = ["load": "late"]
           _ = try context.execute(request)
@@ -108,20 +109,24 @@ struct ForeignMigrationTests {
       ),
       (
         "batch deletion",
-        { context in
+        { context, _ in
           _ = try context.execute(NSBatchDeleteRequest(fetchRequest: NSFetchRequest(entityName: "Van")))
         }
       ),
-      ("history", { _ = try $0.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast)) }),
+      (
+        "history",
+        { context, _ in _ = try context.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast))
+        }
+      ),
       (
         "deletion of history",
-        { context in
+        { context, _ in
           _ = try context.execute(NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture))
         }
       ),
       (
         "metadata",
-        { context in
+        { context, _ in
           let store = try #require(context.persistentStoreCoordinator?.persistentStores.first)
           context.persistentStoreCoordinator?.setMetadata(["App": "ours"], for: store)
           try context.save()
@@ -135,20 +140,18 @@ struct ForeignMigrationTests {
     let options: [AnyHashable: Any] = [NSSQLitePragmasOption: pragmas, NSPersistentHistoryTrackingKey: true]
     let old = try store.context(DepotVersions.first(), options: options)
     try DepotVersions.fill(old)
-    _ = try old.all("Van", by: "plate")
+    let objects = try old.all("Van", by: "plate")
     let new = try store.context(DepotVersions.second(), options: options.merging(DepotVersions.migrating) { $1 })
     new.make("Bus", ["plate": "B"])
     try new.save()
     let before = try contents()
-    for (name, use) in Self.uses {
-      let error = #expect(throws: NSError.self, "\(name)") { try use(old) }
+    for (name, use) in Self.uses where name != "query generation" || pragmas["journal_mode"] == "WAL" {
+      let error = #expect(throws: NSError.self, "\(name)") { try use(old, objects) }
       #expect(error?.tellsOfMigration == true, "\(name): \(String(describing: error))")
       old.rollback()
     }
     #expect(try contents() == before)
     #expect(try new.all("Van", by: "plate").map { $0.entity.name } == ["Van", "Bus", "Truck"])
-    try store.close()
-    try StoreChecks.check(store.url, DepotVersions.second())
   }
 
   /// The rows of all tables, and the metadata.
@@ -175,7 +178,6 @@ struct ForeignMigrationTests {
     let error = #expect(throws: NSError.self) { try reader.all("Truck", by: "plate") }
     #expect(error?.tellsOfMigration == true)
     // What has been pinned is still there as it was, and cannot be saved.
-    pinned.reset()
     let vans = try pinned.all("Van", by: "plate")
     #expect(vans.map { $0.entity.name } == ["Van", "Truck"] && vans.map { $0["plate"] as? String } == ["A", "T"])
     vans[1].setValue("late", forKey: "load")
@@ -237,6 +239,7 @@ struct ForeignMigrationTests {
     try goesOn("index")
     try connection.execute("CREATE TABLE Theirs (X)")
     try goesOn("table")
+    try connection.execute("DROP TABLE Theirs; DROP INDEX Mine")
     try connection.close()
     try NSPersistentStoreCoordinator.setMetadata(["Theirs": 1], type: .sqlite, at: store.url)
     try goesOn("metadata")
@@ -295,9 +298,12 @@ struct ForeignMigrationTests {
       context.persistentStoreCoordinator = coordinator
       return context
     }
-    let old = try open(DepotVersions.first())
+    let bundle = store.folder.appendingPathComponent("Depot.momd")
+    try ModelBundle.writeCompiled(
+      [("V1", DepotVersions.first().document), ("V2", DepotVersions.second().document)], current: "V2", to: bundle)
+    let old = try open(.load(contentsOf: bundle, version: "V1"))
     try DepotVersions.fill(old)
-    let new = try open(DepotVersions.second(), DepotVersions.migrating)
+    let new = try open(.load(contentsOf: bundle, version: "V2"), DepotVersions.migrating)
     let content = try Data(contentsOf: store.url)
     old.make("Truck", ["load": "late"])
     let error = #expect(throws: NSError.self) { try old.save() }
@@ -310,6 +316,7 @@ struct ForeignMigrationTests {
   func processes() async throws {
     let old = try store.context(DepotVersions.first())
     try DepotVersions.fill(old)
+    let objects = try old.all("Van", by: "plate")
     let path = store.url.path
     await #expect(processExitsWith: .success) { [path = path as String] in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: DepotVersions.second())
@@ -318,7 +325,7 @@ struct ForeignMigrationTests {
       try coordinator.remove(store)
     }
     for (name, use) in Self.uses where name != "history" && name != "deletion of history" {
-      let error = #expect(throws: NSError.self, "\(name)") { try use(old) }
+      let error = #expect(throws: NSError.self, "\(name)") { try use(old, objects) }
       #expect(error?.tellsOfMigration == true, "\(name): \(String(describing: error))")
       old.rollback()
     }

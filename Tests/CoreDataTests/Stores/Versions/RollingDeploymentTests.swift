@@ -47,7 +47,10 @@ struct RollingDeploymentTests {
     #expect(try RollingWorker.contents(context, change, version) == expected, "\(change) \(order)")
     #expect(try context.all("List").count * 2 == expected.count)
     try store.close()
-    try StoreChecks.check(store.url, change.model(version))
+    // The tables of all orders are the same.
+    if order == Self.orders.last || order == Self.orders.first {
+      try StoreChecks.check(store.url, change.model(version))
+    }
   }
 
   @Test(
