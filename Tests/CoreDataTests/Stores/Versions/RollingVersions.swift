@@ -68,7 +68,7 @@ enum RollingChange: String, CaseIterable, Codable, Sendable {
 
   /// Whether the first version has everything that the second has, so that its app may migrate the store back.
   var goesBack: Bool {
-    [.attributeRemoved, .attributeRenamed, .entityRenamed, .entityRemoved, .hashOnly].contains(self)
+    [.attributeRemoved, .attributeRenamed, .entityRenamed, .entityRemoved, .parentAdded, .hashOnly].contains(self)
   }
 }
 
