@@ -70,12 +70,18 @@ package enum DatabaseCompanions {
     return end.dropFirst(3).allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
   }
 
+  /// The place of a database's write-ahead log.
+  package static func log(of path: String) -> URL { URL(fileURLWithPath: DatabaseFile.target(of: path) + "-wal") }
+
+  /// Returns the size in bytes of the file of a write-ahead log, whatever it contains; 0 if it does not exist.
+  package static func logFileSize(_ path: String) -> Int { FileCalls.size(log(of: path)) }
+
   /// Returns the size in bytes of a write-ahead log that SQLite would read: 0 if it does not exist, or does not begin
   /// with the header of a log, in which case SQLite ignores it.
   ///
   /// - Throws: `FileFailure`, `RegularFile.Problem`.
   package static func logSize(_ path: String) throws -> Int {
-    let log = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-wal")
+    let log = log(of: path)
     do {
       // https://www.sqlite.org/fileformat.html#the_write_ahead_log
       let start = [UInt8](try RegularFile.firstBytes(4, of: log))

@@ -34,10 +34,10 @@ package struct DatabaseFile {
   ///
   /// - Throws: `SQLiteError` if they cannot be read; any error of writing the copy.
   package func copy(to target: String) throws {
-    guard
-      FileManager.default.createFile(atPath: target, contents: nil, attributes: [.posixPermissions: 0o600]),
-      let copy = FileHandle(forWritingAtPath: target)
-    else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: target]) }
+    try FileCalls.makePrivateFile(URL(fileURLWithPath: target))
+    guard let copy = FileHandle(forWritingAtPath: target) else {
+      throw FileFailure(operation: "open", path: target, number: errno)
+    }
     do {
       try reading { connection, file in
         var offset = 0

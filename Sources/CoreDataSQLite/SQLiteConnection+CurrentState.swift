@@ -12,25 +12,36 @@ struct KeptRead {
   var mark: WALIndexHeader?
 }
 
-/// The first copy of the header of a write-ahead log's index, which every commit changes.
+/// The first copy of the header of a write-ahead log's index, which every commit changes, and how much of the log has been
+/// copied into the database, which every checkpoint changes.
 ///
-/// SQLite's file format documents it: 48 bytes with a counter of transactions, the number of frames, and checksums.
+/// SQLite documents both at <https://www.sqlite.org/walformat.html>: 48 bytes with a counter of transactions, the number of
+/// frames, and checksums; and at byte 96 the number of frames that have been copied.
 struct WALIndexHeader: Equatable, BitwiseCopyable {
   private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+  private let copied: UInt32
 
   init(at place: UnsafeRawPointer) {
     atomicMemoryFence(ordering: .acquiring)
     words = place.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self)
+    copied = place.loadUnaligned(fromByteOffset: 96, as: UInt32.self)
   }
 
-  static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+  /// The number of frames up to the last commit.
+  var frames: Int { Int(UInt32(truncatingIfNeeded: words.2)) }
+
+  /// The number of frames that have been copied into the database since the log was begun.
+  var copiedFrames: Int { Int(copied) }
+
+  static func == (left: Self, right: Self) -> Bool { left.words == right.words && left.copied == right.copied }
 }
 
 extension SQLiteConnection {
   /// Runs a body that only reads the newest state of the database, by a connection in WAL mode that never writes.
   ///
   /// Beginning and ending a transaction takes as long as reading a row, so its transaction is kept for the next body, until
-  /// a connection of any process commits. `endKeptRead()` ends it.
+  /// a connection of any process commits, or copies the log into the database: a transaction that begins after everything
+  /// has been copied does not use the log, which can then begin anew. `endKeptRead()` ends it.
   ///
   /// - Parameters:
   ///   - check: reads in each new transaction, before the body, whether its state is the one that the body expects.
@@ -74,7 +85,7 @@ extension SQLiteConnection {
   }
 
   /// The index of the write-ahead log, which stays where it is until the connection is closed; nil without a log.
-  private var walIndex: UnsafeRawPointer? {
+  var walIndex: UnsafeRawPointer? {
     var file: UnsafeMutablePointer<sqlite3_file>?
     var start: UnsafeMutableRawPointer?
     // Without an answer, as without a log, each read has a transaction of its own.

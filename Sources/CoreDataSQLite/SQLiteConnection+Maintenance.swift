@@ -116,56 +116,7 @@ extension SQLiteConnection {
   }
 }
 
-/// The result of a checkpoint.
-package struct SQLiteCheckpointResult: Hashable, Sendable {
-  /// Whether other connections prevented a complete checkpoint.
-  package let wasBlocked: Bool
-  /// The number of frames in the log: 0 after a truncation, nil if the database is not in WAL mode.
-  package let logFrames: Int?
-  /// The number of frames written to the database file; nil if the database is not in WAL mode.
-  package let checkpointedFrames: Int?
-
-  /// Whether the whole log has been written to the database file.
-  package var isComplete: Bool { !wasBlocked && logFrames == checkpointedFrames }
-}
-
 extension SQLiteConnection {
-  /// How thorough a checkpoint is.
-  package enum CheckpointMode: Hashable, Sendable {
-    /// Writes what can be written without waiting.
-    case passive
-    /// Waits for writers and writes everything.
-    case full
-    /// Like full, and waits for readers so that the next writer restarts the log.
-    case restart
-    /// Like restart, and truncates the log file.
-    case truncate
-
-    fileprivate var code: Int32 {
-      switch self {
-      case .passive: SQLITE_CHECKPOINT_PASSIVE
-      case .full: SQLITE_CHECKPOINT_FULL
-      case .restart: SQLITE_CHECKPOINT_RESTART
-      case .truncate: SQLITE_CHECKPOINT_TRUNCATE
-      }
-    }
-  }
-
-  /// Checkpoints the write-ahead log.
-  ///
-  /// - Parameter mode: How thorough the checkpoint is.
-  /// - Returns: What was written. Being blocked by other connections is a result, not an error.
-  /// - Throws: `SQLiteError`; inside a transaction as locked.
-  package func checkpoint(_ mode: CheckpointMode = .passive) throws -> SQLiteCheckpointResult {
-    var log: Int32 = -1
-    var checkpointed: Int32 = -1
-    let result = sqlite3_wal_checkpoint_v2(try handle.opened(), "main", mode.code, &log, &checkpointed)
-    if result & 0xFF != SQLITE_BUSY { try handle.check(result) }
-    return SQLiteCheckpointResult(
-      wasBlocked: result != SQLITE_OK, logFrames: log < 0 ? nil : Int(log),
-      checkpointedFrames: checkpointed < 0 ? nil : Int(checkpointed))
-  }
-
   /// Checks the pages, records and indexes of the whole file.
   ///
   /// - Parameters:

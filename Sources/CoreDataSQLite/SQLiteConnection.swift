@@ -31,6 +31,8 @@ package final class SQLiteConnection: @unchecked Sendable {
   var idleStatements: [String: IdleStatement] = [:]
   var statementUses: UInt64 = 0
   var savepointDepth = 0
+  /// The seconds that a statement waits for a lock.
+  package private(set) var busyTimeout: TimeInterval = 0
   @exclusivity(unchecked) var keptRead = KeptRead()
 
   /// Opens a database.
@@ -99,6 +101,7 @@ package final class SQLiteConnection: @unchecked Sendable {
   ///
   /// - Parameter seconds: The time to wait; 0 to fail at once.
   package func setBusyTimeout(_ seconds: TimeInterval) {
+    busyTimeout = seconds
     sqlite3_busy_timeout(handle.pointer, Int32(clamping: Int(max(0, min(seconds, 86_400)) * 1000)))
   }
 

@@ -142,6 +142,11 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Rolls the transaction back.
   func rollBackWriting() throws
 
+  /// Gives disk space back that the store does not need, after a transaction did not fit on the disk and was rolled back.
+  ///
+  /// - Returns: whether it is worth repeating the transaction.
+  func makeRoom() -> Bool
+
   /// Writes all changes of a context atomically.
   ///
   /// An inserted row gets version 1, and an updated row the version after its old one.
@@ -158,6 +163,8 @@ extension RowStore {
   package func endReading() throws {}
 
   package func excludeWriters() throws {}
+
+  package func makeRoom() -> Bool { false }
 
   /// Runs a body all of whose reads see the same state of the store.
   package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {

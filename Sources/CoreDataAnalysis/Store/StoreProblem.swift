@@ -45,6 +45,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
       case .notAStore(_, let table):
         throw StoreProblem(
           .notAStore, "\(name) is a SQLite database, but not a Core Data store: it has no table \(table).")
+      case .noRoomForCopy: throw StoreProblem(.noSpace, problem.description)
       case .missing, .notRegular, .notADatabase: throw StoreProblem(.notAStore, problem.description)
       default: throw StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
       }

@@ -73,10 +73,12 @@ extension StoreFile {
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
     do {
       return try opened(store, modes[0])
-    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
+    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError
+      || failure.isFull
+    {
       do {
         return try opened(store, modes[1])
-      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly || error.isFull {
         // Neither allowed: a store with a log in a directory that cannot be written.
         return try open(store, isReadOnly: true)
       }
@@ -109,8 +111,8 @@ extension StoreFile {
     for _ in 0..<5 {
       let before = stamps(of: url)
       if try DatabaseCompanions.hasJournal(url.path) || logSize(of: url) > 0 {
-        guard let copy = try privateCopy(of: url) else { continue }
-        return try open(copy, of: url, valueLimit: nil)
+        guard let copy = try openCopy(of: url, valueLimit: nil) else { continue }
+        return copy
       }
       let isLogged = try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true
       let connection = try SQLiteConnection(url: url, mode: isLogged ? .immutable : .readOnly)
@@ -190,7 +192,7 @@ extension StoreFile {
   }
 
   private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
-    for _ in 0..<5 {
+    for attempt in 0..<5 {
       let connection = try SQLiteConnection(
         url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
       do {
@@ -204,8 +206,16 @@ extension StoreFile {
         if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }
-        guard let copy = try privateCopy(of: url) else { continue }
-        return try open(copy, of: url, valueLimit: Self.leastValueLimit)
+        guard let copy = try openCopy(of: url, valueLimit: Self.leastValueLimit) else { continue }
+        return copy
+      } catch let error as SQLiteError where error.isFull {
+        // SQLite needs space beside the store even to read its log.
+        try connection.close()
+        if isReadOnly {
+          guard let copy = try openCopy(of: url, valueLimit: Self.leastValueLimit) else { continue }
+          return copy
+        }
+        guard attempt == 0, checkpointAlone(url) else { throw error }
       }
     }
     throw StoreFileProblem.busy(path: url.path)
@@ -215,11 +225,32 @@ extension StoreFile {
 
   private typealias PrivateCopy = (file: URL, directory: PrivateDirectory)
 
-  /// Copies a store with its log and its journal into a private directory.
+  /// Copies a store with its log and its journal into a private directory, and opens the copy. If the disk is full, the next place
+  /// is tried.
   ///
   /// - Returns: nil where another process has written meanwhile: the copies do not belong together then.
-  private static func privateCopy(of url: URL) throws -> PrivateCopy? {
-    let directory = try CopyDirectory.make(for: url)
+  /// - Throws: `StoreFileProblem.noRoomForCopy`; `SQLiteError`, `FileFailure`, `RegularFile.Problem`.
+  private static func openCopy(of url: URL, valueLimit: Int?) throws -> StoreFile? {
+    let size = try size(of: url)
+    let places = CopyDirectory.places(for: url, bytes: size)
+    var failure: (any Error)?
+    for place in places {
+      do {
+        guard let copy = try privateCopy(of: url, in: CopyDirectory.make(for: url, in: place)) else { return nil }
+        return try open(copy, of: url, valueLimit: valueLimit)
+      } catch where FullDisk.isCause(of: error) {
+        failure = StoreFileProblem.noRoomForCopy(path: url.path, bytes: size, places: places.map(\.path))
+      } catch let error as FileFailure where error.isAboutPermissions || error.number == ENOENT {
+        // No directory may be made there. That another place is full says more.
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
+    return nil
+  }
+
+  /// - Returns: nil where another process has written meanwhile.
+  private static func privateCopy(of url: URL, in directory: PrivateDirectory) throws -> PrivateCopy? {
     let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
     do {
@@ -260,6 +291,44 @@ extension StoreFile {
       try? copy.directory.remove()
       throw error
     }
+  }
+
+  /// Checkpoints the log of a store that a program was refused: many programs move such a store away, and only its main file.
+  ///
+  /// Waits for nobody. A log that belongs to another store stays as it is.
+  package static func checkpointRefused(_ url: URL) {
+    func identifier(_ mode: SQLiteConnection.Mode) throws -> String? {
+      let connection = try SQLiteConnection(url: url, mode: mode, busyTimeout: 0)
+      defer {
+        // Opened for reading, so that nothing can be lost.
+        try? connection.close()
+      }
+      return try connection.scalar("SELECT Z_UUID FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")?.text
+    }
+    // The caller throws why the store was refused. A log that cannot be checkpointed stays beside it.
+    guard (try? logSize(of: url)) ?? 0 > 0, FileManager.default.isWritableFile(atPath: url.path),
+      let seen = try? identifier(.readOnly)
+    else { return }
+    // As above: without its log, a young or half-written main file cannot be read. Otherwise it says which store it is.
+    if let own = try? identifier(.immutable), own != seen { return }
+    guard let connection = try? SQLiteConnection(url: url, mode: .readWrite, busyTimeout: 0) else { return }
+    defer { try? connection.close() }
+    guard (try? connection.journalMode()) == .wal else { return }
+    _ = try? connection.checkpoint(.truncate, waiting: 0)
+  }
+
+  /// Checkpoints a log for whose index the disk has no space. SQLite keeps the index in memory for a connection that has the store
+  /// for itself.
+  ///
+  /// - Returns: whether the log is empty now.
+  private static func checkpointAlone(_ url: URL) -> Bool {
+    // The caller throws its own error if this is impossible: another process uses the store, or the pages in the log need space too.
+    guard let connection = try? SQLiteConnection(url: url, mode: .readWrite, busyTimeout: 0) else { return false }
+    defer { try? connection.close() }
+    guard (try? connection.setPragma("locking_mode", to: "EXCLUSIVE")) != nil,
+      (try? connection.pragma("schema_version")) != nil
+    else { return false }
+    return (try? connection.checkpoint(.truncate))?.isComplete == true
   }
 
   /// - Throws: `StoreFileProblem.notAStore` where Core Data's tables are missing.

@@ -183,6 +183,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case unreadableMetadata(path: String, found: String)
   /// Other processes kept writing to the store while it was opened.
   case busy(path: String)
+  /// The store can be read only from a copy, for which no place has room.
+  case noRoomForCopy(path: String, bytes: Int, places: [String])
   /// SQLite's check of the file finds pages that contradict each other.
   case contradictory(path: String, found: [String])
   /// The table of entities contradicts itself.
@@ -210,6 +212,10 @@ extension StoreFileProblem: CustomStringConvertible {
       "The metadata of the store at \(path) cannot be read: \(found)\(found.hasSuffix(".") ? "" : ".")"
     case .busy(let path):
       "Other processes kept writing to the file at \(path) while it was read."
+    case .noRoomForCopy(let path, let bytes, let places):
+      "The store at \(path) has a write-ahead log and can be read only from a copy of \(max(bytes >> 20, 1)) MB, for which "
+        + "there is no room in \(places.joined(separator: ", ")). Free as much in one of them, or set TMPDIR to a "
+        + "directory that has room."
     case .contradictory(let path, let found):
       "SQLite finds that the pages of the file at \(path) contradict each other: \(found.joined(separator: "; "))."
     case .contradictoryEntities(let path, let problem):

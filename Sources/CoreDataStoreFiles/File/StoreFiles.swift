@@ -259,6 +259,28 @@ package enum CopyDirectory {
       prefix: prefix, in: (holdsRows ? [folder] : []) + [FileManager.default.temporaryDirectory])
   }
 
+  /// The directories in which a store can be copied to be read: beside it, the temporary directory, and memory where the
+  /// system has a directory there with ample room.
+  ///
+  /// - Parameter bytes: the size of the copy.
+  static func places(for store: URL, bytes: Int) -> [URL] {
+    var places = [place(of: store).folder, FileManager.default.temporaryDirectory]
+    #if os(Linux)
+    var memory = statvfs()
+    if statvfs("/dev/shm", &memory) == 0, Int(memory.f_bavail) * Int(memory.f_frsize) / 2 >= bytes {
+      places.append(URL(fileURLWithPath: "/dev/shm"))
+    }
+    #endif
+    return places
+  }
+
+  /// Creates a directory for a copy in one directory, from which copies that killed processes have left are removed.
+  ///
+  /// - Throws: `FileFailure`.
+  static func make(for store: URL, in parent: URL) throws -> PrivateDirectory {
+    try PrivateDirectory.make(prefix: place(of: store).prefix, in: [parent])
+  }
+
   /// Removes the copies beside a store that killed processes have left.
   package static func removeAbandoned(for store: URL) {
     let (folder, prefix) = place(of: store)

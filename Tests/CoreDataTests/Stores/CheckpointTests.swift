@@ -36,7 +36,7 @@ struct CheckpointTests {
     let place = try TemporaryStore()
     let (context, store) = try open(place)
     try fill(context)
-    try #require(store.checkpoints).wait()
+    try #require(store.checkpointer).wait()
     #expect(try countInFile(place) == 3_000)
     let log = URL(fileURLWithPath: place.url.path + "-wal")
     let size = try #require(try log.resourceValues(forKeys: [.fileSizeKey]).fileSize)
@@ -49,12 +49,23 @@ struct CheckpointTests {
     #expect(try SQLiteConnection(path: place.url.path, mode: .readOnly).integrityCheck() == [])
   }
 
+  private func logSize(_ place: TemporaryStore) -> Int { DatabaseCompanions.logFileSize(place.url.path) }
+
+  /// Waits until a condition holds, which can take a few seconds on a busy computer.
+  private func becomes(_ condition: () throws -> Bool) async rethrows -> Bool {
+    for _ in 0..<300 {
+      if try condition() { return true }
+      try? await Task.sleep(nanoseconds: 50_000_000)
+    }
+    return false
+  }
+
   @Test("SQLite does as the program has said, if it has")
   func pragma() throws {
     for (pages, expected) in [("0", 0), ("500", 3_000)] {
       let place = try TemporaryStore()
       let (context, store) = try open(place, pragmas: ["wal_autocheckpoint": pages])
-      #expect(store.checkpoints == nil)
+      #expect(store.checkpointer == nil)
       try fill(context)
       #expect(try countInFile(place) == .integer(Int64(expected)))
       try place.close()
@@ -89,7 +100,7 @@ struct CheckpointTests {
     #expect(rename(stranger.path, place.url.path) == 0)
     // The connection that writes keeps its file, whose log is the same.
     try fill(context)
-    try #require(store.checkpoints).wait()
+    try #require(store.checkpointer).wait()
     #expect(try Data(contentsOf: place.url) == Data("no database".utf8))
     #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 3_010)
   }
@@ -105,19 +116,126 @@ struct CheckpointTests {
     for task in try context.all("Task", by: "title") { task.setValue("changed", forKey: "title") }
     try context.save()
     try fill(context)
-    try #require(store.checkpoints).wait()
+    try #require(store.checkpointer).wait()
     #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK WHERE ZTITLE <> 'changed'") == 3_000)
     try reader.rollback()
     #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK WHERE ZTITLE = 'changed'") == 3_000)
   }
 
+
+  @Test("What a reader has prevented is done after it has ended, though nothing is saved any more")
+  func afterReader() async throws {
+    let place = try TemporaryStore()
+    let (context, store) = try open(place)
+    try fill(context, count: 10)
+    let reader = try SQLiteConnection(path: place.url.path, mode: .readOnly)
+    try reader.begin(.deferred)
+    #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK") == 10)
+    try fill(context)
+    try #require(store.checkpointer).wait()
+    #expect(try countInFile(place) != 3_010)
+    #expect(logSize(place) > 1 << 20)
+    try reader.rollback()
+    #expect(try await becomes { try countInFile(place) == 3_010 && logSize(place) == 0 })
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 3_010)
+  }
+
+  @Test("Readers that keep their transactions do not keep the log from beginning anew", .timeLimit(.minutes(1)))
+  func busyReaders() async throws {
+    let place = try TemporaryStore()
+    let (context, store) = try open(place)
+    try fill(context, count: 10)
+    let other = try place.context(CompanyModel.make())
+    let isDone = Guarded(false)
+    nonisolated(unsafe) let reading = other
+    let work = ParallelWork {
+      while !isDone.value {
+        reading.performAndWait {
+          reading.reset()
+          _ = try? reading.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task"))
+        }
+      }
+    }
+    for _ in 0..<60 {
+      try fill(context, count: 60)
+      context.reset()
+    }
+    isDone.value = true
+    try work.wait()
+    // 60 saves of more than 50 pages; the log may have 2,000 pages, and a save and a background copy beyond that.
+    #expect(logSize(place) < 14 << 20)
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 3_610)
+    withExtendedLifetime(store) {}
+  }
+
+  @Test("A process that ends without closing its store leaves a short log, and every row")
+  func exiting() async throws {
+    let place = try TemporaryStore()
+    let path = place.url.path
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+      try coordinator.addPersistentStore(type: .sqlite, at: URL(fileURLWithPath: path))
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      for number in 0..<3_000 {
+        context.make("Task", ["title": "\(number) " + String(repeating: "a long title ", count: 150)])
+      }
+      try context.save()
+      // As a global variable would.
+      _ = Unmanaged.passRetained(context)
+      exit(EXIT_SUCCESS)
+    }
+    #expect(logSize(place) <= 1 << 20)
+    #expect(try countInFile(place) == 3_000)
+  }
+
+  @Test("The long log of a killed process is emptied by the next one, though it saves nothing")
+  func killed() async throws {
+    let place = try TemporaryStore()
+    let path = place.url.path
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+      try coordinator.addPersistentStore(
+        type: .sqlite, at: URL(fileURLWithPath: path), options: [NSSQLitePragmasOption: ["wal_autocheckpoint": "0"]])
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      for number in 0..<3_000 {
+        context.make("Task", ["title": "\(number) " + String(repeating: "a long title ", count: 150)])
+      }
+      try context.save()
+      kill(getpid(), SIGKILL)
+    }
+    #expect(logSize(place) > 5 << 20)
+    let (context, _) = try open(place)
+    #expect(await becomes { logSize(place) == 0 })
+    #expect(try countInFile(place) == 3_000)
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 3_000)
+  }
+
+  @Test("A store that is closed while another connection stays leaves a short log")
+  func closingBesideReader() throws {
+    let place = try TemporaryStore()
+    let (context, store) = try open(place)
+    try fill(context)
+    let reader = try SQLiteConnection(path: place.url.path, mode: .readOnly)
+    #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK") == 3_000)
+    try context.coordinator.remove(store)
+    #expect(logSize(place) == 0)
+    #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK") == 3_000)
+  }
+
   private final class Openings: @unchecked Sendable {
     private let lock = NSLock()
     private var opened = 0
+    private var copied = 0
     /// Held while a log is copied.
     let gate = NSLock()
 
     var count: Int { lock.withLock { opened } }
+    var copiedPages: Int {
+      get { lock.withLock { copied } }
+      set { lock.withLock { copied = newValue } }
+    }
 
     func open() -> SQLiteConnection? {
       lock.withLock { opened += 1 }
@@ -126,28 +244,40 @@ struct CheckpointTests {
     }
   }
 
-  @Test("It is copied after each thousand pages, once at a time, and a save waits for a log that grows too long")
+  @Test("It is copied after each thousand pages, once at a time, and a save waits for a log that stays too long")
   func when() {
     let openings = Openings()
-    let checkpoints = CheckpointsBehind { openings.open() }
+    let checkpointer = BackgroundCheckpointer(
+      .init(
+        path: "/nonexistent/Store.sqlite", pageSize: 16, open: { openings.open() }, endKeptReads: {},
+        copiedPages: { openings.copiedPages }))
     func isCopied(_ pages: Int, times: Int) -> Bool {
-      checkpoints.noteCommit(pages: pages)
-      checkpoints.wait()
+      checkpointer.noteCommit(pages: pages)
+      checkpointer.wait()
       return openings.count == times
     }
     #expect(isCopied(1, times: 0) && isCopied(999, times: 0) && isCopied(1_000, times: 1))
-    #expect(isCopied(1_999, times: 1) && isCopied(2_000, times: 2) && isCopied(2_001, times: 2))
+    #expect(isCopied(1_900, times: 1) && isCopied(1_999, times: 1) && isCopied(2_000, times: 2))
     // The log has begun anew.
     #expect(isCopied(10, times: 2) && isCopied(1_010, times: 3))
+    // Another process has copied it.
+    openings.copiedPages = 1_500
+    #expect(isCopied(1_900, times: 3))
+    openings.copiedPages = 0
+    #expect(isCopied(5, times: 3))
     openings.gate.lock()
-    for pages in [3_000, 4_000, 5_000] { checkpoints.noteCommit(pages: pages) }
+    for pages in [1_100, 1_200, 1_300] { checkpointer.noteCommit(pages: pages) }
     openings.gate.unlock()
-    checkpoints.wait()
+    checkpointer.wait()
     #expect(openings.count == 4)
-    // Not by another thread after this call.
-    checkpoints.noteCommit(pages: 16_000)
-    #expect(openings.count == 5)
-    checkpoints.noteCommit(pages: 16_001)
+    // One large save waits for nothing; the next one copies the log itself, and then each that has a thousand pages more.
+    #expect(isCopied(5_000, times: 5))
+    checkpointer.noteCommit(pages: 5_100)
     #expect(openings.count == 6)
+    #expect(isCopied(5_200, times: 6))
+    checkpointer.noteCommit(pages: 6_100)
+    #expect(openings.count == 7)
+    checkpointer.close()
+    #expect(isCopied(20_000, times: 7))
   }
 }

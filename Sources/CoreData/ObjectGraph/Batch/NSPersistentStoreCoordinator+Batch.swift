@@ -19,7 +19,11 @@ extension NSPersistentStoreCoordinator {
     let resultType = request.resultType
     let done = try withLock {
       store.prepareHistory(for: context)
+      var hasRun = false
       return try store.batch(derivations) { run in
+        // A handler gives each object once.
+        if hasRun, request.dictionaryHandler != nil || request.managedObjectHandler != nil { throw CannotRepeat() }
+        hasRun = true
         let insertion = try BatchInsert(run, entity, policy: policy, keepsIdentifiers: resultType == .objectIDs)
         try insertion.insertAll(of: request)
         try insertion.finish()
@@ -114,15 +118,17 @@ extension NSPersistentStoreCoordinator {
       try withLock {
         var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
         func work() throws {
+          done = (0, [])
           for store in stores {
             store.prepareHistory(for: context)
-            try store.batch(derivations) { run in
+            let added = try store.batch(derivations) { run in
               let rows = try run.rows()
               try rows.add(selection)
               try body(run, rows)
-              done.count += try rows.count()
-              if wantsIDs { done.ids += try rows.identifiers() }
+              return (count: try rows.count(), ids: wantsIDs ? try rows.identifiers() : [])
             }
+            done.count += added.count
+            done.ids += added.ids
           }
         }
         if stores.count > 1 { try together(stores.map { $0 }, work) } else { try work() }

@@ -130,7 +130,12 @@ extension NSPersistentStoreCoordinator {
   ) throws -> NSPersistentStore {
     var attempts = 0
     while true {
-      try makeCompatible(kind, configuration, url, options)
+      do {
+        try makeCompatible(kind, configuration, url, options)
+      } catch {
+        if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly { StoreFile.checkpointRefused(url) }
+        throw error
+      }
       let store = kind.init(
         persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
       do {

@@ -460,7 +460,8 @@ extension NSPersistentStoreCoordinator {
         let others = stores.compactMap { $0 as? any RowStore }.filter { store in
           !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
         }
-        try together(groups.map(\.store) + others, writeAll)
+        // Objects that a merge policy has changed would be merged again.
+        try together(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
       } else {
         try writeAll()
       }
@@ -471,7 +472,27 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Writes to several stores, and commits only if all writes succeed.
-  func together(_ stores: [any RowStore], _ body: () throws -> Void) throws {
+  ///
+  /// If they do not fit on the disk, room is made, and the body runs once more.
+  ///
+  /// - Parameter canRepeat: whether the body can run again after what it has written was rolled back.
+  func together(
+    _ stores: [any RowStore], canRepeat: () -> Bool = { true }, _ body: () throws -> Void
+  ) throws {
+    var hasCommitted = false
+    do {
+      try writeTogether(stores, &hasCommitted, body)
+    } catch {
+      guard FullDisk.isCause(of: error), !hasCommitted, canRepeat(), stores.map({ $0.makeRoom() }).contains(true) else {
+        throw error
+      }
+      try writeTogether(stores, &hasCommitted, body)
+    }
+  }
+
+  private func writeTogether(
+    _ stores: [any RowStore], _ hasCommitted: inout Bool, _ body: () throws -> Void
+  ) throws {
     var begun: [any RowStore] = []
     do {
       for store in stores {
@@ -482,6 +503,7 @@ extension NSPersistentStoreCoordinator {
       while let store = begun.first {
         try store.commitWriting()
         begun.removeFirst()
+        hasCommitted = true
       }
     } catch {
       // The caller needs the error that stopped the save. SQLite rolls back what remains when the file is closed.

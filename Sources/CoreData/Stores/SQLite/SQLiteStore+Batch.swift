@@ -13,7 +13,7 @@ extension SQLiteStore: BatchStore {
     let state = try writableState()
     isInBatch = true
     defer { isInBatch = false }
-    return try translating {
+    func perform() throws -> Result {
       let mark = state.external.mark
       do {
         let result = try state.writing {
@@ -37,6 +37,7 @@ extension SQLiteStore: BatchStore {
         throw error
       }
     }
+    return try translating { try repeatingIfFull(state, perform) }
   }
 }
 

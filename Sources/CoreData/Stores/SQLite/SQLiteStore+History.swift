@@ -81,7 +81,11 @@ extension SQLiteStore: HistoryStore {
 
   package func deleteHistory(before limit: HistoryLimit) throws -> Int {
     let state = try writableState()
-    return try translating { try state.writing { try StoreHistory.delete(before: limit, in: state.connection) } }
+    return try translating {
+      try repeatingIfFull(state) {
+        try state.writing { try StoreHistory.delete(before: limit, in: state.connection) }
+      }
+    }
   }
 }
 

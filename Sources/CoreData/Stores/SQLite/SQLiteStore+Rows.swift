@@ -311,9 +311,11 @@ extension SQLiteStore {
       let runs = try EntityRun.runs(of: entities).map { (plan: try state.plans.plan(for: $0.entity), count: $0.count) }
       let wanted = Dictionary(runs.map { ($0.plan.layout.rootNumber, $0.count) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
-      try state.writing {
-        for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
-          next[root] = try reserve(count, root: root, state)
+      try repeatingIfFull(state) {
+        try state.writing {
+          for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
+            next[root] = try reserve(count, root: root, state)
+          }
         }
       }
       var ids: [NSManagedObjectID] = []
@@ -346,15 +348,17 @@ extension SQLiteStore {
     let state = try writableState()
     return try translating {
       if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
-      try state.keepingFiles {
-        let writer = state.writer
-        if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
-        try state.withCache(for: changes) {
-          try state.writing {
-            try recordHistory(changes, state)
-            try writer.write(changes)
-            if hasReconnected { try noteKeys(of: changes, state) }
-            if hasUnsavedMetadata { try writeMetadata(state) }
+      try repeatingIfFull(state) {
+        try state.keepingFiles {
+          let writer = state.writer
+          if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
+          try state.withCache(for: changes) {
+            try state.writing {
+              try recordHistory(changes, state)
+              try writer.write(changes)
+              if hasReconnected { try noteKeys(of: changes, state) }
+              if hasUnsavedMetadata { try writeMetadata(state) }
+            }
           }
         }
       }
@@ -382,6 +386,25 @@ extension SQLiteStore {
       try state.connection.run(
         "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND Z_MAX < ?1", [.integer(key), .integer(Int64(root))])
     }
+  }
+
+  /// Runs a transaction, and if it does not fit on the disk, shortens the log and runs it once more.
+  ///
+  /// - Throws: as `StoreFile.repeatingIfFull(prepare:_:)`.
+  func repeatingIfFull<Result>(_ state: Opened, _ body: () throws -> Result) throws -> Result {
+    try state.file.repeatingIfFull(prepare: endUseOfLog, body)
+  }
+
+  private func endUseOfLog() {
+    connections.endKeptStates()
+    checkpointer?.wait()
+  }
+
+  func makeRoom() -> Bool {
+    guard let opened, !opened.connection.inTransaction else { return false }
+    endUseOfLog()
+    opened.file.makeRoom()
+    return true
   }
 
   func writableState() throws -> Opened {

@@ -89,7 +89,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Writes new rows while the caller goes on; nil if they are written at once.
   var behind: WritesBehind?
   /// Copies the write-ahead log beside saves; nil for a store without one, and where SQLite does it.
-  var checkpoints: CheckpointsBehind?
+  var checkpointer: BackgroundCheckpointer?
   /// The connections that only read.
   let connections = ReadingConnections()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
@@ -125,8 +125,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   // The connection that writes is closed last: only then does SQLite remove the log.
   deinit {
+    closeGenerations()
     connections.end()
-    checkpoints?.wait()
+    checkpointer?.close()
   }
 
   override var type: String { NSSQLiteStoreType }
@@ -193,9 +194,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
           if hasUnsavedMetadata { version.accept(metadata: values) }
           state.version = version
         }
-        try openHistory(state, settings)
+        try file.repeatingIfFull { try openHistory(state, settings) }
         try openReaders(beside: state, url: url, settings)
-        try checkpointBehind(state, url: url, settings)
+        try checkpointInBackground(state, url: url, settings)
         // Nothing after this throws: a store whose opening has failed has no connection.
         opened = state
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
@@ -251,8 +252,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     closeGenerations()
     connections.end()
     endWritingBehind()
-    checkpoints?.wait()
-    checkpoints = nil
+    checkpointer?.close()
+    checkpointer = nil
     // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil
@@ -435,7 +436,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       if file.isReadOnly { throw StoreErrors.readOnly(url: url) }
       let own = try file.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
       // The framework's own keys are kept if the caller leaves them out: without them the store would match no model.
-      try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+      try file.repeatingIfFull { try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given }) }
     }
   }
 }

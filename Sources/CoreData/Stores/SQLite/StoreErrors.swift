@@ -287,6 +287,7 @@ package enum SQLiteStoreErrors {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
     case .busy(let path): StoreErrors.inUse(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
+    case .noRoomForCopy(let path, _, _): noRoomForCopy(problem, URL(fileURLWithPath: path))
     case .contradictory(let path, _):
       StoreErrors.damaged(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
@@ -301,6 +302,14 @@ package enum SQLiteStoreErrors {
     case .unkeepableModel(let error):
       ModelErrors.cannotRead(error, "The managed object model cannot be stored.")
     }
+  }
+
+  /// 640: a store that can be read only from a copy.
+  private static func noRoomForCopy(_ problem: StoreFileProblem, _ url: URL) -> NSError {
+    .cocoa(
+      CocoaError.Code.fileWriteOutOfSpace.rawValue, "There is no space left to read the persistent store.",
+      reason: problem.description, suggestion: "Free some space on a disk and try again; nothing was changed.",
+      underlying: problem, details(url))
   }
 
   /// 259: no database. A file that begins like a store of another type is told as one.
@@ -424,7 +433,7 @@ package enum SQLiteErrors {
       return Kind(
         code: CocoaError.Code.fileWriteOutOfSpace.rawValue,
         description: "There is no space left for the persistent store.",
-        suggestion: "Free some space on the disk and try again; nothing was changed.")
+        suggestion: "Free some space on the disk and try again; nothing was changed.\(logRemark(path))")
     }
     if failure.isReadOnly {
       return Kind(
@@ -452,6 +461,14 @@ package enum SQLiteErrors {
     return Kind(
       code: NSSQLiteError, description: "The persistent store failed.",
       suggestion: "See SQLite's message in the reason. The failed statement has changed nothing.")
+  }
+
+  /// A sentence about a long log; otherwise empty.
+  private static func logRemark(_ path: String) -> String {
+    let size = DatabaseCompanions.logFileSize(path) >> 20
+    guard size > 0 else { return "" }
+    return " The store's write-ahead log has \(size) MB. It becomes shorter when no context or process reads an earlier state "
+      + "of the store any more, and when the disk has room for the pages in it."
   }
 
   private static func cannotOpen(path: String) -> Kind {
