@@ -50,7 +50,7 @@ extension StoreFile {
     guard !connection.inTransaction else { return try body() }
     do {
       return try body()
-    } catch where FullDisk.isCause(of: error) {
+    } catch  where FullDisk.isCause(of: error) {
       let first = error
       guard !connection.inTransaction else { throw first }
       prepare()

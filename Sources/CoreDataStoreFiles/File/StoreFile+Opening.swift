@@ -73,7 +73,8 @@ extension StoreFile {
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
     do {
       return try opened(store, modes[0])
-    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError
+    } catch let failure as SQLiteError
+      where failure.isCannotOpen || failure.isReadOnly || failure.isIOError
       || failure.isFull
     {
       do {
@@ -238,7 +239,7 @@ extension StoreFile {
       do {
         guard let copy = try privateCopy(of: url, in: CopyDirectory.make(for: url, in: place)) else { return nil }
         return try open(copy, of: url, valueLimit: valueLimit)
-      } catch where FullDisk.isCause(of: error) {
+      } catch  where FullDisk.isCause(of: error) {
         failure = StoreFileProblem.noRoomForCopy(path: url.path, bytes: size, places: places.map(\.path))
       } catch let error as FileFailure where error.isAboutPermissions || error.number == ENOENT {
         // No directory may be made there. That another place is full says more.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
@@ -122,7 +123,6 @@ struct CheckpointTests {
     #expect(try reader.scalar("SELECT COUNT(*) FROM ZTASK WHERE ZTITLE = 'changed'") == 3_000)
   }
 
-
   @Test("What a reader has prevented is done after it has ended, though nothing is saved any more")
   func afterReader() async throws {
     let place = try TemporaryStore()
@@ -147,12 +147,11 @@ struct CheckpointTests {
     try fill(context, count: 10)
     let other = try place.context(CompanyModel.make())
     let isDone = Guarded(false)
-    nonisolated(unsafe) let reading = other
     let work = ParallelWork {
       while !isDone.value {
-        reading.performAndWait {
-          reading.reset()
-          _ = try? reading.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task"))
+        other.performAndWait {
+          other.reset()
+          _ = try? other.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task"))
         }
       }
     }

@@ -100,7 +100,9 @@ final class BackgroundCheckpointer: Sendable {
         return scheduleOrBegin(&state, notCopied: pages - copied)
       }
       // The last test keeps a reader that stays from holding up each save.
-      if pages >= Self.leastLimit, min(previous, pages) >= limit, state.waited == 0 || pages - state.waited >= Self.threshold {
+      if pages >= Self.leastLimit, min(previous, pages) >= limit,
+        state.waited == 0 || pages - state.waited >= Self.threshold
+      {
         state.waited = pages
         return true
       }
@@ -114,7 +116,9 @@ final class BackgroundCheckpointer: Sendable {
 
   /// - Returns: false.
   private func scheduleOrBegin(_ state: inout State, notCopied: Int) -> Bool {
-    if notCopied >= Self.threshold, state.copied == 0 || state.wasComplete || state.pages - state.copied >= Self.threshold {
+    if notCopied >= Self.threshold,
+      state.copied == 0 || state.wasComplete || state.pages - state.copied >= Self.threshold
+    {
       begin(.copy, &state)
     } else if state.next == nil, state.pages * source.pageSize > Self.restingSize {
       schedule(Self.emptying, &state)

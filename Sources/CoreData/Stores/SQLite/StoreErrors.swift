@@ -467,8 +467,9 @@ package enum SQLiteErrors {
   private static func logRemark(_ path: String) -> String {
     let size = DatabaseCompanions.logFileSize(path) >> 20
     guard size > 0 else { return "" }
-    return " The store's write-ahead log has \(size) MB. It becomes shorter when no context or process reads an earlier state "
-      + "of the store any more, and when the disk has room for the pages in it."
+    return
+      " The store's write-ahead log has \(size) MB. It becomes shorter when no context or process reads an earlier "
+      + "state of the store any more, and when the disk has room for the pages in it."
   }
 
   private static func cannotOpen(path: String) -> Kind {
