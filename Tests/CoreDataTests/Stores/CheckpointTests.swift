@@ -56,6 +56,7 @@ struct CheckpointTests {
   private func becomes(_ condition: () throws -> Bool) async rethrows -> Bool {
     for _ in 0..<300 {
       if try condition() { return true }
+      // Ends early where the test is cancelled.
       try? await Task.sleep(nanoseconds: 50_000_000)
     }
     return false
@@ -151,6 +152,7 @@ struct CheckpointTests {
       while !isDone.value {
         other.performAndWait {
           other.reset()
+          // Read again by the connection that writes if it fails.
           _ = try? other.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task"))
         }
       }

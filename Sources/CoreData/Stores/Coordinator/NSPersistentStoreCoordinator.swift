@@ -486,7 +486,12 @@ extension NSPersistentStoreCoordinator {
       guard FullDisk.isCause(of: error), !hasCommitted, canRepeat(), stores.map({ $0.makeRoom() }).contains(true) else {
         throw error
       }
-      try writeTogether(stores, &hasCommitted, body)
+      do {
+        try writeTogether(stores, &hasCommitted, body)
+      } catch where FullDisk.isCause(of: error) {
+        for store in stores { _ = store.makeRoom() }
+        throw error
+      }
     }
   }
 
