@@ -230,6 +230,15 @@ extension FileCalls {
     close(descriptor)
   }
 
+  /// Returns the number of bytes that this process may still write to the file system of a file; the greatest number if the system
+  /// does not tell.
+  package static func freeSpace(beside url: URL) -> Int {
+    var found = statvfs()
+    guard statvfs(url.path, &found) == 0 else { return .max }
+    let (bytes, isOverflowing) = Int(clamping: found.f_bavail).multipliedReportingOverflow(by: Int(found.f_frsize))
+    return isOverflowing ? .max : bytes
+  }
+
   /// Whether the URL names a regular file. Does not follow a symbolic link.
   package static func isRegular(_ url: URL) -> Bool {
     var found = stat()

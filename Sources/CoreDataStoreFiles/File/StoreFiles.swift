@@ -266,10 +266,8 @@ package enum CopyDirectory {
   static func places(for store: URL, bytes: Int) -> [URL] {
     var places = [place(of: store).folder, FileManager.default.temporaryDirectory]
     #if os(Linux)
-    var memory = statvfs()
-    if statvfs("/dev/shm", &memory) == 0, Int(memory.f_bavail) * Int(memory.f_frsize) / 2 >= bytes {
-      places.append(URL(fileURLWithPath: "/dev/shm"))
-    }
+    let memory = URL(fileURLWithPath: "/dev/shm")
+    if FileCalls.exists(memory), FileCalls.freeSpace(beside: memory) / 2 >= bytes { places.append(memory) }
     #endif
     return places
   }

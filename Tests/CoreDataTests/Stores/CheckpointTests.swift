@@ -229,6 +229,7 @@ struct CheckpointTests {
     private let lock = NSLock()
     private var opened = 0
     private var copied = 0
+    private var free = Int.max
     /// Held while a log is copied.
     let gate = NSLock()
 
@@ -236,6 +237,11 @@ struct CheckpointTests {
     var copiedPages: Int {
       get { lock.withLock { copied } }
       set { lock.withLock { copied = newValue } }
+    }
+
+    var freeSpace: Int {
+      get { lock.withLock { free } }
+      set { lock.withLock { free = newValue } }
     }
 
     func open() -> SQLiteConnection? {
@@ -250,8 +256,8 @@ struct CheckpointTests {
     let openings = Openings()
     let checkpointer = BackgroundCheckpointer(
       .init(
-        path: "/nonexistent/Store.sqlite", pageSize: 16, open: { openings.open() }, endKeptReads: {},
-        copiedPages: { openings.copiedPages }))
+        path: "/nonexistent/Store.sqlite", pageSize: 1_024, open: { openings.open() }, endKeptReads: {},
+        copiedPages: { openings.copiedPages }, freeSpace: { openings.freeSpace }))
     func isCopied(_ pages: Int, times: Int) -> Bool {
       checkpointer.noteCommit(pages: pages)
       checkpointer.wait()
@@ -278,7 +284,11 @@ struct CheckpointTests {
     #expect(isCopied(5_200, times: 6))
     checkpointer.noteCommit(pages: 6_100)
     #expect(openings.count == 7)
+    // Nor does a log wait that is larger than what is free on the disk.
+    #expect(isCopied(1_100, times: 8) && isCopied(1_200, times: 8))
+    openings.freeSpace = 1 << 20
+    #expect(isCopied(1_210, times: 8) && isCopied(1_270, times: 9) && isCopied(1_280, times: 9))
     checkpointer.close()
-    #expect(isCopied(20_000, times: 7))
+    #expect(isCopied(20_000, times: 9))
   }
 }

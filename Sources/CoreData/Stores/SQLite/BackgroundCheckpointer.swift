@@ -15,7 +15,8 @@ import Foundation
 /// threads or processes read and write. So:
 ///
 /// - a log that is longer than `limit` after two commits in a row is copied by the thread that saves, which keeps other writers
-///   out and waits for readers for a tenth of a second;
+///   out and waits for readers for a tenth of a second; so is one that is larger than what is free on the disk, because the
+///   database may need as much space for what is in the log;
 /// - what readers have prevented is tried again soon, whether or not anything is saved;
 /// - a log of more than 1 MB is emptied when the process has saved nothing for a second, when the store is closed, when the process
 ///   exits, and when the next process opens the store.
@@ -52,6 +53,8 @@ final class BackgroundCheckpointer: Sendable {
     let endKeptReads: @Sendable () -> Void
     /// The number of pages of the log that have been copied, by any process.
     let copiedPages: @Sendable () -> Int
+    /// The number of bytes that are free on the disk of the database.
+    let freeSpace: @Sendable () -> Int
   }
 
   private struct State {
@@ -60,6 +63,8 @@ final class BackgroundCheckpointer: Sendable {
     /// Its length when it was last copied in the background, and when a save has waited for that.
     var copied = 0
     var waited = 0
+    /// Its length when the space on the disk was last looked at.
+    var measured = 0
     /// Whether all of the log had been copied the last time.
     var wasComplete = false
     /// The number of commits.
@@ -90,32 +95,39 @@ final class BackgroundCheckpointer: Sendable {
   /// - Parameter pages: how long the log is now.
   func noteCommit(pages: Int) {
     let copied = source.copiedPages()
-    let mustWait = state.update { state -> Bool in
+    let work = state.update { state -> Work? in
       state.commits &+= 1
-      let previous = state.pages
+      var previous = state.pages
       state.pages = pages
       if pages <= previous || copied == 0 && state.wasComplete {
+        previous = 0
         // The log has begun anew.
-        (state.copied, state.waited, state.wasComplete) = (0, 0, false)
-        return scheduleOrBegin(&state, notCopied: pages - copied)
+        (state.copied, state.waited, state.measured, state.wasComplete) = (0, 0, 0, false)
+      }
+      if pages * source.pageSize > Self.restingSize, pages - state.measured >= Self.measuringStep {
+        state.measured = pages
+        if source.freeSpace() < pages * source.pageSize {
+          state.waited = pages
+          return .empty(waiting: Self.patience)
+        }
       }
       // The last test keeps a reader that stays from holding up each save.
-      if pages >= Self.leastLimit, min(previous, pages) >= limit,
+      if pages >= Self.leastLimit, previous >= Self.leastLimit, previous >= limit,
         state.waited == 0 || pages - state.waited >= Self.threshold
       {
         state.waited = pages
-        return true
+        return .restart
       }
-      return scheduleOrBegin(&state, notCopied: pages - copied)
+      scheduleOrBegin(&state, notCopied: pages - copied)
+      return nil
     }
-    if mustWait {
+    if let work {
       wait()
-      perform(.restart)
+      perform(work)
     }
   }
 
-  /// - Returns: false.
-  private func scheduleOrBegin(_ state: inout State, notCopied: Int) -> Bool {
+  private func scheduleOrBegin(_ state: inout State, notCopied: Int) {
     if notCopied >= Self.threshold,
       state.copied == 0 || state.wasComplete || state.pages - state.copied >= Self.threshold
     {
@@ -123,7 +135,6 @@ final class BackgroundCheckpointer: Sendable {
     } else if state.next == nil, state.pages * source.pageSize > Self.restingSize {
       schedule(Self.emptying, &state)
     }
-    return false
   }
 
   /// Empties a long log that the last process to use the store has left.
@@ -157,6 +168,8 @@ final class BackgroundCheckpointer: Sendable {
 
   private static let leastLimit = 2_000
   private static let greatestLimit = 16_000
+  /// After how many more pages the space on the disk is looked at.
+  private static let measuringStep = 64
 
   /// From how many pages on a save copies the log itself: twice as many as the database has, within limits.
   private var limit: Int {
@@ -295,7 +308,8 @@ extension SQLiteStore {
             return nil
           }
           return connection
-        }, endKeptReads: { [connections] in connections.endKeptStates() }, copiedPages: copiedPages))
+        }, endKeptReads: { [connections] in connections.endKeptStates() }, copiedPages: copiedPages,
+        freeSpace: { FileCalls.freeSpace(beside: url) }))
     self.checkpointer = checkpointer
     state.connection.setLogHandler { checkpointer.noteCommit(pages: $0) }
     CheckpointsAtExit.add(checkpointer)
