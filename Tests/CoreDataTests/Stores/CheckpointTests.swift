@@ -43,7 +43,9 @@ struct CheckpointTests {
     let size = try #require(try log.resourceValues(forKeys: [.fileSizeKey]).fileSize)
     context.make("Task", ["title": "last"])
     try context.save()
-    #expect(try log.resourceValues(forKeys: [.fileSizeKey]).fileSize == size)
+    // A log that begins anew keeps the space of a thousand pages.
+    let rest = try #require(try URL(fileURLWithPath: log.path).resourceValues(forKeys: [.fileSizeKey]).fileSize)
+    #expect(rest <= size && rest <= 4_200_000)
     #expect(try context.all("Task", by: "title").count == 3_001)
     try place.close()
     #expect(try place.files() == ["Store.sqlite"])

@@ -258,10 +258,12 @@ struct FullDiskTests {
     let context = try place.context(Self.model, options: [NSSQLitePragmasOption: ["wal_autocheckpoint": "0"]])
     // The rows have room in pages of the database.
     for round in 0..<2 {
-      for number in 0..<100 { context.make("Note", ["name": "\(number)"]) }
+      for number in 0..<(200 - 100 * round) { context.make("Note", ["name": "\(number)"]) }
       try context.save()
-      if round == 0 { _ = try SQLiteConnection(url: place.url, mode: .readWrite).checkpoint(.truncate) }
-      if round == 0 { for note in try context.all("Note", by: "name") { context.delete(note) } }
+      if round > 0 { break }
+      _ = try SQLiteConnection(url: place.url, mode: .readWrite).checkpoint(.truncate)
+      for note in try context.all("Note", by: "name") { context.delete(note) }
+      try context.save()
     }
     for suffix in ["", "-wal"] {
       try FileManager.default.copyItem(atPath: place.url.path + suffix, toPath: disk.store.path + suffix)
