@@ -40,7 +40,7 @@ extension StoreFile {
 
   /// Runs a transaction, and if it does not fit on the disk, makes room and runs it once more.
   ///
-  /// Inside another transaction the body runs once: whoever began that transaction must repeat all of it.
+  /// Inside another transaction the body runs once: the caller that began that transaction repeats all of it.
   ///
   /// - Parameters:
   ///   - prepare: called before room is made, to end what keeps the log from being shortened.

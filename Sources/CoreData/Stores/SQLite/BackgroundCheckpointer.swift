@@ -238,23 +238,26 @@ final class BackgroundCheckpointer: Sendable {
     }
   }
 
-  /// - Returns: whether all of the log has been copied, and with `restart` and `empty` whether it begins anew; nil if there is nothing
-  ///   to copy, or if it cannot be copied.
+  /// - Returns: whether all of the log has been copied, and with `restart` and `empty` whether it begins anew; nil if there is no
+  ///   log any more.
   private func copy(_ work: Work) -> Bool? {
     source.endKeptReads()
-    // Everything stays in the log if it cannot be copied, for example to a full disk, and is read there. A later commit tries again,
-    // as SQLite does.
-    guard let connection = try? source.open() else { return nil }
-    defer {
-      // What was copied is in the file.
-      try? connection.close()
-    }
-    // SQLite knows nothing of the log before it has read the file. As above.
-    guard (try? connection.journalMode()) == .wal else { return nil }
-    return switch work {
-    case .copy: (try? connection.checkpoint(.passive))?.isComplete
-    case .restart: try? connection.checkpoint(.restart, waiting: Self.patience)
-    case .empty(let seconds): try? connection.checkpoint(.truncate, waiting: seconds)
+    do {
+      guard let connection = try source.open() else { return nil }
+      defer {
+        // What was copied is in the file.
+        try? connection.close()
+      }
+      // SQLite knows nothing of the log before it has read the file.
+      guard try connection.journalMode() == .wal else { return nil }
+      return switch work {
+      case .copy: try connection.checkpoint(.passive).isComplete
+      case .restart: try connection.checkpoint(.restart, waiting: Self.patience)
+      case .empty(let seconds): try connection.checkpoint(.truncate, waiting: seconds)
+      }
+    } catch {
+      // Everything stays in the log if it cannot be copied, for example to a full disk, and is read there. It is tried again later.
+      return false
     }
   }
 }
