@@ -261,7 +261,8 @@ struct FullDiskTests {
       for number in 0..<(200 - 100 * round) { context.make("Note", ["name": "\(number)"]) }
       try context.save()
       if round > 0 { break }
-      _ = try SQLiteConnection(url: place.url, mode: .readWrite).checkpoint(.truncate)
+      let connection = try SQLiteConnection(url: place.url, mode: .readWrite)
+      #expect(try connection.journalMode() == .wal && connection.checkpoint(.truncate).isComplete)
       for note in try context.all("Note", by: "name") { context.delete(note) }
       try context.save()
     }
