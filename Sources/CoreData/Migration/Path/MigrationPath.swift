@@ -15,6 +15,8 @@ import Foundation
 ///    connect them, and what the mapping model carries over would be lost. So the path uses the mapping model, even where
 ///    the direct step could be inferred. It is bypassed only where no path through it reaches the destination; the
 ///    explanation says so.
+///    A mapping model that fits several steps is used for one of them, as `KnownMappings` describes. The explanation names those
+///    that are not used.
 /// 3. As few steps as possible need code of the program (a policy), and then as few as possible copy the store: one mapping
 ///    model across three versions is better than three of them.
 /// 4. Inferred steps go through all versions in between, so that the renamings and default values of each take effect. A
@@ -100,7 +102,9 @@ public struct MigrationPath {
     let versions =
       files.isEmpty && nearest == nil ? known.versions(between: source, and: destination) : known.versions
     let order = VersionOrder(known: versions, source: source, destination: destination, nearest: nearest)
-    var mappings = KnownMappings(files, versions: order.versions, names: order.names)
+    var mappings = KnownMappings(
+      files, versions: order.versions, names: order.names,
+      ends: .init(source: order.source, destination: order.destination))
     if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }
     let search = PathSearch(
       versions: order.versions, source: order.source, destination: order.destination, mappings: mappings,
