@@ -117,6 +117,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     switch code {
     case .entityRemoved: [.rows]
     case .attributeRemoved, .storedBecomesTransient, .externalDataDropped: [.values]
+    case .otherTableDropped: [.tables]
     case .relationshipRemoved, .toManyBecomesToOne, .destinationChanged: [.links]
     case .numberNarrowed, .orderLost, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
       .validationTightened, .minimumCountRaised, .probableRename, .unclearRename, .notInferable, .hierarchiesMerged,

@@ -122,11 +122,12 @@ public struct MigrationPath {
 /// The content of a store that a migration may drop. An addition to Apple's interface.
 ///
 /// `true` allows every loss and `false` none. A list names entities, with all their content, and properties:
-/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. Any other loss stops the migration.
+/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. A name may also be that of a table which is not
+/// the model's, as `ANSCKRECORDMETADATA`. Any other loss stops the migration.
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
   /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
-    case rows, values, links
+    case rows, values, links, tables
   }
 
   /// Content that may be dropped.
@@ -192,5 +193,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
 }
 
 extension DroppedContent {
-  var kind: AllowedLosses.Content { property == nil ? .rows : isRelationship ? .links : .values }
+  var kind: AllowedLosses.Content {
+    isTable ? .tables : property == nil ? .rows : isRelationship ? .links : .values
+  }
 }
