@@ -13,7 +13,7 @@ import Foundation
 ///   19.99, and 123456789012345.67 stays 123456789012345.67. A double without a fraction that is in the range of Integer 64 is
 ///   converted exactly. That is also how the real in a decimal column is read. Foundation
 ///   converts a decimal to a double by one division per digit, which is off by a few units in the last place: 0.07 becomes
-///   0.06999999999999999. Columns have such reals. A double that Foundation makes of a decimal with at most 15 digits is that
+///   0.06999999999999999. Columns have such reals. A double that Foundation makes of a decimal with at most 12 digits is that
 ///   decimal.
 /// - **Float to Decimal** converts the double of the same value: `Float(243.61)` becomes 243.61000061035156.
 /// - **Decimal to Double** gives the nearest double.
@@ -23,10 +23,15 @@ import Foundation
 package enum DecimalConversion {
   /// A decimal has a significand below 2^128, which has 39 digits, and an exponent from -128 to 127.
   private static let (digitLimit, leastExponent, exponentLimit) = (39, -128, 127)
-  /// The number of digits that every decimal keeps as a double.
-  private static let exactDigits = 15
+  /// The number of digits that a double keeps of every decimal.
+  private static let keptDigits = 15
+  /// The greatest number of digits of a decimal that is recognized in what Foundation makes of it. The more digits, the more doubles
+  /// are mistaken for it that are nearest to other decimals: with 12 it is one of 10,000 with 16 digits.
+  private static let recognizedDigits = 12
   /// Of a smaller double, a decimal may not have all digits.
   private static let leastExact = 1e-110
+  /// Powers of ten that a double holds exactly.
+  private static let powers: [Double] = (0...22).map { Double("1e\($0)") ?? .nan }
 
   package static let notANumber = "NaN"
 
@@ -37,44 +42,105 @@ package enum DecimalConversion {
   package static func decimal(_ real: Double) -> Decimal? {
     if real.isNaN { return .nan }
     if let whole = Int64(exactly: real) { return Decimal(whole) }
-    return real.isFinite ? decimal(text(of: real)) : nil
+    guard real.isFinite else { return nil }
+    let digits = ShortDigits(real)
+    guard abs(real) >= leastExact, digits.exponent <= exponentLimit else { return decimal("\(real)") }
+    return (recognized(digits, real) ?? digits).decimal
   }
 
   /// Returns the digits of the decimal for a finite double, with an exponent if it is very large or very small.
   package static func text(of real: Double) -> String {
     // A column of SQLite with the affinity NUMERIC keeps such a number as an integer.
     if let whole = Int64(exactly: real) { return String(whole) }
-    let shortest = "\(real)"
-    if abs(real) < leastExact { return decimal(shortest).map { text(of: $0) } ?? shortest }
-    guard digitCount(shortest) > exactDigits else { return shortest }
-    let rounded = String(format: "%.\(exactDigits)g", real)
-    guard let decimal = decimal(rounded), NSDecimalNumber(decimal: decimal).doubleValue == real else { return shortest }
+    if abs(real) < leastExact { return decimal("\(real)").map { text(of: $0) } ?? "\(real)" }
+    return recognized(ShortDigits(real), real)?.text ?? "\(real)"
+  }
+
+  /// The digits of the decimal of which Foundation makes this double, if it is not the nearest one; nil if there is none.
+  private static func recognized(_ digits: ShortDigits, _ real: Double) -> ShortDigits? {
+    let count = digits.count
+    guard count > keptDigits else { return nil }
+    let rounded = digits.rounded(to: recognizedDigits, of: count)
+    guard rounded.decimal == digits.rounded(to: keptDigits, of: count).decimal,
+      NSDecimalNumber(decimal: rounded.decimal).doubleValue == real
+    else { return nil }
     return rounded
   }
 
-  /// The number of digits of a number without those zeros that only show its size.
-  private static func digitCount(_ text: String) -> Int {
-    var (count, zeros) = (0, 0)
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "0"): if count > 0 { zeros += 1 }
-      case UInt8(ascii: "1")...UInt8(ascii: "9"): (count, zeros) = (count + zeros + 1, 0)
-      case UInt8(ascii: "e"): return count
-      default: break
+  /// The shortest digits that are nearest to a double and to no other.
+  private struct ShortDigits {
+    private var digits: UInt64 = 0
+    private(set) var exponent = 0
+    private var isNegative = false
+
+    init(_ real: Double) {
+      var text = "\(real)"
+      text.withUTF8 { bytes in
+        var isFraction = false
+        for (position, byte) in bytes.enumerated() {
+          switch byte {
+          case UInt8(ascii: "0")...UInt8(ascii: "9"):
+            digits = digits * 10 + UInt64(byte - UInt8(ascii: "0"))
+            if isFraction { exponent -= 1 }
+          case UInt8(ascii: "."): isFraction = true
+          case UInt8(ascii: "e"):
+            exponent += Int(String(decoding: bytes[(position + 1)...], as: UTF8.self)) ?? 0
+            return
+          default: isNegative = true
+          }
+        }
       }
     }
-    return count
+
+    /// How many digits there are.
+    var count: Int {
+      var (count, rest) = (0, digits)
+      while rest > 0 { (count, rest) = (count + 1, rest / 10) }
+      return count
+    }
+
+    func rounded(to wanted: Int, of count: Int) -> ShortDigits {
+      var result = self
+      var unit: UInt64 = 1
+      for _ in wanted..<count { unit *= 10 }
+      result.digits = (digits + unit / 2) / unit
+      result.exponent += count - wanted
+      while result.digits > 0, result.digits % 10 == 0 {
+        (result.digits, result.exponent) = (result.digits / 10, result.exponent + 1)
+      }
+      return result
+    }
+
+    var decimal: Decimal {
+      Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: Decimal(digits))
+    }
+
+    var text: String { "\(isNegative ? "-" : "")\(digits)e\(exponent)" }
   }
 
   /// Returns the double that is nearest to a decimal.
   package static func double(_ decimal: Decimal) -> Double {
     if decimal.isNaN { return .nan }
-    let magnitude = Double(digits(decimal)) ?? 0
-    return decimal.isSignMinus ? -magnitude : magnitude
+    let (digits, exponent) = (magnitude(decimal), decimal.exponent)
+    let result: Double
+    if let digits, digits <= 1 << 53, powers.indices.contains(abs(exponent)) {
+      // Both numbers are exact, so that the result is rounded once.
+      result = exponent < 0 ? Double(digits) / powers[-exponent] : Double(digits) * powers[exponent]
+    } else {
+      result = Double(Self.digits(decimal)) ?? 0
+    }
+    return decimal.isSignMinus ? -result : result
   }
 
   /// The digits of a decimal without its sign.
   private static func digits(_ decimal: Decimal) -> String { "\(decimal.significand.magnitude)e\(decimal.exponent)" }
+
+  /// The significand; nil for one of more than 64 bits.
+  private static func magnitude(_ decimal: Decimal) -> UInt64? {
+    let significand = decimal.significand.magnitude
+    let value = NSDecimalNumber(decimal: significand).uint64Value
+    return Decimal(value) == significand ? value : nil
+  }
 
   // MARK: Integers
 
@@ -91,7 +157,10 @@ package enum DecimalConversion {
   }
 
   private static func truncated(_ decimal: Decimal) -> (integer: Int64, isExact: Bool)? {
-    guard !decimal.isNaN, var magnitude = UInt128("\(decimal.significand.magnitude)") else { return nil }
+    if decimal.isNaN { return nil }
+    guard var magnitude = magnitude(decimal).map({ UInt128($0) }) ?? UInt128("\(decimal.significand.magnitude)") else {
+      return nil
+    }
     var isExact = true
     var exponent = decimal.exponent
     while exponent < 0, magnitude > 0 {

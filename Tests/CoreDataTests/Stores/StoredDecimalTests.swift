@@ -48,7 +48,7 @@ struct StoredDecimalTests {
       #expect(DecimalConversion.decimal(real) == decimal, "\(decimal)")
     }
     #expect(inexact > 100)
-    // A double of that kind that no decimal of 15 digits has become.
+    // A double of that kind that Foundation makes of no decimal with few digits.
     #expect(DecimalConversion.decimal(0.1 + 0.2) == Decimal(string: "0.30000000000000004"))
   }
 
