@@ -280,4 +280,68 @@ struct NumberMatrixTests {
       }
     }
   }
+
+  @Test("Sums and averages of decimals are exact, in a query and in a derived attribute that a migration adds")
+  func totals() throws {
+    func model(_ derived: [(name: String, key: String)]) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      let attributes = derived.map { item -> NSAttributeDescription in
+        let attribute = NSDerivedAttributeDescription()
+        (attribute.name, attribute.attributeType, attribute.isOptional) = (item.name, .decimalAttributeType, true)
+        attribute.derivationExpression = CoreData.NSExpression(format: item.key)
+        return attribute
+      }
+      builder.entity("Order", [.make("name", .stringAttributeType)] + attributes)
+      builder.entity("Line", [.make("price", .decimalAttributeType)])
+      builder.relate(.init("Order", "lines", toMany: true), .init("Line", "order"))
+      return builder.model()
+    }
+    let store = try TemporaryStore()
+    let texts = [["0.1", "0.2"], ["123456789012345.67", "0.01", "3"], []]
+    try open(store.url, model([])) { context in
+      for (position, prices) in texts.enumerated() {
+        let order = context.make("Order", ["name": "\(position)"])
+        for price in prices { context.make("Line", ["price": Self.decimal(price), "order": order]) }
+      }
+      try context.save()
+    }
+    let new = model([("total", "lines.@sum.price"), ("mean", "lines.@avg.price")])
+    try open(store.url, new, migrates: true) { context in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Order")
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      let orders = try context.fetch(request)
+      #expect(orders.map { Kind.decimal.text($0.value(forKey: "total")) } == ["0.3", "123456789012348.68", "0"])
+      #expect(orders.map { Kind.decimal.text($0.value(forKey: "mean")) } == ["0.15", "41152263004116.227", "none"])
+      request.predicate = NSPredicate(format: "lines.@sum.price == %@", Self.decimal("123456789012348.68"))
+      #expect(try context.fetch(request) == [orders[1]])
+    }
+  }
+
+  @Test("An element of a composite attribute that the new type cannot hold is refused by all ways of migrating")
+  func composite() throws {
+    func model(_ type: NSAttributeType) -> NSManagedObjectModel {
+      let place = NSCompositeAttributeDescription()
+      place.name = "place"
+      place.elements = [.make("number", type), .make("street", .stringAttributeType)]
+      var builder = ModelBuilder()
+      builder.entity("N", [place])
+      return builder.model()
+    }
+    let (old, new) = (model(.integer64AttributeType), model(.integer16AttributeType))
+    let store = try TemporaryStore()
+    try open(store.url, old) { context in
+      context.make("N", ["place": ["number": 70_000, "street": "Main"]])
+      try context.save()
+    }
+    #expect(throws: NSError.self) { try open(store.url, new, migrates: true) { _ in } }
+    let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
+    for usesSQL in [true, false] {
+      let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+      manager.usesStoreSpecificMigrationManager = usesSQL
+      let target = store.folder.appendingPathComponent("Target.sqlite")
+      #expect(throws: NSError.self, "SQL \(usesSQL)") {
+        try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+      }
+    }
+  }
 }

@@ -163,6 +163,13 @@ package enum Slot {
     case .float(let number) where number.isNaN: if value is NSDecimalNumber { return nil }
     case .double(let number) where number.isNaN: if value is NSDecimalNumber { return nil }
     case .boolean(true): if let number = value as? NSDecimalNumber, number.decimalValue.isNaN { return nil }
+    case .object(_ as NSDictionary):
+      guard let composite = attribute as? NSCompositeAttributeDescription, let parts = value as? NSDictionary else {
+        return
+      }
+      for element in composite.elements {
+        if Slot(migrated: parts[element.name as NSString], for: element) == nil { return nil }
+      }
     default: break
     }
   }

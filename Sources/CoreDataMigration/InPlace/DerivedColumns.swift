@@ -138,6 +138,10 @@ package struct DerivedColumns {
     if !isExact {
       try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: "."))
     }
+    if value.kind == .decimal, dialect == .sqlite, function == "SUM" || function == "AVG" {
+      // Sums of the doubles would not be those of the decimals.
+      return (ValueFunction.total(function == "SUM" ? "sum:" : "average:", of: value.sql, in: rows), .decimal)
+    }
     if function == "SUM", dialect != .sqlite {
       return ("CAST((SELECT COALESCE(SUM(\(value.sql)), 0) \(rows)) AS bigint)", .integer64)
     }

@@ -15,6 +15,10 @@ package enum ValueFunction {
   /// `CDDecimalText(real)` returns the digits of the decimal for a real; SQLite would write 15.
   package static let decimalTextName = "CDDecimalText"
 
+  /// `CDDecimalNumber(text)` returns a decimal number as a column holds it; SQLite's own conversion may be off by one unit in the
+  /// last place.
+  package static let decimalNumberName = "CDDecimalNumber"
+
   /// `CDDecimals(name, texts)` calls an aggregate function with the decimals of a text, which `GROUP_CONCAT` has joined by
   /// commas; a NULL is no decimals.
   package static let decimalsName = "CDDecimals"
@@ -35,6 +39,20 @@ package enum ValueFunction {
   /// The values of a decimal attribute as `CDDecimals` takes them.
   static func text(_ decimal: BoundSQL) -> BoundSQL {
     "CASE TYPEOF(\(decimal)) WHEN 'real' THEN \(raw: decimalTextName)(\(decimal)) ELSE \(decimal) END"
+  }
+
+  /// The sum or average of the values of a decimal attribute, as a column holds it.
+  ///
+  /// - Parameter rows: `FROM` and what comes after it.
+  package static func total(_ function: String, of decimal: String, in rows: String) -> String {
+    let texts = "(SELECT GROUP_CONCAT(\(text(BoundSQL(decimal)).sql)) \(rows))"
+    return "\(decimalNumberName)(\(decimalsName)('\(function)', \(texts)))"
+  }
+
+  /// Returns the column value of a result for `decimalNumberName`.
+  package static func decimalNumber(_ value: SQLiteValue?) -> SQLiteValue {
+    guard case .text(let text)? = value, let number = StoredDecimal.object(text) else { return value ?? .null }
+    return StoredDecimal.number(number)
   }
 
   /// Returns the text of a value for `decimalTextName`.

@@ -36,6 +36,7 @@ struct InPlaceMigration {
       arguments in arguments.first?.real.map { .real(Double(Float($0))) } ?? .null
     }
     try DerivedColumns.register(in: connection, FrameworkValues())
+    try PredicateFunctions.register(with: connection)
     let dropped = DroppedFiles(connection: connection)
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
     var latest = MigrationProgress(
