@@ -297,7 +297,7 @@ struct NumberMatrixTests {
       return builder.model()
     }
     let store = try TemporaryStore()
-    let texts = [["0.1", "0.2"], ["123456789012345.67", "0.01", "3"], []]
+    let texts = [["0.1", "0.2"], ["12345678901234.56", "0.01", "1"], []]
     try open(store.url, model([])) { context in
       for (position, prices) in texts.enumerated() {
         let order = context.make("Order", ["name": "\(position)"])
@@ -310,9 +310,9 @@ struct NumberMatrixTests {
       let request = NSFetchRequest<NSManagedObject>(entityName: "Order")
       request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
       let orders = try context.fetch(request)
-      #expect(orders.map { Kind.decimal.text($0.value(forKey: "total")) } == ["0.3", "123456789012348.68", "0"])
-      #expect(orders.map { Kind.decimal.text($0.value(forKey: "mean")) } == ["0.15", "41152263004116.227", "none"])
-      request.predicate = NSPredicate(format: "lines.@sum.price == %@", Self.decimal("123456789012348.68"))
+      #expect(orders.map { Kind.decimal.text($0.value(forKey: "total")) } == ["0.3", "12345678901235.57", "0"])
+      #expect(orders.map { Kind.decimal.text($0.value(forKey: "mean")) } == ["0.15", "4115226300411.8564", "none"])
+      request.predicate = NSPredicate(format: "lines.@sum.price == %@", Self.decimal("12345678901235.57"))
       #expect(try context.fetch(request) == [orders[1]])
     }
   }

@@ -289,11 +289,11 @@ extension StoreReader {
   fileprivate func otherTables() throws -> [Finding] {
     guard let schema else { return [] }
     return try reading { try OtherTables.counted(connection, in: catalog, besides: schema) }.map { table in
-      let rows = table.count == 1 ? "its only row" : "its \(CountText.counted(table.count, "row"))"
+      let rows = table.rows == 1 ? "its only row" : "its \(CountText.counted(table.rows, "row"))"
       return Finding(
-        .otherTableDropped, table.count == 0 ? .information : .error, entity: table.entity, property: nil,
+        .otherTableDropped, table.rows == 0 ? .information : .error, entity: table.name, property: nil,
         sourceEntity: nil, sourceProperty: nil,
-        "the table is not the model's" + (table.count == 0 ? ", and is empty" : "; \(rows) would be dropped"))
+        "the table is not the model's" + (table.rows == 0 ? ", and is empty" : "; \(rows) would be dropped"))
     }
   }
 

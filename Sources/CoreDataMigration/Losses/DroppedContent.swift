@@ -5,25 +5,19 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// An entity, or a property of one, that a migration drops; or a table that is not the model's.
+/// An entity, or a property of one, that a migration drops.
 package struct DroppedContent: Hashable, Sendable {
   /// The entity by its name in the store.
   package let entity: String
   /// The property by its name in the store; nil where the entity is dropped with its rows.
   package let property: String?
   package let isRelationship: Bool
-  /// Whether this is a table that is not the model's, whose name stands for that of an entity.
-  package let isTable: Bool
   /// How many of its rows, values or links the store holds.
   package var count: Int
   /// Its names in the intermediate versions, and in parents of the entity.
   package var aliases: Set<Place>
 
-  package init(
-    entity: String, property: String?, isRelationship: Bool, isTable: Bool = false, count: Int = 0,
-    aliases: Set<Place> = []
-  ) {
-    self.isTable = isTable
+  package init(entity: String, property: String?, isRelationship: Bool, count: Int = 0, aliases: Set<Place> = []) {
     self.count = count
     self.entity = entity
     self.property = property
@@ -48,7 +42,6 @@ package struct DroppedContent: Hashable, Sendable {
   package var words: String {
     let noun = property == nil ? "row" : isRelationship ? "link" : "value"
     let place = property.map { "\(entity).\($0)" } ?? entity
-    if isTable { return "\(count) \(noun)\(count == 1 ? "" : "s") of the table \(entity)" }
     return "\(count) \(noun)\(count == 1 ? "" : "s") of '\(place)'"
   }
 

@@ -8,6 +8,15 @@ import CoreDataStoreFiles
 ///
 /// A migration in place keeps them. A step that makes a new store leaves them behind.
 package enum OtherTables {
+  /// A table.
+  package struct Table: Hashable, Sendable {
+    package let name: String
+    package let rows: Int
+
+    /// As `2 rows of the table NOTES`.
+    package var words: String { "\(rows) \(rows == 1 ? "row" : "rows") of the table \(name)" }
+  }
+
   /// Returns the names of such tables, sorted: all but those of the model, of the store itself and of persistent history.
   package static func names(in catalog: DatabaseCatalog, besides schema: StoreSchema) -> [String] {
     let own = Set(
@@ -27,10 +36,7 @@ package enum OtherTables {
   /// Returns these tables with the number of their rows.
   package static func counted(
     _ connection: SQLiteConnection, in catalog: DatabaseCatalog, besides schema: StoreSchema
-  ) throws -> [DroppedContent] {
-    try names(in: catalog, besides: schema).map { name in
-      DroppedContent(
-        entity: name, property: nil, isRelationship: false, isTable: true, count: try connection.rowCount(of: name))
-    }
+  ) throws -> [Table] {
+    try names(in: catalog, besides: schema).map { Table(name: $0, rows: try connection.rowCount(of: $0)) }
   }
 }

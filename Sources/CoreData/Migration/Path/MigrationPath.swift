@@ -127,7 +127,7 @@ public struct MigrationPath {
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
   /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
-    case rows, values, links, tables
+    case rows, values, links
   }
 
   /// Content that may be dropped.
@@ -146,15 +146,19 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   }
 
   private let items: Set<Item>
+  /// The tables that are not the model's and may be dropped; nil for all.
+  private let tables: Set<String>?
 
-  package init(items: [Item]) {
+  package init(items: [Item], tables: Set<String>? = []) {
     self.items = Set(items)
+    self.tables = tables
   }
 
   /// No loss is allowed.
   public static let none = AllowedLosses(items: [])
   /// Every loss is allowed.
-  public static let all = AllowedLosses(items: [Item(contents: Set(Content.allCases), entity: nil, property: nil)])
+  public static let all = AllowedLosses(
+    items: [Item(contents: Set(Content.allCases), entity: nil, property: nil)], tables: nil)
 
   /// Allows losses in the named places.
   ///
@@ -165,7 +169,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
         let names = place.split(separator: ".", maxSplits: 1).map(String.init)
         return Item(
           contents: Set(Content.allCases), entity: names.first ?? "", property: names.count == 2 ? names[1] : nil)
-      })
+      }, tables: Set(places))
   }
 
   /// Allows every loss, or none.
@@ -177,6 +181,9 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   public init(arrayLiteral elements: String...) {
     self.init(places: elements)
   }
+
+  /// Whether a table that is not the model's may be dropped.
+  func allows(table: String) -> Bool { tables?.contains(table) ?? true }
 
   /// Returns the losses that are not allowed.
   func refused(_ contents: [DroppedContent]) -> [DroppedContent] {
@@ -193,7 +200,5 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
 }
 
 extension DroppedContent {
-  var kind: AllowedLosses.Content {
-    isTable ? .tables : property == nil ? .rows : isRelationship ? .links : .values
-  }
+  var kind: AllowedLosses.Content { property == nil ? .rows : isRelationship ? .links : .values }
 }

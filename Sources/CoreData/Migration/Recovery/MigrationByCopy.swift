@@ -250,7 +250,7 @@ struct MigrationByCopy {
     let document = model.document
     let schema = try origin.schema(for: document, configuration: document.configuration(migration.configuration))
     let tables = try OtherTables.counted(origin.connection, in: origin.connection.catalog(), besides: schema)
-    let dropped = migration.allowsLoss.refused(tables.filter { $0.count > 0 })
+    let dropped = tables.filter { $0.rows > 0 && !migration.allowsLoss.allows(table: $0.name) }
     guard dropped.isEmpty else {
       throw MigrationErrors.otherTables(
         url: migration.storeURL, source: step.source, destination: step.destination, dropped: dropped)
