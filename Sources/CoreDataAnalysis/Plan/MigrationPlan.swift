@@ -170,7 +170,7 @@ package struct MigrationPlan {
       if step.kind == .mapping { counts.origins = [:] }
     }
     if contents == nil, let first = steps.firstIndex(where: { !$0.isInPlace }) {
-      let tables = try reader.otherTables().map(allowances.applied)
+      let tables = try reader.droppedTables().map(allowances.applied)
       steps[first].findings = (steps[first].findings + tables).sorted(by: Finding.areInOrder)
     }
     self.steps = steps
@@ -285,10 +285,15 @@ extension StoreCounts {
 }
 
 extension StoreReader {
-  /// DS109: the tables that are not the model's, which a step that makes a new store would drop.
-  fileprivate func otherTables() throws -> [Finding] {
+  /// The tables that are not the model's, with their rows; none if the store's layout is not known.
+  package func otherTables() throws -> [OtherTables.Table] {
     guard let schema else { return [] }
-    return try reading { try OtherTables.counted(connection, in: catalog, besides: schema) }.map { table in
+    return try reading { try OtherTables.counted(connection, in: catalog, besides: schema) }
+  }
+
+  /// DS109: the tables that are not the model's, which a step that makes a new store would drop.
+  fileprivate func droppedTables() throws -> [Finding] {
+    try otherTables().map { table in
       let rows = table.rows == 1 ? "its only row" : "its \(CountText.counted(table.rows, "row"))"
       return Finding(
         .otherTableDropped, table.rows == 0 ? .information : .error, entity: table.name, property: nil,
