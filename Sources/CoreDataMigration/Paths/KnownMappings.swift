@@ -10,8 +10,9 @@ import Foundation
 /// source grow stale with every edit. Any other mapping model is for the versions whose entities have the hashes that it
 /// names; if there are several and it maps all entities of some, for those. If its entities do not determine the two versions –
 /// it omits some, or its entities are unchanged from version to version – it is for one step of the migration, in whichever order
-/// the versions are: the one of which it omits the fewest entities, and of several the shortest. If that leaves several, it is for
-/// the two ends of the migration where it fits them, and for the first of the steps otherwise. So it never runs twice.
+/// the versions are: the one of which it omits the fewest entities, and of several the shortest. If that leaves several, it joins
+/// another mapping model that is for one of them. If there is none, it is for the two ends of the migration where it fits them, and
+/// for the first of the steps otherwise. So it never runs twice.
 ///
 /// **Stale mapping models.** A mapping model that fits no two versions is stale for the two versions, in order, of which it
 /// has the most entity hashes right, and at least half of them over both sides; on a tie, for each such pair. A source is
@@ -40,6 +41,8 @@ package struct KnownMappings {
 
   /// The mapping models that are for no two of the versions, and not stale either.
   package private(set) var unplaced: [MappingFile] = []
+  /// The mapping models that are for one of several steps of the migration.
+  private var undecided: [(MappingFile, [Pair])] = []
 
   /// - Parameters:
   ///   - versions: in their order.
@@ -57,6 +60,10 @@ package struct KnownMappings {
       } else {
         place(mapping, hashes)
       }
+    }
+    for (mapping, choice) in undecided {
+      let pair = choice.first { fitting[$0] != nil } ?? self.choice(of: choice)
+      fitting[pair, default: []].append(mapping)
     }
     for pair in fitting.keys {
       // Of equals the first stays first.
@@ -131,6 +138,10 @@ package struct KnownMappings {
     let pairs = self.pairs(
       from: versions.indices.filter { found.0[$0] == sides.0.count },
       to: versions.indices.filter { found.1[$0] == sides.1.count }, of: sides, hashes)
+    if let ends, pairs.count > 1, isWithin(pairs[0], ends) {
+      undecided.append((mapping, pairs))
+      return
+    }
     for pair in pairs { fitting[pair, default: []].append(mapping) }
     guard pairs.isEmpty else { return }
     var best: (score: Int, pairs: [Pair]) = (0, [])
@@ -162,27 +173,31 @@ package struct KnownMappings {
     }
     let all = pairs(sources, destinations)
     let tightest = pairs(self.tightest(sources, of: sides.0), self.tightest(destinations, of: sides.1))
-    let preferred = tightest.isEmpty ? all : tightest
     guard let ends else {
       return tightest.isEmpty ? leastUnmapped(onward(all) { $0 < $1 }, sides) : tightest
     }
     let isForward = ends.source < ends.destination
-    let range = min(ends.source, ends.destination)...max(ends.source, ends.destination)
-    func onTheWay(_ pairs: [Pair]) -> [Pair] {
-      pairs.filter {
-        ($0.source < $0.destination) == isForward && range.contains($0.source) && range.contains($0.destination)
-      }
-    }
-    // What maps two versions completely is for these, even if it fits others on the way.
-    let isComplete = tightest.contains { unmapped($0.source, sides.0) + unmapped($0.destination, sides.1) == 0 }
-    let candidates = [onTheWay(preferred), isComplete ? [] : onTheWay(all)].first { !$0.isEmpty }
-    let least = leastUnmapped(
-      candidates ?? (tightest.isEmpty ? onward(all) { ($0 < $1) == isForward } : tightest), sides)
+    func onTheWay(_ pairs: [Pair]) -> [Pair] { pairs.filter { isWithin($0, ends) } }
+    let otherwise = tightest.isEmpty ? onward(all) { ($0 < $1) == isForward } : tightest
+    let least = leastUnmapped([onTheWay(tightest), onTheWay(all)].first { !$0.isEmpty } ?? otherwise, sides)
     let span = least.map { abs($0.destination - $0.source) }.min()
     let shortest = least.filter { abs($0.destination - $0.source) == span }
-    if candidates == nil { return shortest }
-    if shortest.count > 1, all.contains(ends) { return [ends] }
-    return Array(shortest.sorted { isForward ? $0.source < $1.source : $0.source > $1.source }.prefix(1))
+    let isOnTheWay = shortest.first.map { isWithin($0, ends) } ?? false
+    return isOnTheWay && shortest.count > 1 && all.contains(ends) ? shortest + [ends] : shortest
+  }
+
+  /// The pair that a mapping model is for of several: the ends of the migration, or the first.
+  private func choice(of pairs: [Pair]) -> Pair {
+    guard let ends, !pairs.contains(ends) else { return ends ?? pairs[0] }
+    let isForward = ends.source < ends.destination
+    return pairs.min { isForward ? $0.source < $1.source : $0.source > $1.source } ?? ends
+  }
+
+  /// Whether a pair is between the ends of a migration, and in its direction.
+  private func isWithin(_ pair: Pair, _ ends: Pair) -> Bool {
+    let range = min(ends.source, ends.destination)...max(ends.source, ends.destination)
+    return (pair.source < pair.destination) == (ends.source < ends.destination) && range.contains(pair.source)
+      && range.contains(pair.destination)
   }
 
   /// The pairs in an order; all where none is.

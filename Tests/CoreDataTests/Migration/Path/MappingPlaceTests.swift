@@ -114,7 +114,25 @@ struct MappingPlaceTests {
       idle.explanation.contains("The mapping model made in code is not used: it leads from 'M 2' to 'M 3'."), "\(idle)")
   }
 
-  @Test("One that maps two versions completely is for these alone, and it says so on other paths")
+  @Test("One for unchanged entities joins that for the changed ones")
+  func joined() throws {
+    let url = try bundle([("M", ["X", "Y", "W"]), ("M 2", ["X", "YY", "W"]), ("M 3", ["X", "YY", "WW"])])
+    let known = try ModelVersions(contentsOf: url)
+    let (source, destination) = (try known.version(named: "M"), try known.version(named: "M 3"))
+    let own = try mapping(source.model(), destination.model())
+    let changed = NSMappingModel()
+    changed.entityMappings = try NSMappingModel.inferredMappingModel(
+      forSourceModel: source.model(), destinationModel: known.version(named: "M 2").model()
+    ).entityMappings.filter { $0.sourceEntityName == "Y" }
+    for models in [[own, changed], [changed, own]] {
+      let path = try MigrationPath(
+        known: known, from: source, to: destination, rules: .init(mappings: MappingPlaces(models: models)))
+      #expect(path.steps.map(\.kind) == [.mapping, .inferred], "\(path.explanation)")
+      #expect(path.steps[0].mappingModel.entityMappings.count == 2)
+    }
+  }
+
+  @Test("One that maps two versions completely is for these")
   func complete() throws {
     let url = try bundle([("M", ["X", "Y"]), ("M 2", ["X", "YY"]), ("M 3", ["X"]), ("M 4", ["XX"])])
     let found = try migrate(url, from: "M", to: "M 4", mapping: ("M 3", "M 4"))
