@@ -60,9 +60,9 @@ package struct ValueConversion {
 
 /// The conversion of a stored number to another numeric type, as setting it on an object would convert it.
 ///
-/// `DecimalConversion` has the rules. A decimal column needs no conversion: it is read by these rules.
+/// `DecimalConversion` has the rules.
 package enum NumberCast {
-  case none, boolean, integer, real, float
+  case none, boolean, integer, real, float, decimal
   /// To a column of PostgreSQL, whose types differ where those of SQLite do not.
   case typed(from: AttributeKind, to: AttributeKind)
 
@@ -77,6 +77,8 @@ package enum NumberCast {
       case .integer16, .integer32, .integer64: [.double, .float, .decimal].contains(old) ? .integer : .none
       case .double: .real
       case .float: old == .boolean || old == .integer16 ? .real : .float
+      // Several doubles may stand for one decimal. A predicate finds the nearest one.
+      case .decimal: old == .double || old == .float ? .decimal : .none
       default: .none
       }
   }
@@ -88,6 +90,7 @@ package enum NumberCast {
     case .integer: "CAST(\(value) AS INTEGER)"
     case .real: "CAST(\(value) AS REAL)"
     case .float: "\(raw: ValueConversion.floatFunction)(\(value))"
+    case .decimal: "\(raw: ValueFunction.decimalNumberName)(\(value))"
     case .typed(let old, let new): Self.sql(value, from: old, to: new)
     }
   }

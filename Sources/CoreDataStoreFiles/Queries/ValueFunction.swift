@@ -15,7 +15,7 @@ package enum ValueFunction {
   /// `CDDecimalText(real)` returns the digits of the decimal for a real; SQLite would write 15.
   package static let decimalTextName = "CDDecimalText"
 
-  /// `CDDecimalNumber(text)` returns a decimal number as a column holds it; SQLite's own conversion may be off by one unit in the
+  /// `CDDecimalNumber(value)` returns the decimal of a text or a real as a column holds it; SQLite's own conversion may be off by one unit in the
   /// last place.
   package static let decimalNumberName = "CDDecimalNumber"
 
@@ -51,8 +51,13 @@ package enum ValueFunction {
 
   /// Returns the column value of a result for `decimalNumberName`.
   package static func decimalNumber(_ value: SQLiteValue?) -> SQLiteValue {
-    guard case .text(let text)? = value, let number = StoredDecimal.object(text) else { return value ?? .null }
-    return StoredDecimal.number(number)
+    let number: NSDecimalNumber? =
+      switch value {
+      case .text(let text)?: StoredDecimal.object(text)
+      case .real(let real)?: StoredDecimal.object(real)
+      default: nil
+      }
+    return number.map { StoredDecimal.number($0) } ?? value ?? .null
   }
 
   /// Returns the text of a value for `decimalTextName`.

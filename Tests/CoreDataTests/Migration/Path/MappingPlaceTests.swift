@@ -69,7 +69,7 @@ struct MappingPlaceTests {
       MigrationOption.mappings: [mapping], MigrationOption.models: [URL](), MigrationOption.isProgressive: progressive,
     ]
     let migrated = try store.context(.load(contentsOf: url, version: destination), options: options, at: file)
-    let value = try migrated.all("X").first?.value(forKey: "a") as? String
+    let value = try migrated.all("X", by: "a").first?.value(forKey: "a") as? String
     try store.close()
     let steps = path.steps.map { "\($0.source)\($0.kind == .mapping ? "!" : ">")\($0.destination)" }
     return (value, steps, path.explanation.joined(separator: " "))
