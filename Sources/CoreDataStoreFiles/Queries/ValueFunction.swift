@@ -15,8 +15,8 @@ package enum ValueFunction {
   /// `CDDecimalText(real)` returns the digits of the decimal for a real; SQLite would write 15.
   package static let decimalTextName = "CDDecimalText"
 
-  /// `CDDecimalNumber(value)` returns the decimal of a text or a real as a column holds it; SQLite's own conversion may be off by one unit in the
-  /// last place.
+  /// `CDDecimalNumber(value)` returns the decimal of a text or a real as a column holds it. SQLite's own conversion of a text may
+  /// be off by one unit in the last place.
   package static let decimalNumberName = "CDDecimalNumber"
 
   /// `CDDecimals(name, texts)` calls an aggregate function with the decimals of a text, which `GROUP_CONCAT` has joined by
