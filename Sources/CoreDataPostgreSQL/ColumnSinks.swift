@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPostgreSQLClient
+import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
@@ -16,7 +17,7 @@ struct ParameterSink: ColumnSink {
   mutating func put(double: Double) { values.append(.real(double)) }
   mutating func put(float: Float) { values.append(.real(Double(float))) }
   mutating func put(microseconds: Int64) { values.append(.timestamp(microseconds: microseconds)) }
-  mutating func put(decimal: Decimal) { values.append(.numeric(StoredDecimal.text(of: decimal))) }
+  mutating func put(decimal: Decimal) { values.append(.numeric(DecimalConversion.text(of: decimal))) }
   mutating func put(string: String) throws {
     if string.utf8.contains(0) { throw UnwritableValue.zeroCharacter }
     values.append(.text(string))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 /// The value of one property of one object, with unboxed numbers, dates and strings.
@@ -132,7 +133,7 @@ package enum Slot {
       case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
         Slot.integer(value).map { .integer($0) }
       case .booleanAttributeType:
-        (value as? Bool).map { .boolean($0) } ?? Slot.real(value).map { .boolean($0 != 0) }
+        Slot.real(value).map { .boolean($0 != 0) }
       case .doubleAttributeType: Slot.real(value).map { .double($0) }
       case .floatAttributeType: Slot.real(value).map { .float(Float($0)) }
       case .decimalAttributeType: Slot.decimal(value).map { .object($0) }
@@ -147,6 +148,30 @@ package enum Slot {
       }
     guard let slot else { return nil }
     self = slot
+  }
+
+  /// Makes the slot of a value in a migration, which changes no number in silence.
+  ///
+  /// Nil also for a number out of the range of the attribute's type, and for a decimal that is not a number where the type is not
+  /// Decimal. A migration in place refuses these too.
+  package init?(migrated value: Any?, for attribute: NSAttributeDescription) {
+    self.init(value, for: attribute)
+    guard isInRange(of: attribute.attributeType) else { return nil }
+    switch self {
+    case .float(let number) where number.isInfinite:
+      guard let value, Number(value)?.real.isInfinite == true else { return nil }
+    case .float(let number) where number.isNaN: if value is NSDecimalNumber { return nil }
+    case .double(let number) where number.isNaN: if value is NSDecimalNumber { return nil }
+    case .boolean(true): if let number = value as? NSDecimalNumber, number.decimalValue.isNaN { return nil }
+    case .object(_ as NSDictionary):
+      guard let composite = attribute as? NSCompositeAttributeDescription, let parts = value as? NSDictionary else {
+        return
+      }
+      for element in composite.elements {
+        if Slot(migrated: parts[element.name as NSString], for: element) == nil { return nil }
+      }
+    default: break
+    }
   }
 
   /// The value that `value(forKey:)` returns. The object that owns the slot resolves relationships.
@@ -223,53 +248,15 @@ package enum Slot {
   }
 
   private static func integer(_ value: Any) -> Int64? {
-    switch value {
-    case let value as Int: return Int64(value)
-    case let value as Int64: return value
-    case let value as Int32: return Int64(value)
-    case let value as Int16: return Int64(value)
-    case let value as Bool: return value ? 1 : 0
-    case let value as any BinaryInteger: return Int64(exactly: value)
-    case let value as Double: return Int64(exactly: value.rounded(.towardZero))
-    case let value as NSDecimalNumber:
-      return Int64(exactly: value.doubleValue.rounded(.towardZero)).map { _ in value.int64Value }
-    case let value as NSNumber where isReal(value): return Int64(exactly: value.doubleValue.rounded(.towardZero))
-    case let value as NSNumber: return value.decimalValue > Decimal(Int64.max) ? nil : value.int64Value
-    default: return nil
-    }
+    Number(value)?.integer ?? (value as? any BinaryInteger).flatMap { Int64(exactly: $0) }
   }
 
-  private static func real(_ value: Any) -> Double? {
-    switch value {
-    case let value as Double: value
-    case let value as Float: Double(value)
-    case let value as NSNumber: value.doubleValue
-    default: integer(value).map { Double($0) }
-    }
-  }
+  private static func real(_ value: Any) -> Double? { Number(value)?.real }
 
+  /// Returns the decimal of a number; nil if it is out of range.
   private static func decimal(_ value: Any) -> NSDecimalNumber? {
-    switch value {
-    case let value as NSDecimalNumber: value
-    case let value as Decimal: NSDecimalNumber(decimal: value)
-    case let value as NSNumber:
-      isReal(value) ? decimal(real: value.doubleValue) : NSDecimalNumber(decimal: value.decimalValue)
-    case let value as Double: decimal(real: value)
-    default: integer(value).map { NSDecimalNumber(decimal: Decimal($0)) }
-    }
-  }
-
-  private static func isReal(_ number: NSNumber) -> Bool {
-    [UInt8(ascii: "d"), UInt8(ascii: "f")].contains(UInt8(bitPattern: number.objCType.pointee))
-  }
-
-  /// Converts a double; nil if it is out of range, which Foundation converts to NaN or traps on.
-  private static func decimal(real: Double) -> NSDecimalNumber? {
-    if real.isNaN { return .notANumber }
-    guard real.isFinite else { return nil }
-    let decimal = Decimal(real)
-    if decimal.isNaN { return abs(real) < 1 ? .zero : nil }
-    return NSDecimalNumber(decimal: decimal)
+    if let decimal = value as? NSDecimalNumber { return decimal }
+    return Number(value)?.decimal.map { NSDecimalNumber(decimal: $0) }
   }
 
   /// Makes a dictionary of its own, with values as stores return them: the caller may change the dictionary later.

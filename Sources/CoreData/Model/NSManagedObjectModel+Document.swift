@@ -371,10 +371,10 @@ extension PlainValue {
   private static func number(_ number: NSNumber, kind: AttributeKind) -> PlainValue {
     switch kind {
     case .boolean: return .boolean(number.boolValue)
-    case .integer16, .integer32, .integer64: return .integer(number.int64Value)
-    case .double: return .real(number.doubleValue)
+    case .integer16, .integer32, .integer64: return .integer(Number(number)?.integer ?? number.int64Value)
+    case .double: return .real(Number(number)?.real ?? number.doubleValue)
     case .float: return .real(Double(number.floatValue))
-    case .decimal: return .decimal(number.decimalValue)
+    case .decimal: return .decimal(Number(number)?.decimal ?? number.decimalValue)
     default:
       if number is NSDecimalNumber { return .decimal(number.decimalValue) }
       switch UInt8(bitPattern: number.objCType.pointee) {
@@ -393,12 +393,11 @@ extension PlainValue {
     case (.integer(let value), .decimal): return NSDecimalNumber(decimal: Decimal(value))
     case (.real(let value), .float): return NSNumber(value: Float(value))
     case (.real(let value), .decimal):
-      // Foundation traps on infinity.
-      return value.isFinite ? NSDecimalNumber(decimal: Decimal(value)) : NSDecimalNumber.notANumber
+      return DecimalConversion.decimal(value).map { NSDecimalNumber(decimal: $0) } ?? NSDecimalNumber.notANumber
     case (.boolean(let value), .integer16), (.boolean(let value), .integer32), (.boolean(let value), .integer64):
       return NSNumber(value: value ? 1 : 0)
     case (.decimal(let value), .double), (.decimal(let value), .float):
-      return NSNumber(value: NSDecimalNumber(decimal: value).doubleValue)
+      return NSNumber(value: DecimalConversion.double(value))
     default: return plainFoundationValue
     }
   }

@@ -106,10 +106,11 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
 
   /// What a migration may drop by these allowances.
   public var losses: AllowedLosses {
-    AllowedLosses(
+    let tables = items.filter { $0.code == .otherTableDropped }.map(\.entity)
+    return AllowedLosses(
       items: items.compactMap { item in
         Self.contents(of: item.code).map { .init(contents: $0, entity: item.entity, property: item.property) }
-      })
+      }, tables: tables.contains(nil) ? nil : Set(tables.compactMap { $0 }))
   }
 
   /// The kind of content that findings of a code drop; nil for codes that are not about data loss.
@@ -123,7 +124,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
       .validationTightened, .minimumCountRaised, .probableRename, .unclearRename, .notInferable, .hierarchiesMerged,
       .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder,
       .missingInverse, .reservedName, .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace,
-      .unmergedLog, .noModelInStore:
+      .unmergedLog, .noModelInStore, .otherTableDropped:
       nil
     }
   }

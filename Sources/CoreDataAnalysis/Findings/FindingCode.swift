@@ -11,6 +11,7 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case storedBecomesTransient = "DS106"
   case orderLost = "DS107"
   case externalDataDropped = "DS108"
+  case otherTableDropped = "DS109"
   case newRequiredAttribute = "DD201"
   case optionalBecomesRequired = "DD202"
   case uniquenessAdded = "DD203"

@@ -127,7 +127,7 @@ enum Tightening {
     switch value {
     case .integer(let number): Double(number)
     case .real(let number): number
-    case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+    case .decimal(let number): DecimalConversion.double(number)
     case .date(let date): date.timeIntervalSinceReferenceDate
     default: nil
     }

@@ -27,6 +27,7 @@ extension FindingCode {
     case .storedBecomesTransient: .storedBecomesTransient
     case .orderLost: .orderLost
     case .externalDataDropped: .externalDataDropped
+    case .otherTableDropped: .otherTableDropped
     case .newRequiredAttribute: .newRequiredAttribute
     case .optionalBecomesRequired: .optionalBecomesRequired
     case .uniquenessAdded: .uniquenessAdded
@@ -147,6 +148,17 @@ extension FindingPage {
       + "dropped\".",
     cure: "Use a renaming identifier for another name, or export the values first. If they are not needed: "
       + "--allow DS108:Photo.data.")
+
+  fileprivate static let otherTableDropped = FindingPage(
+    title: "a table that is not the model's would be dropped",
+    what: "A step with a mapping model makes a new store, and the old one has a table that no entity of the model has.",
+    why: "NSPersistentCloudKitContainer keeps in such tables, ANSCKRECORDMETADATA and others, which objects it has "
+      + "synchronized. Without them it would take all objects for new ones. A migration in place keeps all tables, and "
+      + "adapts the entity numbers in them. Without rows the finding is information.",
+    example: "A store of Model 1 is migrated to Model 2 by a mapping model: \"ANSCKRECORDMETADATA: the table is not "
+      + "the model's; its 310 rows would be dropped\".",
+    cure: "Make the change so that it can be inferred, with renaming identifiers and default values. If nobody needs "
+      + "the table: --allow DS109:ANSCKRECORDMETADATA.")
 
   fileprivate static let destinationChanged = FindingPage(
     title: "a relationship leads to another entity",

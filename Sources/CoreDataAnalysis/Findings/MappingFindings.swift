@@ -40,7 +40,8 @@ private struct MappingScale {
     switch finding.code {
     case .notInferable, .hierarchiesMerged, .probableRename, .unclearRename, .shippedVersionEdited, .noPath,
       .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder, .missingInverse, .reservedName,
-      .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace, .unmergedLog, .noModelInStore:
+      .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace, .unmergedLog, .noModelInStore,
+      .otherTableDropped:
       nil
     case .newRequiredAttribute, .optionalBecomesRequired: missing(finding, change)
     case .uniquenessAdded, .validationTightened, .minimumCountRaised: rule(finding, change)

@@ -25,7 +25,7 @@ package struct MigrationPlan {
     package let isInPlace: Bool
     package let difference: ModelDifference
     /// Findings of this step, worst first; ST601 among them where the step needs a copy.
-    package let findings: [Finding]
+    package fileprivate(set) var findings: [Finding]
     /// Rows of the entities whose version hash changes.
     package let rowsTouched: Int
   }
@@ -179,6 +179,10 @@ package struct MigrationPlan {
       // The results of expressions and policies are unknown.
       if step.kind == .mapping { counts.origins = [:] }
     }
+    if contents == nil, let first = steps.firstIndex(where: { !$0.isInPlace }) {
+      let tables = try reader.droppedTables().map(allowances.applied)
+      steps[first].findings = (steps[first].findings + tables).sorted(by: Finding.areInOrder)
+    }
     self.steps = steps
     space = contents == nil ? reader.space : nil
     let ofStore =
@@ -291,6 +295,23 @@ extension StoreCounts {
 }
 
 extension StoreReader {
+  /// The tables that are not the model's, with their rows; none if the store's layout is not known.
+  package func otherTables() throws -> [OtherTables.Table] {
+    guard let schema else { return [] }
+    return try reading { try OtherTables.counted(connection, in: catalog, besides: schema) }
+  }
+
+  /// DS109: the tables that are not the model's, which a step that makes a new store would drop.
+  fileprivate func droppedTables() throws -> [Finding] {
+    try otherTables().map { table in
+      let rows = table.rows == 1 ? "its only row" : "its \(CountText.counted(table.rows, "row"))"
+      return Finding(
+        .otherTableDropped, table.rows == 0 ? .information : .error, entity: table.name, property: nil,
+        sourceEntity: nil, sourceProperty: nil,
+        "the table is not the model's" + (table.rows == 0 ? ", and is empty" : "; \(rows) would be dropped"))
+    }
+  }
+
   /// Plans the migration of this store without opening the store's own file.
   ///
   /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`

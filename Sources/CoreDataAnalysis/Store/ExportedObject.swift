@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataFileSystem
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -98,7 +99,7 @@ extension Hasher {
   }
 }
 
-/// Decimal numbers as stores hold them: integers, or reals whose value is that of their shortest text.
+/// Decimal numbers as texts without an exponent.
 enum DecimalText {
   /// The digits of a real without an exponent: `0.00001`, not `1e-05`.
   static func plain(_ value: Double) -> String {
@@ -228,11 +229,14 @@ enum StoredValue {
     case (.date, .integer(let number)): .date(Double(number))
     case (.date, .real(let number)): .date(number)
     case (.decimal, .integer(let number)): .decimal(String(number))
-    case (.decimal, .real(let number)): .decimal(DecimalText.plain(number))
+    case (.decimal, .real(let number)):
+      .decimal(number.isFinite ? DecimalText.plain(DecimalConversion.text(of: number)) : String(number))
     case (.decimal, .text(let text)): .decimal(DecimalText.plain(text))
     case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
     case (.uuid, .blob(let data)) where data.count == 16:
       .string(data.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }.uuidString)
+    // A column may hold more digits than a Float has, which objects do not see.
+    case (.float, .real(let number)): .real(Float(number).isInfinite ? number : Double(Float(number)))
     case (_, .integer(let number)): .integer(number)
     case (_, .real(let number)): .real(number)
     case (_, .text(let text)): .string(text)

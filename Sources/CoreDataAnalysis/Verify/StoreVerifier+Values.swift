@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -39,7 +40,7 @@ private enum ReadableText: String, CaseIterable {
     if self == .string { return call.textBytes(0).map { SQLiteText.isUTF8(UnsafeRawBufferPointer($0)) } ?? false }
     return switch (self, call.value(0)) {
     case (.decimal, .text(let text)): StoredDecimal.object(text) != nil
-    case (.decimal, .real(let number)): StoredDecimal.decimal(real: number) != nil
+    case (.decimal, .real(let number)): DecimalConversion.decimal(number) != nil
     case (.uri, .text(let text)): URL(string: text) != nil
     default: false
     }

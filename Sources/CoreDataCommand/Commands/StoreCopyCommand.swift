@@ -134,6 +134,11 @@ enum StoreCopyCommand: Command {
     opened.remark(invocation)
     let expected = try reader.rowCounts().filter { $0.value > 0 }
     let converted = copy.copiesObjects ? try StoreVerifier(reader).convertedValues() : []
+    let others = copy.copiesObjects ? try reader.otherTables().filter { $0.rows > 0 } : []
+    if !others.isEmpty {
+      let words = others.map(\.words).joined(separator: ", ")
+      invocation.remark("\(name) has tables that are not its model's, which the copy does not have: \(words).")
+    }
     return try reader.withCopy { file in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(

@@ -83,11 +83,7 @@ package struct DerivedColumns {
       }
       if found.kind == kind { return found.sql }
       guard found.kind.isNumeric, kind.isNumeric, kind != .boolean else { return nil }
-      if dialect != .sqlite {
-        return NumberCast(from: found.kind, to: kind, dialect: dialect).sql(BoundSQL(found.sql)).sql
-      }
-      let isWhole = [.integer16, .integer32, .integer64].contains(kind)
-      return isWhole ? "CAST(\(found.sql) AS INTEGER)" : found.sql
+      return NumberCast(from: found.kind, to: kind, dialect: dialect).sql(BoundSQL(found.sql)).sql
     case .function(nil, let name, let arguments)
     where ["canonical:", "uppercase:", "lowercase:"].contains(name) && arguments.count == 1 && kind == .string:
       let value = try value(of: arguments[0], entity, kind: .string)
@@ -141,6 +137,10 @@ package struct DerivedColumns {
     let isExact = function == "SUM" ? isWhole : function != "AVG" && value.kind != .boolean
     if !isExact {
       try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: "."))
+    }
+    if value.kind == .decimal, dialect == .sqlite, function == "SUM" || function == "AVG" {
+      // Sums of the doubles would not be those of the decimals.
+      return (ValueFunction.total(function == "SUM" ? "sum:" : "average:", of: value.sql, in: rows), .decimal)
     }
     if function == "SUM", dialect != .sqlite {
       return ("CAST((SELECT COALESCE(SUM(\(value.sql)), 0) \(rows)) AS bigint)", .integer64)

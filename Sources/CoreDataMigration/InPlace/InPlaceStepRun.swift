@@ -85,6 +85,9 @@ package struct InPlaceStepRun {
     try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
     try HistoryMigration(step: step, database: connection).run()
+    try ObjectReferenceTables(
+      step: step, shifts: shifts, connection: connection, catalog: catalog, primaryKeys: primaryKeys
+    ).run()
     try integrity.didMake(counter.madeTables)
     let counts = try checkedCounts(before: before, after: counter.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)

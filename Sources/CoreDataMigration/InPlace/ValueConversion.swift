@@ -11,6 +11,8 @@ import Foundation
 package struct ValueConversion {
   /// The SQL function that returns the value of a column's bytes, also where it is in a file of its own.
   package static let inlineFunction = "Z_MIGRATION_INLINE"
+  /// The SQL function that rounds a number to a `Float`.
+  package static let floatFunction = "Z_MIGRATION_FLOAT"
 
   private enum Change {
     case number(NumberCast)
@@ -57,8 +59,10 @@ package struct ValueConversion {
 }
 
 /// The conversion of a stored number to another numeric type, as setting it on an object would convert it.
+///
+/// `DecimalConversion` has the rules.
 package enum NumberCast {
-  case none, boolean, integer, real
+  case none, boolean, integer, real, float, decimal
   /// To a column of PostgreSQL, whose types differ where those of SQLite do not.
   case typed(from: AttributeKind, to: AttributeKind)
 
@@ -71,7 +75,10 @@ package enum NumberCast {
       switch new {
       case .boolean: .boolean
       case .integer16, .integer32, .integer64: [.double, .float, .decimal].contains(old) ? .integer : .none
-      case .float, .double: .real
+      case .double: .real
+      case .float: old == .boolean || old == .integer16 ? .real : .float
+      // Several doubles may stand for one decimal. A predicate finds the nearest one.
+      case .decimal: old == .double || old == .float ? .decimal : .none
       default: .none
       }
   }
@@ -82,6 +89,8 @@ package enum NumberCast {
     case .boolean: "(\(value) <> 0)"
     case .integer: "CAST(\(value) AS INTEGER)"
     case .real: "CAST(\(value) AS REAL)"
+    case .float: "\(raw: ValueConversion.floatFunction)(\(value))"
+    case .decimal: "\(raw: ValueFunction.decimalNumberName)(\(value))"
     case .typed(let old, let new): Self.sql(value, from: old, to: new)
     }
   }
@@ -102,8 +111,13 @@ package enum NumberCast {
         THEN CAST(\(double) * 0 AS real) ELSE CAST(\(double) AS real) END
         """
     default:
-      // Fifteen digits, as for a real in a column of SQLite.
-      return old == .float ? "CAST(CAST(\(value) AS double precision) AS numeric)" : "CAST(\(number) AS numeric)"
+      guard old == .float || old == .double else { return "CAST(\(number) AS numeric)" }
+      let double: BoundSQL = old == .double ? value : "CAST(\(value) AS double precision)"
+      // By the shortest text: the cast to numeric rounds to 15 digits.
+      return """
+        CASE WHEN \(double) = trunc(\(double)) AND abs(\(double)) < 9223372036854775808.0 \
+        THEN CAST(CAST(\(double) AS bigint) AS numeric) ELSE CAST(CAST(\(double) AS text) AS numeric) END
+        """
     }
   }
 }
@@ -137,8 +151,9 @@ package struct StoredDefault {
     case (.integer(let value), _): return .integer(value)
     case (.real(let value), .float): return .real(Double(Float(value)))
     case (.real(let value), _): return .real(value)
-    case (.decimal(let value), .decimal) where dialect == .postgreSQL: return .text(StoredDecimal.text(of: value))
-    case (.decimal(let value), _): return .real(NSDecimalNumber(decimal: value).doubleValue)
+    case (.decimal(let value), .decimal) where dialect == .postgreSQL: return .text(DecimalConversion.text(of: value))
+    case (.decimal(let value), .decimal): return StoredDecimal.number(NSDecimalNumber(decimal: value))
+    case (.decimal(let value), _): return .real(DecimalConversion.double(value))
     case (.string(let value), _): return .text(value)
     case (.date(let value), _): return .real(value.timeIntervalSinceReferenceDate)
     case (.uuid(let value), _): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })

@@ -8,7 +8,11 @@ import Foundation
 ///
 /// A source (`.xcmappingmodel`) that names two of the versions is for these two, whatever hashes it holds: those inside a
 /// source grow stale with every edit. Any other mapping model is for the versions whose entities have the hashes that it
-/// names; if there are several and it maps all entities of some, for those.
+/// names; if there are several and it maps all entities of some, for those. If its entities do not determine the two versions –
+/// it omits some, or its entities are unchanged from version to version – it is for one step of the migration, in whichever order
+/// the versions are: the one of which it omits the fewest entities, and of several the shortest. If that leaves several, it joins
+/// another mapping model that is for one of them. If there is none, it is for the two ends of the migration where it fits them, and
+/// for the first of the steps otherwise. So it never runs twice.
 ///
 /// **Stale mapping models.** A mapping model that fits no two versions is stale for the two versions, in order, of which it
 /// has the most entity hashes right, and at least half of them over both sides; on a tie, for each such pair. A source is
@@ -28,17 +32,26 @@ package struct KnownMappings {
   private let versions: [ModelVersion]
   private let names: [String: Int]
   private let all: [MappingFile]
+  /// The versions at which the migration begins and ends; nil where none is planned.
+  private let ends: Pair?
   /// The mapping models that fit two versions; those that map the most entities come first.
   package private(set) var fitting: [Pair: [MappingFile]] = [:]
   /// The mapping models that were meant for two versions and do not fit them.
   package private(set) var stale: [Pair: [MappingFile]] = [:]
 
+  /// The mapping models that are for no two of the versions, and not stale either.
+  package private(set) var unplaced: [MappingFile] = []
+  /// The mapping models that are for one of several steps of the migration.
+  private var undecided: [(MappingFile, [Pair])] = []
+
   /// - Parameters:
   ///   - versions: in their order.
   ///   - names: the positions of versions by name, where some have several names.
-  package init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int]) {
+  ///   - ends: the versions at which the migration begins and ends; nil where none is planned.
+  package init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int], ends: Pair? = nil) {
     self.versions = versions
     self.names = names
+    self.ends = ends
     all = mappings
     let hashes = versions.map(\.hashes)
     for mapping in mappings {
@@ -47,6 +60,10 @@ package struct KnownMappings {
       } else {
         place(mapping, hashes)
       }
+    }
+    for (mapping, choice) in undecided {
+      let pair = choice.first { fitting[$0] != nil } ?? self.choice(of: choice)
+      fitting[pair, default: []].append(mapping)
     }
     for pair in fitting.keys {
       // Of equals the first stays first.
@@ -78,9 +95,10 @@ package struct KnownMappings {
     let ends = [versions[source], versions[destination]]
     // Models made in code may share one name, which then identifies none of them.
     let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
-    let two = KnownMappings(mappings, versions: ends, names: names)
+    let both = Pair(source: 0, destination: 1)
+    let two = KnownMappings(mappings, versions: ends, names: names, ends: both)
     let pair = Pair(source: source, destination: destination)
-    fitting = two.fitting[Pair(source: 0, destination: 1)].map { [pair: $0] } ?? [:]
+    fitting = two.fitting[both].map { [pair: $0] } ?? [:]
     stale = stale.filter { $0.key == pair }
   }
 
@@ -101,13 +119,18 @@ package struct KnownMappings {
       fitting[pair, default: []].append(mapping)
     } else if missing * 2 < entities.count {
       stale[pair, default: []].append(mapping)
+    } else {
+      unplaced.append(mapping)
     }
   }
 
   private mutating func place(_ mapping: MappingFile, _ hashes: [[String: Data]]) {
     let entities = Set(MappingFile.entities(of: mapping.document))
     let sides = (entities.filter { $0.side == .source }, entities.filter { $0.side == .destination })
-    guard !sides.0.isEmpty, !sides.1.isEmpty else { return }
+    guard !sides.0.isEmpty, !sides.1.isEmpty else {
+      unplaced.append(mapping)
+      return
+    }
     func known(_ side: Set<MappingFile.NamedEntity>) -> [Int] {
       hashes.map { model in side.count { $0.hash != nil && model[$0.entity] == $0.hash } }
     }
@@ -115,6 +138,10 @@ package struct KnownMappings {
     let pairs = self.pairs(
       from: versions.indices.filter { found.0[$0] == sides.0.count },
       to: versions.indices.filter { found.1[$0] == sides.1.count }, of: sides, hashes)
+    if let ends, pairs.count > 1, isWithin(pairs[0], ends) {
+      undecided.append((mapping, pairs))
+      return
+    }
     for pair in pairs { fitting[pair, default: []].append(mapping) }
     guard pairs.isEmpty else { return }
     var best: (score: Int, pairs: [Pair]) = (0, [])
@@ -125,14 +152,16 @@ package struct KnownMappings {
         if score == best.score { best.pairs.append(Pair(source: source, destination: destination)) }
       }
     }
-    guard best.score * 2 >= entities.count, best.score > 0 else { return }
+    guard best.score * 2 >= entities.count, best.score > 0 else {
+      unplaced.append(mapping)
+      return
+    }
     for pair in best.pairs { stale[pair, default: []].append(mapping) }
   }
 
   /// Returns the pairs that the mapping model is for, of the versions that have all its entities.
   ///
-  /// On each side these are the versions without other entities, if there are any. A mapping model that omits entities, or
-  /// whose entities are all unchanged, is for the two versions, in order, of which it omits the fewest entities.
+  /// On each side these are the versions without other entities, if there are any.
   private func pairs(
     from sources: [Int], to destinations: [Int],
     of sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>), _ hashes: [[String: Data]]
@@ -142,13 +171,46 @@ package struct KnownMappings {
         destinations.filter { hashes[$0] != hashes[source] }.map { Pair(source: source, destination: $0) }
       }
     }
-    let tightest = pairs(self.tightest(sources, of: sides.0), self.tightest(destinations, of: sides.1))
-    guard tightest.isEmpty else { return tightest }
     let all = pairs(sources, destinations)
-    let onward = all.filter { $0.source < $0.destination }
-    let counted = (onward.isEmpty ? all : onward).map { pair in
-      (pair, count: unmapped(pair.source, sides.0) + unmapped(pair.destination, sides.1))
+    let tightest = pairs(self.tightest(sources, of: sides.0), self.tightest(destinations, of: sides.1))
+    guard let ends else {
+      return tightest.isEmpty ? leastUnmapped(onward(all) { $0 < $1 }, sides) : tightest
     }
+    let isForward = ends.source < ends.destination
+    func onTheWay(_ pairs: [Pair]) -> [Pair] { pairs.filter { isWithin($0, ends) } }
+    let otherwise = tightest.isEmpty ? onward(all) { ($0 < $1) == isForward } : tightest
+    let least = leastUnmapped([onTheWay(tightest), onTheWay(all)].first { !$0.isEmpty } ?? otherwise, sides)
+    let span = least.map { abs($0.destination - $0.source) }.min()
+    let shortest = least.filter { abs($0.destination - $0.source) == span }
+    let isOnTheWay = shortest.first.map { isWithin($0, ends) } ?? false
+    return isOnTheWay && shortest.count > 1 && all.contains(ends) ? shortest + [ends] : shortest
+  }
+
+  /// The pair that a mapping model is for of several: the ends of the migration, or the first.
+  private func choice(of pairs: [Pair]) -> Pair {
+    guard let ends, !pairs.contains(ends) else { return ends ?? pairs[0] }
+    let isForward = ends.source < ends.destination
+    return pairs.min { isForward ? $0.source < $1.source : $0.source > $1.source } ?? ends
+  }
+
+  /// Whether a pair is between the ends of a migration, and in its direction.
+  private func isWithin(_ pair: Pair, _ ends: Pair) -> Bool {
+    let range = min(ends.source, ends.destination)...max(ends.source, ends.destination)
+    return (pair.source < pair.destination) == (ends.source < ends.destination) && range.contains(pair.source)
+      && range.contains(pair.destination)
+  }
+
+  /// The pairs in an order; all where none is.
+  private func onward(_ pairs: [Pair], _ isOnward: (Int, Int) -> Bool) -> [Pair] {
+    let found = pairs.filter { isOnward($0.source, $0.destination) }
+    return found.isEmpty ? pairs : found
+  }
+
+  /// The pairs of which the mapping model omits the fewest entities.
+  private func leastUnmapped(
+    _ pairs: [Pair], _ sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>)
+  ) -> [Pair] {
+    let counted = pairs.map { ($0, count: unmapped($0.source, sides.0) + unmapped($0.destination, sides.1)) }
     let least = counted.map(\.count).min()
     return counted.filter { $0.count == least }.map(\.0)
   }

@@ -45,8 +45,8 @@ enum DefaultValues {
     switch value {
     case .boolean(let flag): flag ? 1 : 0
     case .integer(let number): number
-    case .real(let number): Int64(exactly: number.rounded(.towardZero))
-    case .decimal(let number): Int64(exactly: NSDecimalNumber(decimal: number).doubleValue.rounded(.towardZero))
+    case .real(let number): DecimalConversion.integer(number)
+    case .decimal(let number): DecimalConversion.integer(number)
     case .string(let text): Int64(text) ?? Int64(exactly: leadingNumber(text).rounded(.towardZero))
     default: nil
     }
@@ -57,7 +57,7 @@ enum DefaultValues {
     case .boolean(let flag): flag ? 1 : 0
     case .integer(let number): Double(number)
     case .real(let number): number
-    case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+    case .decimal(let number): DecimalConversion.double(number)
     case .string(let text): leadingNumber(text)
     default: nil
     }
@@ -67,8 +67,7 @@ enum DefaultValues {
     switch value {
     case .boolean(let flag): flag ? 1 : 0
     case .integer(let number): Decimal(number)
-    // Foundation traps on infinity.
-    case .real(let number): number.isFinite ? Decimal(number) : nil
+    case .real(let number): DecimalConversion.decimal(number)
     case .decimal(let number): number
     case .string(let text): Decimal(string: String(numberPrefix(text)), locale: Locale(identifier: "en_US_POSIX")) ?? 0
     default: nil

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
@@ -53,7 +54,7 @@ extension SQLDialect {
     case (.uuid, .blob(let bytes)): return "CAST(\(value: .text(Self.uuidText(bytes))) AS uuid)"
     case (.numeric, .real(let number)):
       // What the real stands for, as for a column of SQLite.
-      let text = StoredDecimal.decimal(real: number).map(StoredDecimal.text) ?? String(number)
+      let text = DecimalConversion.decimal(number).map(DecimalConversion.text) ?? String(number)
       return "CAST(\(value: .text(text)) AS numeric)"
     case (.numeric, .text): return "CAST(\(value: value) AS numeric)"
     case (.timestamptz, .real), (.timestamptz, .integer):

@@ -192,7 +192,9 @@ extension PredicateSQL {
       case (.average, .integer), (.average, .real):
         return scalar(select(average(values, of: value)), .real, select("COUNT(\(sql)) = 0"))
       case (.sum, .decimal) where dialect == .sqlite, (.average, .decimal) where dialect == .sqlite:
-        let result = ValueFunction.decimals("\(function.rawValue):", select("GROUP_CONCAT(\(values))"))
+        let text = ValueFunction.text(sql)
+        let texts: BoundSQL = isSet ? "DISTINCT \(text)" : text
+        let result = ValueFunction.decimals("\(function.rawValue):", select("GROUP_CONCAT(\(texts))"))
         return scalar(result, .calculated, function == .sum ? none : nil)
       default: throw NotExpressibleInSQL()
       }

@@ -189,7 +189,8 @@ private struct ResultBuilder {
       return SQLScalar("COALESCE(SUM(\(sql)), 0)", .decimal, missing: none)
     case (.sum, .decimal) where dialect == .sqlite, (.average, .decimal) where dialect == .sqlite, (.sum, .calculated),
       (.average, .calculated):
-      let result = ValueFunction.decimals("\(function.rawValue):", "GROUP_CONCAT(\(sql))")
+      let text = value.kind == .decimal ? ValueFunction.text(sql) : sql
+      let result = ValueFunction.decimals("\(function.rawValue):", "GROUP_CONCAT(\(text))")
       return SQLScalar(result, .calculated, missing: function == .sum ? none : "\(count) = 0")
     default: throw NotExpressibleInSQL()
     }

@@ -56,7 +56,7 @@ extension SQLScalar {
 
   private static func numeric(_ decimal: Decimal) -> BoundSQL {
     decimal.isNaN
-      ? "CAST(\(value: .null) AS numeric)" : "CAST(\(value: .text(StoredDecimal.text(of: decimal))) AS numeric)"
+      ? "CAST(\(value: .null) AS numeric)" : "CAST(\(value: .text(DecimalConversion.text(of: decimal))) AS numeric)"
   }
 
   /// PostgreSQL has no text with the character NUL.
@@ -87,7 +87,7 @@ extension SQLScalar {
         ? SQLScalar(.integer(number.int64Value), .postgreSQL) : plain
     // In memory a decimal is rounded to a double, if it meets one.
     case (.double, .decimal(let decimal)):
-      return SQLScalar(.real(NSDecimalNumber(decimal: decimal).doubleValue), .postgreSQL)
+      return SQLScalar(.real(DecimalConversion.double(decimal)), .postgreSQL)
     case (.double, .integer(let number)):
       return Double(exactly: number).flatMap { SQLScalar(.real($0), .postgreSQL) } ?? plain
     case (.double, .boolean(let value)): return SQLScalar(.real(value ? 1 : 0), .postgreSQL)

@@ -12,6 +12,13 @@ package enum ValueFunction {
   /// `CDNumberOrder(letters, a, b)` returns -1, 0 or 1, or NULL.
   package static let orderName = "CDNumberOrder"
 
+  /// `CDDecimalText(real)` returns the digits of the decimal for a real; SQLite would write 15.
+  package static let decimalTextName = "CDDecimalText"
+
+  /// `CDDecimalNumber(value)` returns the decimal of a text or a real as a column holds it. SQLite's own conversion of a text may
+  /// be off by one unit in the last place.
+  package static let decimalNumberName = "CDDecimalNumber"
+
   /// `CDDecimals(name, texts)` calls an aggregate function with the decimals of a text, which `GROUP_CONCAT` has joined by
   /// commas; a NULL is no decimals.
   package static let decimalsName = "CDDecimals"
@@ -27,6 +34,36 @@ package enum ValueFunction {
 
   static func decimals(_ function: String, _ texts: BoundSQL) -> BoundSQL {
     "\(raw: decimalsName)(\(value: .text(function)), \(texts))"
+  }
+
+  /// The values of a decimal attribute as `CDDecimals` takes them.
+  static func text(_ decimal: BoundSQL) -> BoundSQL {
+    "CASE TYPEOF(\(decimal)) WHEN 'real' THEN \(raw: decimalTextName)(\(decimal)) ELSE \(decimal) END"
+  }
+
+  /// The sum or average of the values of a decimal attribute, as a column holds it.
+  ///
+  /// - Parameter rows: `FROM` and what comes after it.
+  package static func total(_ function: String, of decimal: String, in rows: String) -> String {
+    let texts = "(SELECT GROUP_CONCAT(\(text(BoundSQL(decimal)).sql)) \(rows))"
+    return "\(decimalNumberName)(\(decimalsName)('\(function)', \(texts)))"
+  }
+
+  /// Returns the column value of a result for `decimalNumberName`.
+  package static func decimalNumber(_ value: SQLiteValue?) -> SQLiteValue {
+    let number: NSDecimalNumber? =
+      switch value {
+      case .text(let text)?: StoredDecimal.object(text)
+      case .real(let real)?: StoredDecimal.object(real)
+      default: nil
+      }
+    return number.map { StoredDecimal.number($0) } ?? value ?? .null
+  }
+
+  /// Returns the text of a value for `decimalTextName`.
+  package static func decimalText(_ value: SQLiteValue?) -> SQLiteValue {
+    guard case .real(let real)? = value else { return value ?? .null }
+    return .text(DecimalConversion.text(of: real))
   }
 
   private static func letters(_ arguments: [SQLScalar]) -> String {
@@ -45,7 +82,7 @@ package enum ValueFunction {
   package static func argument(_ value: SQLiteValue, letter: Character) -> Any? {
     switch (letter, value) {
     case ("d", .integer(let number)): NSDecimalNumber(value: number)
-    case ("d", .real(let number)): StoredDecimal.decimal(real: number).map { NSDecimalNumber(decimal: $0) }
+    case ("d", .real(let number)): StoredDecimal.object(number)
     case ("c", .text(let text)), ("d", .text(let text)): StoredDecimal.object(text)
     case ("t", _): value.real.map { Date(timeIntervalSinceReferenceDate: $0) }
     case (_, .integer(let number)): NSNumber(value: number)

@@ -180,8 +180,10 @@ package struct MigrationReference {
     case .float(let value):
       (real, whole, exact) = (Double(value), Int64(cutting: Double(value)), Self.decimal(Double(value)))
     case .decimal(let value):
-      let number = NSDecimalNumber(decimal: value)
-      (real, whole, exact) = (number.doubleValue, Int64(cutting: number.doubleValue), value)
+      let text = "\(value)"
+      let number = Double(text) ?? .nan
+      (real, exact) = (number, value)
+      whole = Int64(text.prefix { $0 != "." }) ?? Int64(cutting: number)
     default: return value
     }
     switch kind {
@@ -196,9 +198,9 @@ package struct MigrationReference {
     }
   }
 
-  /// As SQLite writes a real, with 15 digits; no number for what a decimal cannot be.
+  /// The shortest text of a real, and the whole number of one without a fraction; no number for what a decimal cannot be.
   private static func decimal(_ value: Double) -> Decimal {
-    abs(value) > 3.4e165 ? .nan : Decimal(string: String(format: "%.15g", value)) ?? .nan
+    abs(value) > 3.4e165 ? .nan : Int64(exactly: value).map { Decimal($0) } ?? Decimal(string: "\(value)") ?? .nan
   }
 
   /// Gives derived attributes their values, as far as the generator makes them.

@@ -185,6 +185,17 @@ internal enum MigrationErrors {
       entity: dropped.first?.entity)
   }
 
+  /// 134110: a step that makes a new store would leave tables behind that are not the model's.
+  static func otherTables(url: URL, source: String, destination: String, dropped: [OtherTables.Table]) -> NSError {
+    failed(
+      url: url,
+      reason: "The step from '\(source)' to '\(destination)' makes a new store, which would not have "
+        + "\(dropped.map(\.words).joined(separator: ", ")). \(dropped.count == 1 ? "This table is" : "These tables are") not the model's; "
+        + "NSPersistentCloudKitContainer, for example, keeps in such tables what it has synchronized.",
+      suggestion: "Make the change so that it can be inferred: a migration in place keeps all tables. To drop them "
+        + "anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.")
+  }
+
   /// As for models (257, 259 and others): a version that an inferred step would pass over.
   static func unreadableVersion(
     _ name: String, _ error: ModelFileError, source: String, destination: String

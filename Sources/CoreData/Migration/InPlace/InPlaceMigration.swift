@@ -32,7 +32,11 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
+    try connection.register(function: ValueConversion.floatFunction, argumentCount: 1, deterministic: true) {
+      arguments in arguments.first?.real.map { .real(Double(Float($0))) } ?? .null
+    }
     try DerivedColumns.register(in: connection, FrameworkValues())
+    try PredicateFunctions.register(with: connection)
     let dropped = DroppedFiles(connection: connection)
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
     var latest = MigrationProgress(

@@ -15,6 +15,8 @@ import Foundation
 ///    connect them, and what the mapping model carries over would be lost. So the path uses the mapping model, even where
 ///    the direct step could be inferred. It is bypassed only where no path through it reaches the destination; the
 ///    explanation says so.
+///    A mapping model that fits several steps is used for one of them, as `KnownMappings` describes. The explanation names those
+///    that are not used.
 /// 3. As few steps as possible need code of the program (a policy), and then as few as possible copy the store: one mapping
 ///    model across three versions is better than three of them.
 /// 4. Inferred steps go through all versions in between, so that the renamings and default values of each take effect. A
@@ -102,7 +104,9 @@ public struct MigrationPath {
     let versions =
       files.isEmpty && nearest == nil ? known.versions(between: source, and: destination) : known.versions
     let order = VersionOrder(known: versions, source: source, destination: destination, nearest: nearest)
-    var mappings = KnownMappings(files, versions: order.versions, names: order.names)
+    var mappings = KnownMappings(
+      files, versions: order.versions, names: order.names,
+      ends: .init(source: order.source, destination: order.destination))
     if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }
     let search = PathSearch(
       versions: order.versions, source: order.source, destination: order.destination, mappings: mappings,
@@ -120,7 +124,8 @@ public struct MigrationPath {
 /// The content of a store that a migration may drop. An addition to Apple's interface.
 ///
 /// `true` allows every loss and `false` none. A list names entities, with all their content, and properties:
-/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. Any other loss stops the migration.
+/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. A name may also be that of a table which is not
+/// the model's, as `ANSCKRECORDMETADATA`. Any other loss stops the migration.
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
   /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
@@ -143,15 +148,19 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   }
 
   private let items: Set<Item>
+  /// The tables that are not the model's and may be dropped; nil for all.
+  private let tables: Set<String>?
 
-  package init(items: [Item]) {
+  package init(items: [Item], tables: Set<String>? = []) {
     self.items = Set(items)
+    self.tables = tables
   }
 
   /// No loss is allowed.
   public static let none = AllowedLosses(items: [])
   /// Every loss is allowed.
-  public static let all = AllowedLosses(items: [Item(contents: Set(Content.allCases), entity: nil, property: nil)])
+  public static let all = AllowedLosses(
+    items: [Item(contents: Set(Content.allCases), entity: nil, property: nil)], tables: nil)
 
   /// Allows losses in the named places.
   ///
@@ -162,7 +171,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
         let names = place.split(separator: ".", maxSplits: 1).map(String.init)
         return Item(
           contents: Set(Content.allCases), entity: names.first ?? "", property: names.count == 2 ? names[1] : nil)
-      })
+      }, tables: Set(places))
   }
 
   /// Allows every loss, or none.
@@ -174,6 +183,9 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   public init(arrayLiteral elements: String...) {
     self.init(places: elements)
   }
+
+  /// Whether a table that is not the model's may be dropped.
+  func allows(table: String) -> Bool { tables?.contains(table) ?? true }
 
   /// Returns the losses that are not allowed.
   func refused(_ contents: [DroppedContent]) -> [DroppedContent] {

@@ -132,7 +132,27 @@ struct PathPlanner {
             + "over it leads to '\(name(search.destination))'.")
       }
     }
-    return sentences
+    return sentences + unused(legs)
+  }
+
+  /// How many mapping models that are for other versions are named one by one.
+  private static let namedCount = 3
+
+  /// Sentences about mapping models that no step uses and that are not between two versions on the path.
+  private func unused(_ legs: [PathSearch.Leg]) -> [String] {
+    let passed = runs(of: legs).flatMap { search.passed(between: $0.start, and: $0.end) }.map(\.pair)
+    let steps = Set(legs.map { KnownMappings.Pair(source: $0.source, destination: $0.destination) } + passed)
+    let others = search.mappings.fitting.filter { !steps.contains($0.key) }
+      .sorted { ($0.key.source, $0.key.destination) < ($1.key.source, $1.key.destination) }
+      .flatMap { pair, files in
+        files.map { "\($0.name) is not used: it leads from '\(name(pair.source))' to '\(name(pair.destination))'." }
+      }
+    let strange = search.mappings.unplaced.map {
+      "\($0.name) is not used: no two of the versions have all the entities that it maps."
+    }
+    let rest = others.count - Self.namedCount
+    return (strange + others.prefix(Self.namedCount)).map { "The mapping model \($0)" }
+      + (rest > 0 ? ["\(rest) more mapping \(rest == 1 ? "model is" : "models are") for other versions."] : [])
   }
 
   // MARK: Failures

@@ -109,6 +109,7 @@ struct MigrationByCopy {
     }
     try migration.checkMetadata(of: origin)
     try migration.checkDropped(in: origin)
+    try checkTables(of: origin)
     var before: [String: Int] = [:]
     var account: ExpectedRows?
     func makeStore() throws {
@@ -237,6 +238,22 @@ struct MigrationByCopy {
       })
     guard dropped.isEmpty else {
       throw MigrationErrors.unmappedRows(url: migration.storeURL, mapping: step.mappingURL, dropped: dropped)
+    }
+  }
+
+  /// Throws if a step would leave tables behind that are not the model's and have rows.
+  ///
+  /// - Throws: 134110.
+  private func checkTables(of origin: StoreFile) throws {
+    guard let step = migration.steps.first(where: { !$0.isInPlace }), let model = migration.steps.first?.sourceModel
+    else { return }
+    let document = model.document
+    let schema = try origin.schema(for: document, configuration: document.configuration(migration.configuration))
+    let tables = try OtherTables.counted(origin.connection, in: origin.connection.catalog(), besides: schema)
+    let dropped = tables.filter { $0.rows > 0 && !migration.allowsLoss.allows(table: $0.name) }
+    guard dropped.isEmpty else {
+      throw MigrationErrors.otherTables(
+        url: migration.storeURL, source: step.source, destination: step.destination, dropped: dropped)
     }
   }
 

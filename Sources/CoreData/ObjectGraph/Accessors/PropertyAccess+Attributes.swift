@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// Attributes, by the kinds of their slots.
@@ -10,7 +11,7 @@ extension PropertyAccess {
     switch attribute(of: object) {
     case .integer(let value)?: value
     case .null?: nil
-    default: number(of: object)?.int64Value
+    default: number(of: object).flatMap { Number($0)?.integer ?? $0.int64Value }
     }
   }
 
@@ -47,7 +48,7 @@ extension PropertyAccess {
     case .double(let value)?, .date(let value)?: value
     case .float(let value)?: Double(value)
     case .null?: nil
-    default: number(of: object)?.doubleValue
+    default: number(of: object).flatMap { Number($0)?.real ?? $0.doubleValue }
     }
   }
 
@@ -125,7 +126,9 @@ extension PropertyAccess {
     other(object, as: URL.self, sample: \.url)
   }
 
-  func decimal(of object: NSManagedObject) -> Decimal? { number(of: object)?.decimalValue }
+  func decimal(of object: NSManagedObject) -> Decimal? {
+    number(of: object).flatMap { $0 is NSDecimalNumber ? $0.decimalValue : Number($0)?.decimal }
+  }
 
   func enumerated<Case: RawRepresentable>(_ object: NSManagedObject) -> Case?
   where Case.RawValue: FixedWidthInteger {

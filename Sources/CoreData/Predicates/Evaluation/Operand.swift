@@ -125,27 +125,7 @@ extension Optional: OptionalValue {
   fileprivate var wrappedValue: Any? { self }
 }
 
-/// A number in a calculation: an exact integer, a decimal, or a double.
-enum Number {
-  case integer(Int64)
-  case real(Double)
-  case decimal(Decimal)
-
-  init?(_ value: Any) {
-    switch value {
-    case let number as NSDecimalNumber:
-      self = number.decimalValue.isNaN ? .real(.nan) : .decimal(number.decimalValue)
-    case let number as Decimal where !(value is NSNumber): self = .decimal(number)
-    case let number as NSNumber:
-      switch UInt8(bitPattern: number.objCType.pointee) {
-      case UInt8(ascii: "d"), UInt8(ascii: "f"): self = .real(number.doubleValue)
-      case UInt8(ascii: "Q") where number.uint64Value > Int64.max: self = .decimal(Decimal(number.uint64Value))
-      default: self = .integer(number.int64Value)
-      }
-    default: return nil
-    }
-  }
-
+extension Number {
   init(_ value: Any?, for operation: String) throws {
     guard let unwrapped = Operand.unwrapped(value), let number = Number(unwrapped) else {
       throw EvaluationError.wrongType(operation, value: Operand.description(value), expected: "a number")
@@ -158,14 +138,6 @@ enum Number {
     case .integer(let value): NSNumber(value: value)
     case .real(let value): NSNumber(value: value)
     case .decimal(let value): NSDecimalNumber(decimal: value)
-    }
-  }
-
-  var real: Double {
-    switch self {
-    case .integer(let value): Double(value)
-    case .real(let value): value
-    case .decimal(let value): NSDecimalNumber(decimal: value).doubleValue
     }
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// Methods of Foundation's classes that expressions may call on values: `FUNCTION($source.name, "uppercaseString")`.
@@ -200,12 +201,12 @@ private enum NumberFunctions {
   static func value(_ call: ValueFunctions.Call, _ number: NSNumber) throws -> Any? {
     switch call.name {
     case "stringValue": return number.stringValue
-    case "integerValue", "longLongValue": return NSNumber(value: number.int64Value)
+    case "integerValue", "longLongValue": return NSNumber(value: Number(number)?.integer ?? number.int64Value)
     case "intValue": return NSNumber(value: number.int32Value)
-    case "doubleValue": return NSNumber(value: number.doubleValue)
-    case "floatValue": return NSNumber(value: number.floatValue)
+    case "doubleValue": return NSNumber(value: Number(number)?.real ?? number.doubleValue)
+    case "floatValue": return NSNumber(value: Number(number).map { Float($0.real) } ?? number.floatValue)
     case "boolValue": return NSNumber(value: number.boolValue)
-    case "decimalValue": return NSDecimalNumber(decimal: number.decimalValue)
+    case "decimalValue": return NSDecimalNumber(decimal: Number(number)?.decimal ?? number.decimalValue)
     case "compare:":
       let order = Number.compare(try Number(number, for: call.name), try call.number())
       return NSNumber(value: (order ?? .orderedSame).rawValue)

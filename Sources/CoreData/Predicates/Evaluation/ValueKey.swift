@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// A value as the key of a group. Values are equal as predicates compare them: numbers by value, strings by their scalars.
@@ -48,8 +49,7 @@ enum ValueKey: Hashable {
     case .integer(let value): self = .integer(value)
     case .real(let value): self = Int64(exactly: value).map { .integer($0) } ?? .real(value.bitPattern)
     case .decimal(let value):
-      let whole = NSDecimalNumber(decimal: value).int64Value
-      self = Decimal(whole) == value ? .integer(whole) : .decimal(value)
+      self = DecimalConversion.exactInteger(value).map { .integer($0) } ?? .decimal(value)
     }
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
@@ -113,7 +114,7 @@ struct BinaryStoreFormat: StoreFormat {
             ($0.name, try value(of: Slot(values[$0.name as NSString], for: $0) ?? .null, $0))
           }))
     case .object(let value as NSDecimalNumber):
-      return .string(StoredDecimal.text(of: value.decimalValue))
+      return .string(DecimalConversion.text(of: value.decimalValue))
     case .object(let value as NSURL): return .string(value.absoluteString)
     case .object(let value): return try TransformableValues.encode(value, of: attribute).map { .data($0) } ?? none
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
@@ -227,7 +228,7 @@ enum XMLStoreValues {
     case .unarchived(let value): return ("binary", XMLStoreDocument.text(of: value.data))
     case .uuid(let value): return ("uuid", value.uuidString)
     case .object(let value as NSDecimalNumber):
-      return ("decimal", StoredDecimal.text(of: value.decimalValue))
+      return ("decimal", DecimalConversion.text(of: value.decimalValue))
     case .object(let value as NSURL): return ("uri", value.absoluteString)
     case .object(let value):
       guard let archive = try TransformableValues.encode(value, of: attribute) else { return nil }

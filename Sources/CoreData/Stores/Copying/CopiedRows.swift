@@ -240,6 +240,6 @@ extension StoredDecimal {
   /// Returns a number as it is read after `number(_:)` has been stored.
   fileprivate static func kept(_ value: NSDecimalNumber) -> NSDecimalNumber {
     guard case .real(let real) = number(value) else { return value }
-    return decimal(real: real).map { NSDecimalNumber(decimal: $0) } ?? value
+    return object(real) ?? value
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
@@ -139,7 +140,7 @@ extension ContentHash {
     switch value {
     case let value as NSDecimalNumber:
       add(.decimal, position)
-      add(StoredDecimal.text(of: value.decimalValue.compacted))
+      add(DecimalConversion.text(of: value.decimalValue.compacted))
     case let value as NSURL:
       add(.uri, position)
       add(value.absoluteString)

@@ -13,6 +13,12 @@ enum PredicateFunctions {
       guard arguments.count > 2, let name = arguments[0].text, let letters = arguments[1].text else { return .null }
       return ValueFunction.result(try FunctionLibrary.call(name, values(arguments.dropFirst(2), letters)))
     }
+    try connection.register(function: ValueFunction.decimalTextName, argumentCount: 1, deterministic: true) {
+      ValueFunction.decimalText($0.first)
+    }
+    try connection.register(function: ValueFunction.decimalNumberName, argumentCount: 1, deterministic: true) {
+      ValueFunction.decimalNumber($0.first)
+    }
     try connection.register(function: ValueFunction.decimalsName, argumentCount: 2, deterministic: true) { arguments in
       let values = ValueFunction.decimals(arguments[1])
       return ValueFunction.result(try FunctionLibrary.call(arguments[0].text ?? "", [values]))

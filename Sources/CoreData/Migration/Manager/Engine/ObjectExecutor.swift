@@ -79,7 +79,7 @@ final class ObjectExecutor: MappingExecutor {
   ) throws {
     let value = Operand.unwrapped(value)
     if value == nil, attribute.keepsDefault { return }
-    guard let slot = Slot(value, for: attribute.attribute), slot.isInRange(of: attribute.attribute.attributeType) else {
+    guard let slot = Slot(migrated: value, for: attribute.attribute) else {
       throw MappingErrors.unfitValue(
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: attribute.attribute.wantedValue)

@@ -84,7 +84,7 @@ struct ColumnConverter {
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
-    guard var slot = Slot(value, for: attribute), slot.isInRange(of: attribute.attributeType) else {
+    guard var slot = Slot(migrated: value, for: attribute) else {
       throw unacceptable(value)
     }
     if case .archived = coding, case .object(let object) = slot {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -49,13 +50,17 @@ package enum ColumnCoding {
     switch self {
     case .integer:
       if type == .integer { return .integer(statement.int64(at: index)) }
-      return type == .real ? Self.whole(statement.double(at: index)).map { .integer($0) } : nil
+      return type == .real ? DecimalConversion.integer(statement.double(at: index)).map { .integer($0) } : nil
     case .boolean: return isNumber ? .boolean(statement.int64(at: index) != 0) : nil
     case .double: return isNumber ? .double(statement.double(at: index)) : nil
     case .float: return isNumber ? .float(Float(statement.double(at: index))) : nil
     case .date: return isNumber ? .date(statement.double(at: index)) : nil
-    // For reals SQLite returns the shortest text with 15 digits, which is the number as written.
-    case .decimal: return statement.text(at: index).flatMap(StoredDecimal.object).map { .object($0) }
+    case .decimal:
+      switch type {
+      case .integer: return .object(NSDecimalNumber(decimal: Decimal(statement.int64(at: index))))
+      case .real: return StoredDecimal.object(statement.double(at: index)).map { .object($0) }
+      default: return statement.text(at: index).flatMap { StoredDecimal.object($0) }.map { .object($0) }
+      }
     case .string: return statement.text(at: index).map { .string($0) }
     case .uri: return statement.text(at: index).flatMap { URL(string: $0) }.map { .object($0 as NSURL) }
     case .uuid: return type == .blob ? statement.withBlob(at: index, Self.uuid) : nil
@@ -96,15 +101,15 @@ package enum ColumnCoding {
     switch (self, stored) {
     case (_, .null): return .null
     case (.integer, .integer(let value)): return .integer(value)
-    case (.integer, .real(let value)): return Self.whole(value).map { .integer($0) }
+    case (.integer, .real(let value)): return DecimalConversion.integer(value).map { .integer($0) }
     case (.boolean, .integer(let value)): return .boolean(value != 0)
     case (.boolean, .real(let value)): return .boolean(value.rounded(.towardZero) != 0)
     case (.double, _): return stored.real.map { .double($0) }
     case (.float, _): return stored.real.map { .float(Float($0)) }
     case (.date, _): return stored.real.map { .date($0) }
-    case (.decimal, .integer(let value)): return .object(NSDecimalNumber(value: value))
+    case (.decimal, .integer(let value)): return .object(NSDecimalNumber(decimal: Decimal(value)))
     case (.decimal, .real(let value)):
-      return StoredDecimal.decimal(real: value).map { .object(NSDecimalNumber(decimal: $0)) }
+      return StoredDecimal.object(value).map { .object($0) }
     case (.decimal, .text(let value)): return StoredDecimal.object(value).map { .object($0) }
     case (.string, .text(let value)): return .string(value)
     case (.uri, .text(let value)): return URL(string: value).map { .object($0 as NSURL) }
@@ -115,9 +120,6 @@ package enum ColumnCoding {
     default: return nil
     }
   }
-
-  /// Truncates a real; nil where the integer would overflow.
-  private static func whole(_ real: Double) -> Int64? { Int64(exactly: real.rounded(.towardZero)) }
 
   private static func uuid(_ bytes: UnsafeRawBufferPointer) -> Slot? {
     guard bytes.count == 16 else { return nil }

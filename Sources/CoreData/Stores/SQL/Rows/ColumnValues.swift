@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -55,7 +56,7 @@ package struct ColumnValues {
     }
     if dialect == .postgreSQL, case .object(let number as NSDecimalNumber) = slot, case .decimal = coding {
       // Exactly: a column of SQLite holds what a double holds of it.
-      return .text(StoredDecimal.text(of: number.decimalValue))
+      return .text(DecimalConversion.text(of: number.decimalValue))
     }
     guard let value = try coding.value(of: slot, external: external) else {
       throw unwritable(slot, attribute.name, in: layout, row: row)

@@ -1,0 +1,64 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// The tables of others in a store that refer to the model's objects by entity number and primary key.
+///
+/// `NSPersistentCloudKitContainer` has such tables. Like those of persistent history, they belong to entities that
+/// `Z_PRIMARYKEY` lists under numbers above those of a model. The column of the entity number is called `ZENTITYID`, that of the
+/// primary key `ZENTITYPK`. Other columns have no entity numbers, as far as is known.
+struct ObjectReferenceTables {
+  private static let (entityColumn, keyColumn) = ("ZENTITYID", "ZENTITYPK")
+
+  let step: InPlaceStep
+  let shifts: KeyShifts
+  let connection: SQLiteConnection
+  private let tables: [DatabaseCatalog.Table]
+
+  init(
+    step: InPlaceStep, shifts: KeyShifts, connection: SQLiteConnection, catalog: DatabaseCatalog,
+    primaryKeys: [PrimaryKeyRow]
+  ) {
+    (self.step, self.shifts, self.connection) = (step, shifts, connection)
+    tables = primaryKeys.filter { $0.number > PrimaryKeyRow.greatestNumber }
+      .compactMap { catalog.table(named: "A" + $0.name.uppercased()) }
+      .filter { !$0.isVirtual && $0.column(named: Self.entityColumn) != nil }
+  }
+
+  /// Adapts the tables to the numbers and keys that the step gives. Rows about objects of removed entities are deleted, as their
+  /// history is: their numbers may be those of other entities now.
+  func run() throws {
+    let removed = step.removedEntities.map { String($0.number) }.joined(separator: ", ")
+    let matches = step.sourceSchema.entities.compactMap { source in
+      step.mapping.destinationEntity(of: source.name).flatMap { step.destinationSchema[$0] }
+        .map { (source: source, destination: $0) }
+    }
+    let renumbering = matches.map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
+      .filter { $0.old != $0.new }
+    for table in tables {
+      let name = SQLName.quoted(table.name)
+      if !removed.isEmpty { try connection.run("DELETE FROM \(name) WHERE \(Self.entityColumn) IN (\(removed))") }
+      if table.column(named: Self.keyColumn) != nil { try shiftKeys(name) }
+      guard !renumbering.isEmpty else { continue }
+      let list = renumbering.map { String($0.old) }.joined(separator: ", ")
+      // By way of negative numbers, since number and key together may be unique.
+      try connection.run(
+        "UPDATE \(name) SET \(Self.entityColumn) = -(CASE \(Self.entityColumn) \(InPlaceStep.cases(renumbering)) END) "
+          + "WHERE \(Self.entityColumn) IN (\(list))")
+      let numbers = renumbering.map { String(-$0.new) }.joined(separator: ", ")
+      try connection.run(
+        "UPDATE \(name) SET \(Self.entityColumn) = -\(Self.entityColumn) WHERE \(Self.entityColumn) IN (\(numbers))")
+    }
+  }
+
+  private func shiftKeys(_ name: String) throws {
+    for (table, offset) in shifts.offsets.sorted(by: { $0.key < $1.key }) {
+      let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
+      try connection.run(
+        "UPDATE \(name) SET \(Self.keyColumn) = \(Self.keyColumn) + \(offset) "
+          + "WHERE \(Self.entityColumn) IN (\(numbers.joined(separator: ", ")))")
+    }
+  }
+}
