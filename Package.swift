@@ -122,7 +122,10 @@ let package = Package(
         "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataPostgreSQL", "CoreDataStoreFiles",
         "CoreDataTestSupport", "FaultInjection", "PostgreSQLTestServer",
       ],
-      resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
+      resources: [
+        .copy("Resources/Books.xcdatamodeld"), .copy("Resources/QualifiedElements.sqlite"),
+        .copy("Resources/Readers.xcdatamodeld"),
+      ]),
     .testTarget(
       name: "CoreDataAnalysisTests",
       dependencies: [

@@ -47,6 +47,9 @@ public enum Fixtures {
   /// All SQLite stores.
   public static let stores = files { $0.pathExtension == "sqlite" }
 
+  /// All stores that SwiftData made, under the extension that it gives them.
+  public static let swiftDataStores = files { $0.pathExtension == "store" && $0.path.contains("/swiftdata/") }
+
   /// The file or folder at a path relative to the fixtures.
   public static func url(_ path: String) -> URL {
     root.appendingPathComponent(path)

@@ -13,8 +13,8 @@ package struct StoreVerifier {
   let reader: StoreReader
   /// How many rows are listed for each defect.
   let limit: Int
-  /// The layout that a new store of the model has; nil without a model.
-  let fresh: StoreSchema?
+  /// The layout with the indexes that the store lacks; nil without a model.
+  let complete: StoreSchema?
 
   var connection: SQLiteConnection { reader.connection }
   var catalog: DatabaseCatalog { reader.catalog }
@@ -23,10 +23,12 @@ package struct StoreVerifier {
   package init(_ reader: StoreReader, limit: Int = 100) {
     self.reader = reader
     self.limit = limit
-    fresh = reader.model.flatMap { model in
+    complete = reader.model.flatMap { model in
       let configuration = StoreMatch.configuration(of: model, matching: reader.metadata.hashes)
       // The reader has already laid out the same model.
-      return try? StoreSchema(document: model, configuration: configuration)
+      return try? StoreSchema(
+        document: model, configuration: configuration, catalog: StoreCatalog(reader.catalog),
+        primaryKeys: reader.metadata.primaryKeys, keepsMissingIndexes: true)
     }
   }
 
@@ -228,7 +230,9 @@ package struct StoreVerifier {
         StoreDefect(
           .layout, $0,
           cure: isRight
-            ? "The model is the one that wrote the store, so its tables are damaged. Restore it from a backup."
+            ? "The model is the one that wrote the store. Another program has changed its tables, or they are laid out in a "
+              + "way that this version does not know. The rows may be complete: keep the store as it is, and read them "
+              + "with coredata store export, which names values by their columns."
             : "Name the model that wrote the store.")
       }
     }
@@ -285,14 +289,15 @@ package struct StoreVerifier {
           .layout, entity: layout.rootEntity,
           "The column \(column.name) of \(table.name) is declared as \(column.declaredType), not as "
             + "\(expected.type.rawValue): SQLite keeps its values as another type.",
-          cure: "Such a table was not made by Core Data. Restore the store from a backup."))
+          cure: "Another program has made or changed the table. The values may be right: check them before you change "
+            + "or replace the store."))
     }
     return defects
   }
 
   /// The indexes that Core Data makes for the model, where neither they nor others of the same columns are there.
   private func indexDefects() throws -> [StoreDefect] {
-    try (fresh?.indexes ?? []).compactMap { index in
+    try (complete?.indexes ?? []).compactMap { index in
       guard let table = catalog.table(named: index.table) else { return nil }
       let columns = index.elements.map { $0.column.uppercased() }
       let present = catalog.indexes(of: table.name).contains { found in
@@ -316,7 +321,7 @@ package struct StoreVerifier {
   private func uniquenessDefects(usesIndexes: Bool) throws -> [StoreDefect] {
     guard let schema = reader.schema else { return [] }
     let named = Set(schema.indexes.map(\.name))
-    let indexes = schema.indexes + (fresh?.indexes ?? []).filter { !named.contains($0.name) }
+    let indexes = schema.indexes + (complete?.indexes ?? []).filter { !named.contains($0.name) }
     return try indexes.compactMap { index in
       guard let table = catalog.table(named: index.table),
         index.elements.allSatisfy({ table.column(named: $0.column) != nil }),
@@ -339,7 +344,7 @@ package struct StoreVerifier {
         defects.append(
           StoreDefect(
             .layout, entity: entities[0].name, "The table \(tableName) is missing.",
-            cure: "Restore the store from a backup."))
+            cure: "Look for the rows in tables of other names before you replace the store by a backup."))
         continue
       }
       defects += try entityNumberDefects(in: table, of: entities)

@@ -52,7 +52,7 @@ package struct TablePlanner {
       nameIsFree(table.name, insteadOf: name)
     {
       let columns = try alteredColumns(of: table, from: old)
-      if staysInPlace(columns, of: old) { return .alter(table, from: old, columns) }
+      if staysInPlace(columns, of: old, as: table) { return .alter(table, from: old, columns) }
     }
     return .rebuild(table, from: names.compactMap { step.sourceSchema.table(named: $0) })
   }
@@ -71,9 +71,11 @@ package struct TablePlanner {
   private var hasNoStrayValues: Bool { step.sourceSchema.dialect != .sqlite }
 
   /// Whether SQLite can make the changes without copying the rows.
-  private func staysInPlace(_ columns: AlteredColumns, of old: TableLayout) -> Bool {
+  private func staysInPlace(_ columns: AlteredColumns, of old: TableLayout, as new: TableLayout) -> Bool {
     guard columns.recomputed.isEmpty, columns.removed.isEmpty || step.cleanup == .deferred else { return false }
-    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
+    let extra = step.extraColumns[old.name] ?? []
+    if new.leavesQualifiedName(extra.union(columns.removed)) { return false }
+    let taken = Set(old.columns.map(\.name)).union(extra)
     // A new name that another column still has would need a temporary name: copying is simpler and as safe.
     return columns.renamed.allSatisfy { !taken.contains($0.new) }
       && columns.added.allSatisfy { !taken.contains($0.name) }

@@ -9,6 +9,7 @@ package struct SchemaBuilder {
   package let selection: SchemaSelection
   package let numbers: [String: Int]
   package let joinNames: JoinNames
+  package let elementNames: ElementNames
   /// By ascending number.
   package let ordered: [EntityDocument]
 
@@ -21,9 +22,12 @@ package struct SchemaBuilder {
   package var indexes: [IndexLayout] = []
   package var register = NameRegister(reserved: StoreSchema.housekeepingNames)
 
-  package init(selection: SchemaSelection, numbers: [String: Int], joinNames: JoinNames = JoinNames()) {
+  package init(
+    selection: SchemaSelection, numbers: [String: Int], joinNames: JoinNames = JoinNames(), elementNames: ElementNames
+  ) {
     self.selection = selection
     self.joinNames = joinNames
+    self.elementNames = elementNames
     self.numbers = numbers
     ordered = selection.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
   }
@@ -97,14 +101,22 @@ package struct SchemaBuilder {
 
 /// Names and sorts the columns of one table.
 private struct ColumnList {
+  let rootEntity: String
   var register = NameRegister(reserved: TableLayout.housekeepingColumns.map(\.name))
   private var columns: [(group: ColumnGroup, column: ColumnLayout)] = []
+
+  init(rootEntity: String) { self.rootEntity = rootEntity }
 
   /// Takes the next free form of `name`, which is the one returned.
   mutating func add(_ name: String, _ group: ColumnGroup, _ type: ColumnType, _ role: ColumnRole) -> String {
     let unique = register.unique(name)
-    columns.append((group, ColumnLayout(name: unique, type: type, role: role)))
+    append(unique, group, type, role)
     return unique
+  }
+
+  /// Adds a column whose name has been taken.
+  mutating func append(_ name: String, _ group: ColumnGroup, _ type: ColumnType, _ role: ColumnRole) {
+    columns.append((group, ColumnLayout(name: name, type: type, role: role)))
   }
 
   /// Housekeeping columns, then the groups; inside a group in the order in which columns were added.
@@ -124,11 +136,13 @@ private struct PendingOrder {
 extension SchemaBuilder {
   /// Lays out the table of a hierarchy: entity by entity, attributes before relationships, sorted by name.
   package mutating func layOutTable(of root: EntityDocument) throws {
-    var list = ColumnList()
+    var list = ColumnList(rootEntity: root.name)
     var pending: [PendingOrder] = []
     for entity in hierarchy(of: root) {
       let stored = entity.attributes.filter { !$0.isTransient }.sorted { $0.name < $1.name }
-      attributes[entity.name] = try stored.map { try add($0, path: [], of: entity.name, to: &list) }
+      var names: [[String]: String] = [:]
+      for attribute in stored { takeNames(of: attribute, path: [], from: &list, into: &names) }
+      attributes[entity.name] = try stored.map { try add($0, path: [], of: entity.name, names, to: &list) }
       pending += try addForeignKeys(of: entity, to: &list)
       pending += try addOwnerKeys(into: entity, to: &list)
     }
@@ -140,25 +154,44 @@ extension SchemaBuilder {
     tables.append(TableLayout(name: tableNames[root.name] ?? "", rootEntity: root.name, columns: list.sorted))
   }
 
+  /// Takes the name of an attribute's column, or those of its elements' columns.
+  ///
+  /// Names are numbered in the order of the elements' names: the order in which a model declares elements is not part of
+  /// version hashes, and must not decide which of two columns holds a value.
+  private func takeNames(
+    of attribute: AttributeDocument, path: [String], from list: inout ColumnList, into names: inout [[String]: String]
+  ) {
+    let path = path + [attribute.name]
+    guard attribute.kind == .composite else {
+      names[path] = list.register.unique(elementNames.column(path, inTableOf: list.rootEntity))
+      return
+    }
+    for element in attribute.elements.sorted(by: { $0.name < $1.name }) {
+      takeNames(of: element, path: path, from: &list, into: &names)
+    }
+  }
+
   private func add(
-    _ attribute: AttributeDocument, path: [String], of entity: String, to list: inout ColumnList
+    _ attribute: AttributeDocument, path: [String], of entity: String, _ names: [[String]: String],
+    to list: inout ColumnList
   ) throws -> AttributeLayout {
     let path = path + [attribute.name]
     var layout = AttributeLayout(
       name: attribute.name, kind: attribute.kind, column: nil, elements: [],
       allowsExternalStorage: attribute.allowsExternalBinaryDataStorage)
     if attribute.kind == .composite {
-      // No store with a composite attribute has been seen: these names are a choice of this project.
-      let elements = attribute.elements.sorted { $0.name < $1.name }
-      layout.elements = try elements.map { try add($0, path: path, of: entity, to: &list) }
+      // The columns are in declared order.
+      layout.elements = try attribute.elements.map { try add($0, path: path, of: entity, names, to: &list) }
+        .sorted { $0.name < $1.name }
       return layout
     }
     guard let (group, type) = ColumnGroup.placing(attribute.kind) else {
       throw SchemaProblem.unstorableAttribute(
         entity: entity, attribute: path.joined(separator: "."), kind: "\(attribute.kind)")
     }
-    let name = "Z" + path.map { $0.uppercased() }.joined(separator: "_")
-    layout.column = list.add(name, group, type, .attribute(entity: entity, path: path))
+    guard let name = names[path] else { preconditionFailure("No name was taken for \(path.joined(separator: ".")).") }
+    list.append(name, group, type, .attribute(entity: entity, path: path))
+    layout.column = name
     return layout
   }
 

@@ -9,6 +9,8 @@ package struct SchemaReconciler {
   package let catalog: StoreCatalog
   /// The names in `Z_PRIMARYKEY` by number, which may be outdated after a rename.
   package let storedNames: [Int: String]
+  /// How the columns of elements are named in `expected`.
+  package let elementNames: ElementNames
   /// Whether missing tables and columns keep their computed names: the database then refuses statements that use them.
   package var allowsMissing: Bool
   /// Whether the layout has the indexes that the database lacks, too.
@@ -65,12 +67,8 @@ package struct SchemaReconciler {
   }
 
   private func file(for table: TableLayout) throws -> StoreCatalog.Table {
-    if let found = catalog.table(named: table.name) { return try plain(found) }
-    if let number = expected[table.rootEntity]?.number, let old = storedNames[number],
-      let found = catalog.table(named: catalog.dialect.spelling(of: "Z" + old.uppercased()))
-    {
-      return try plain(found)
-    }
+    let earlier = expected[table.rootEntity].flatMap { storedNames[$0.number] }
+    if let found = catalog.table(of: table, earlierName: earlier) { return try plain(found) }
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
   }
 
@@ -135,7 +133,7 @@ package struct SchemaReconciler {
     }
   }
 
-  /// Properties of one name in several sub-entities share the names `ZVALUE`, `ZVALUE1` …. In a migrated store the declared
+  /// Properties of one name in several sub-entities, and elements of one name, share the names `ZVALUE`, `ZVALUE1` …. In a migrated store the declared
   /// types tell which property has which, where they differ.
   private func sortedByType(
     _ names: [String: String], of table: TableLayout, in file: StoreCatalog.Table
@@ -144,8 +142,8 @@ package struct SchemaReconciler {
     let types = Dictionary(
       file.columns.map { ($0.name, $0.type.uppercased()) }, uniquingKeysWith: { first, _ in first })
     let rivals = Dictionary(grouping: table.columns) { column -> String in
-      if case .attribute(_, let path) = column.role { return path.map { $0.uppercased() }.joined(separator: "_") }
-      return ""
+      guard case .attribute(_, let path) = column.role else { return "" }
+      return elementNames.column(path, inTableOf: table.rootEntity)
     }
     for (base, columns) in rivals where !base.isEmpty && columns.count > 1 {
       let held = columns.compactMap { names[$0.name] }

@@ -46,6 +46,14 @@ package struct StoreCatalog: Hashable, Sendable {
     tables.first { SQLName.areEqual($0.name, name) }
   }
 
+  /// Returns the table of a root entity.
+  ///
+  /// - Parameter earlierName: the name that the entity had before a migration that has left the table as it was.
+  package func table(of layout: TableLayout, earlierName: String?) -> Table? {
+    table(named: layout.name)
+      ?? earlierName.flatMap { table(named: dialect.spelling(of: "Z" + $0.uppercased())) }
+  }
+
   /// Whether there is an index with the given name, ignoring case.
   package func hasIndex(_ name: String) -> Bool { indexes.contains(SQLName.folded(name)) }
 }

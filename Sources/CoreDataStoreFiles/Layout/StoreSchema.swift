@@ -39,7 +39,8 @@ package struct StoreSchema: Hashable, Sendable {
   /// - Throws: `SchemaProblem` where the model names entities or types that cannot be stored.
   package init(document: ModelDocument, configuration: String? = nil, dialect: SQLDialect = .sqlite) throws {
     let selection = try SchemaSelection(document: document, configuration: configuration)
-    var builder = SchemaBuilder(selection: selection, numbers: selection.freshNumbers())
+    var builder = SchemaBuilder(
+      selection: selection, numbers: selection.freshNumbers(), elementNames: ElementNames(dialect))
     self = try builder.build().named(for: dialect)
   }
 
@@ -54,7 +55,7 @@ package struct StoreSchema: Hashable, Sendable {
     for (entity, _) in selection.freshNumbers().sorted(by: { $0.value < $1.value }) where all[entity] == nil {
       all[entity] = (all.values.max() ?? 0) + 1
     }
-    var builder = SchemaBuilder(selection: selection, numbers: all)
+    var builder = SchemaBuilder(selection: selection, numbers: all, elementNames: ElementNames(dialect))
     self = try builder.build().named(for: dialect)
   }
 
@@ -70,7 +71,7 @@ package struct StoreSchema: Hashable, Sendable {
     var builder = SchemaBuilder(
       selection: selection,
       numbers: isRenumbered ? selection.freshNumbers() : selection.numbers(after: source, mapping),
-      joinNames: try JoinNames(selection, from: source, mapping: mapping))
+      joinNames: try JoinNames(selection, from: source, mapping: mapping), elementNames: ElementNames(source.dialect))
     self = try builder.build().named(for: source.dialect)
   }
 
@@ -118,11 +119,23 @@ extension StoreSchema {
     let selection = try SchemaSelection(
       document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
     let numbers = try EntityNumbers(selection: selection, rows: primaryKeys, allowsMissing: allowsMissing).resolved()
-    var builder = SchemaBuilder(selection: selection, numbers: numbers)
-    let expected = try builder.build().named(for: catalog.dialect)
     let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
+    var names = ElementNames(catalog.dialect)
+    func expected() throws -> StoreSchema {
+      var builder = SchemaBuilder(selection: selection, numbers: numbers, elementNames: names)
+      return try builder.build().named(for: catalog.dialect)
+    }
+    var schema = try expected()
+    if catalog.dialect == .sqlite, schema.tables.contains(where: \.hasElements) {
+      let plain = schema
+      names = .qualified
+      names = try ElementNames(of: plain, or: expected()) { table in
+        catalog.table(of: table, earlierName: plain[table.rootEntity].flatMap { oldNames[$0.number] })
+      }
+      schema = names == .plain ? plain : try expected()
+    }
     self = try SchemaReconciler(
-      expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing,
+      expected: schema, catalog: catalog, storedNames: oldNames, elementNames: names, allowsMissing: allowsMissing,
       keepsMissingIndexes: keepsMissingIndexes
     ).reconciled()
   }

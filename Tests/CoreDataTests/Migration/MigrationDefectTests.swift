@@ -277,7 +277,7 @@ struct MigrationDefectTests {
     }
     try fill({ build(&$0, .make("street", .stringAttributeType)) }) { _ in }
     let writer = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try writer.run("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZPLACE_STREET) VALUES (1, 1, 1, 'Main')")
+    try writer.run("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZSTREET) VALUES (1, 1, 1, 'Main')")
     try writer.close()
     let context = try store.context(
       Self.model { build(&$0, .make("road", .stringAttributeType, renamedFrom: "street")) },
@@ -287,7 +287,7 @@ struct MigrationDefectTests {
       ])
     _ = context
     let reader = try SQLiteConnection(url: store.url, mode: .readOnly)
-    #expect(try reader.scalar("SELECT ZPLACE_ROAD FROM ZITEM")?.text == "Main")
+    #expect(try reader.scalar("SELECT ZROAD FROM ZITEM")?.text == "Main")
     try reader.close()
   }
 

@@ -30,7 +30,7 @@ struct SQLiteStoreTests {
       #expect(bench.slot(key, of: row)?.isSame(as: value) == true, "\(key)")
     }
     let stored = try bench.table(
-      "SELECT typeof(ZMOMENT), typeof(ZREAL), typeof(ZPRICE), hex(ZLARGE), length(ZTOKEN), ZPLACE_X, ZFLAG FROM ZTHING")
+      "SELECT typeof(ZMOMENT), typeof(ZREAL), typeof(ZPRICE), hex(ZLARGE), length(ZTOKEN), ZX, ZFLAG FROM ZTHING")
     #expect(
       stored == [["integer", "real", "real", "010707", 16, 1.5, 1]],
       "whole dates are integers by the column's affinity, inline data begin with 1")

@@ -96,8 +96,40 @@ struct StoreSchemaTests {
     var place = attribute("place", .composite)
     place.elements = [attribute("label"), inner]
     let schema = try StoreSchema(document: ModelDocument(entities: [entity("E", [place, attribute("a")])]))
-    #expect(columns(schema, "ZE") == ["ZPLACE_GEO_LAT FLOAT", "ZA VARCHAR", "ZPLACE_LABEL VARCHAR"])
-    #expect(schema["E"]?.attributes["place"]?.columns == ["ZPLACE_GEO_LAT", "ZPLACE_LABEL"])
+    #expect(columns(schema, "ZE") == ["ZLAT FLOAT", "ZA VARCHAR", "ZLABEL VARCHAR"])
+    #expect(schema["E"]?.attributes["place"]?.columns == ["ZLAT", "ZLABEL"])
+  }
+
+  @Test("Elements are numbered in the order of the attributes' names, and stand in declared order")
+  func elementNames() throws {
+    func composite(_ name: String, _ elements: [AttributeDocument]) -> AttributeDocument {
+      var attribute = attribute(name, .composite)
+      attribute.elements = elements
+      return attribute
+    }
+    func nested(_ order: ([AttributeDocument]) -> [AttributeDocument]) -> AttributeDocument {
+      composite("z", order([composite("a", [attribute("x")]), composite("b", [attribute("x")])]))
+    }
+    let town = RelationshipDocument(name: "town", destinationEntityName: "Town")
+    let place = composite("home", [attribute("town"), attribute("area"), attribute("id")])
+    func schema(_ order: ([AttributeDocument]) -> [AttributeDocument]) throws -> StoreSchema {
+      try StoreSchema(
+        document: ModelDocument(entities: [
+          entity("E", [attribute("id"), place, attribute("b"), nested(order)], [town]),
+          entity("Sub", parent: "E", [composite("desk", [attribute("id")])]), entity("Town"),
+        ]))
+    }
+    let declared = try schema { $0 }
+    #expect(
+      columns(declared, "ZE") == [
+        "ZTOWN1 INTEGER", "ZB VARCHAR", "ZTOWN VARCHAR", "ZAREA VARCHAR", "ZID VARCHAR", "ZID1 VARCHAR", "ZX VARCHAR",
+        "ZX1 VARCHAR", "ZID2 VARCHAR",
+      ])
+    #expect(declared.indexes.map(\.name) == ["ZE_ZTOWN1_INDEX", "ZE_Z_ENT_INDEX"])
+    // Models with another order have the same hash.
+    let reversed = try schema { $0.reversed() }
+    #expect(reversed["E"]?.attributes["z"] == declared["E"]?.attributes["z"])
+    #expect(Set(columns(reversed, "ZE")) == Set(columns(declared, "ZE")))
   }
 
   @Test("Places of ordered relationships come after all other integers")

@@ -344,10 +344,15 @@ package enum SQLiteStoreErrors {
 
   /// 134020: the tables do not match the model.
   package static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
-    .cocoa(
+    let suggestion =
+      problem.isMissing
+      ? "Open the store with the model version that it was written with. If this is that version, another program has "
+        + "changed the tables, or they are laid out in a way that this framework does not know: keep the store as it is, "
+        + "and read its rows with coredata store export."
+      : "Open the store with the model version that it was written with, or restore it from a backup."
+    return .cocoa(
       NSPersistentStoreIncompatibleSchemaError, "The store's tables do not match the model.",
-      reason: problem.description,
-      suggestion: "Open the store with the model version that it was written with, or restore it from a backup.",
+      reason: problem.description, suggestion: suggestion,
       underlying: problem, details(url).merging(problem.place) { $1 })
   }
 
