@@ -50,9 +50,9 @@ struct HistoryFixtureTests {
     #expect(try file.integrityCheck() == [])
     let numbers = try file.rows("SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 16000").map(\.values)
     #expect(numbers == [[16001, "CHANGE", 2], [16002, "TRANSACTION", 2], [16003, "TRANSACTIONSTRING", 4]])
-    // By name: context, createdAt, displayName, id, items, maxItemCount, metadataJSON, minSubtotalAmount,
-    // minSubtotalCurrencyCode, profileId, status, storeId, storeImageURLString, updatedAt.
-    #expect(try file.scalar("SELECT HEX(ZCOLUMNS) FROM ACHANGE WHERE Z_PK = 2")?.text == "0024")
+    // Attributes: context, createdAt, displayName, id, maxItemCount, metadataJSON, minSubtotalAmount,
+    // minSubtotalCurrencyCode, profileId, status, storeId, storeImageURLString, updatedAt. Then the relationship items.
+    #expect(try file.scalar("SELECT HEX(ZCOLUMNS) FROM ACHANGE WHERE Z_PK = 2")?.text == "0048")
     try file.close()
   }
 
@@ -74,5 +74,49 @@ struct HistoryFixtureTests {
         .compactMap { $0[0].text }
     }
     #expect(try statements(store.url) == statements(url))
+  }
+
+  @Test(
+    "Updates in stores of Core Data have the bytes of their entities, and name what had changed",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not there."))
+  func updatedProperties() throws {
+    /// What each set of bits of an entity means, and how many updates have it.
+    struct Update: Hashable {
+      let entity: String
+      let properties: Set<String>
+    }
+    var found: [Update: Int] = [:]
+    for url in Fixtures.swiftDataStores {
+      let fixture = try FixtureStore(url)
+      guard try fixture.connection.hasTable("ACHANGE") else { continue }
+      let model = try #require(try fixture.models().last?.document, "\(fixture.name)")
+      let schema = try StoreSchema(document: model, catalog: fixture.catalog, primaryKeys: fixture.primaryKeys)
+      for row in try fixture.connection.rows(
+        "SELECT ZENTITY, ZCOLUMNS, COUNT(*) FROM ACHANGE WHERE ZCOLUMNS IS NOT NULL GROUP BY 1, 2")
+      {
+        let entity = try #require(schema.entity(number: Int(row[0].integer ?? 0)))
+        let bits = HistoryBits(entity, in: schema)
+        let bytes = try #require(row[1].blob)
+        let properties = bits.properties(in: bytes)
+        #expect(bits.bytes(of: properties) == bytes, "\(fixture.name) \(entity.name)")
+        found[Update(entity: entity.name, properties: properties), default: 0] += Int(row[2].integer ?? 0)
+      }
+    }
+    #expect(
+      found == [
+        // Garnishes, authors, dates, subjects and titles that existed were given to new cocktails and cards.
+        Update(entity: "Garnish", properties: ["cocktails"]): 78, Update(entity: "Author", properties: ["cards"]): 1,
+        Update(entity: "Date", properties: ["cards"]): 2, Update(entity: "Subject", properties: ["cards"]): 18,
+        Update(entity: "Title", properties: ["cards", "picks"]): 1,
+        // Ten cards that had two crops each got two more; their authors, titles … stayed.
+        Update(entity: "StereoCard", properties: ["crops"]): 10,
+        // Folders and recipes were put into folders, then recipes deleted one by one.
+        Update(entity: "SDFolder", properties: ["parentFolder"]): 3,
+        Update(entity: "SDRecipe", properties: ["parentFolder"]): 116,
+        Update(entity: "SDFolder", properties: ["recipes"]): 78,
+        Update(entity: "CraftingRecipe", properties: ["producedItemCount"]): 3,
+        Update(entity: "CraftingRecipe", properties: ["requiredComponents"]): 3,
+        Update(entity: "Item", properties: ["craftingRecipe"]): 2,
+      ])
   }
 }
