@@ -111,6 +111,30 @@ struct PostgreSQLLayoutTests {
     #expect(schema[long + "1"]?.attributes["day_sub"]?.column == "zday_sub")
   }
 
+  @Test("Columns of elements have the names of the composite attributes around them")
+  func elements() throws {
+    var geo = attribute("geo", .composite)
+    geo.elements = [attribute("lat", .double), attribute("at", .date)]
+    var place = attribute("place", .composite)
+    place.elements = [attribute("id"), geo]
+    let document = ModelDocument(entities: [entity("Shop", [attribute("id", .uuid), place, attribute("place_id")])])
+    let schema = try StoreSchema(document: document, dialect: .postgreSQL)
+    #expect(
+      schema["Shop"]?.attributes["place"]?.columns == [
+        "zplace_geo_at", "zplace_geo_at_sub", "zplace_geo_lat", "zplace_id",
+      ])
+    #expect(schema["Shop"]?.attributes["place_id"]?.column == "zplace_id1")
+    let catalog = StoreCatalog(
+      dialect: .postgreSQL,
+      tables: schema.tables.map { table in
+        StoreCatalog.Table(
+          name: table.name,
+          columns: table.columns.map { StoreCatalog.Column(name: $0.name, type: $0.type.rawValue) })
+      }, indexes: Set(schema.indexes.map(\.name)))
+    let rows = [PrimaryKeyRow(number: 1, name: "Shop", parentNumber: 0)]
+    #expect(try StoreSchema(document: document, catalog: catalog, primaryKeys: rows) == schema)
+  }
+
   @Test("A schema is found again in the catalog of its database, also with other names and numbers")
   func reconciliation() throws {
     let document = library()

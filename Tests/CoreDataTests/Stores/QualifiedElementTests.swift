@@ -12,10 +12,12 @@ import Testing
 /// The resource was written by a version that put the names of composite attributes before those of their elements.
 @Suite("Stores with qualified names of elements")
 struct QualifiedElementTests {
-  private static let options: [AnyHashable: Any] = [
-    NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-    MigrationOption.allowsLoss: true, NSPersistentHistoryTrackingKey: true,
-  ]
+  private static var options: [AnyHashable: Any] {
+    [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+      MigrationOption.allowsLoss: true, NSPersistentHistoryTrackingKey: true,
+    ]
+  }
 
   private let store: TemporaryStore
 
@@ -89,7 +91,7 @@ struct QualifiedElementTests {
   private func withArea() throws -> NSManagedObjectModel {
     let model = try model()
     let town = try #require(model.entitiesByName["Town"])
-    town.properties.append(.make("area", .integer64AttributeType))
+    town.properties.append(NSAttributeDescription.make("area", .integer64AttributeType))
     return model
   }
 
@@ -189,5 +191,123 @@ struct QualifiedElementTests {
     let item = try #require(try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Item")).first)
     #expect(item["address"] as? NSDictionary == ["street": "Main"])
     #expect(item["more"] as? String == "x")
+  }
+
+  // MARK: Random models
+
+  /// A random version of a model with names that clash. Properties of one name have one type in all versions.
+  private static func version(_ random: inout SeededGenerator, isLater: Bool) -> NSManagedObjectModel {
+    func attribute(_ name: String) -> NSAttributeDescription {
+      .make(name, name.hasSuffix("id") ? .integer64AttributeType : .stringAttributeType)
+    }
+    func composite(_ name: String) -> NSCompositeAttributeDescription {
+      let composite = NSCompositeAttributeDescription()
+      composite.name = name
+      composite.isOptional = true
+      composite.elements = (["id", "a", "b", "a_b"].filter { _ in Int.random(in: 1...3, using: &random) > 1 } + ["z"])
+        .map(attribute)
+      composite.elements.shuffle(using: &random)
+      return composite
+    }
+    var builder = ModelBuilder()
+    var taken: Set<String> = []
+    for (entity, parent) in [("Base", nil), ("Leaf", "Base")] as [(String, String?)] {
+      let names = ["a", "b", "id", "a_b", "c_b", "c_id", "d_a"].filter { _ in Int.random(in: 1...2, using: &random) == 1
+      }
+      var properties = names.filter { taken.insert($0).inserted }.map(attribute)
+      for name in ["c", "d", "c_a"] where Int.random(in: 1...2, using: &random) == 1 && taken.insert(name).inserted {
+        let own = composite(name)
+        if Int.random(in: 1...2, using: &random) == 1 {
+          let inner = composite("n")
+          own.elements.append(inner)
+        }
+        if isLater, Int.random(in: 1...3, using: &random) == 1 {
+          own.name = "new_" + name
+          own.renamingIdentifier = name
+        }
+        properties.append(own)
+      }
+      builder.entity(entity, parent: parent, properties)
+    }
+    return builder.model()
+  }
+
+  private static func fill(_ context: NSManagedObjectContext) throws {
+    var counter = 0
+    func value(_ attribute: NSAttributeDescription) -> Any {
+      counter += 1
+      if let composite = attribute as? NSCompositeAttributeDescription {
+        return Dictionary(uniqueKeysWithValues: composite.elements.map { ($0.name, value($0)) })
+      }
+      return attribute.attributeType == .integer64AttributeType ? counter : "value \(counter)"
+    }
+    for entity in ["Base", "Base", "Leaf", "Leaf"] {
+      let object = context.make(entity)
+      for (key, attribute) in object.entity.attributesByName.sorted(by: { $0.key < $1.key }) where counter % 7 != 3 {
+        object[key] = value(attribute)
+      }
+    }
+    try context.save()
+  }
+
+  private static func contents(_ context: NSManagedObjectContext) throws -> [String: NSDictionary] {
+    var contents: [String: NSDictionary] = [:]
+    for object in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Base")) {
+      let keys = Array(object.entity.attributesByName.keys)
+      contents[object.objectID.uriRepresentation().lastPathComponent] =
+        object.dictionaryWithValues(forKeys: keys) as NSDictionary
+    }
+    return contents
+  }
+
+  /// Gives the columns of a new store the qualified names.
+  private static func qualify(_ url: URL, _ model: NSManagedObjectModel) throws {
+    let selection = try SchemaSelection(document: model.document, configuration: nil)
+    var builder = SchemaBuilder(
+      selection: selection, numbers: selection.freshNumbers(), elementNames: .qualified)
+    let (plain, qualified) = (try StoreSchema(document: model.document), try builder.build())
+    let connection = try SQLiteConnection(url: url, mode: .readWrite)
+    for (old, new) in zip(plain.tables, qualified.tables) {
+      let table = SQLName.quoted(old.name)
+      for (number, column) in old.columns.enumerated() {
+        try connection.execute("ALTER TABLE \(table) RENAME COLUMN \(SQLName.quoted(column.name)) TO T\(number)")
+      }
+      for (number, column) in old.columns.enumerated() {
+        let name = try #require(new.columns.first { $0.role == column.role }).name
+        try connection.execute("ALTER TABLE \(table) RENAME COLUMN T\(number) TO \(SQLName.quoted(name))")
+      }
+    }
+    try connection.close()
+  }
+
+  @Test("Random tables with qualified names read as those with plain names, before and after a migration")
+  func random() throws {
+    var different = 0
+    for seed in 0..<40 as Range<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      let (first, second) = (Self.version(&random, isLater: false), Self.version(&random, isLater: true))
+      let (plain, qualified) = (try TemporaryStore(), try TemporaryStore())
+      try Self.fill(plain.context(first))
+      try plain.close()
+      try FileManager.default.copyItem(at: plain.url, to: qualified.url)
+      try Self.qualify(qualified.url, first)
+      func columns(_ store: TemporaryStore) throws -> Set<String> {
+        let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
+        defer { try? connection.close() }  // Nothing is written.
+        return Set(try connection.catalog().table(named: "ZBASE")?.columns.map(\.name) ?? [])
+      }
+      different += try columns(plain) == columns(qualified) ? 0 : 1
+      let expected = try Self.contents(plain.context(first))
+      #expect(expected.count == 4)
+      #expect(try Self.contents(qualified.context(first)) == expected, "seed \(seed)")
+      try plain.close()
+      try qualified.close()
+      let migrated = try Self.contents(plain.context(second, options: Self.options))
+      #expect(try Self.contents(qualified.context(second, options: Self.options)) == migrated, "seed \(seed)")
+      try plain.close()
+      try qualified.close()
+      #expect(try columns(qualified) == columns(plain), "seed \(seed)")
+    }
+    #expect(different > 25)
   }
 }
