@@ -119,6 +119,20 @@ struct ValidationTests {
     }
   }
 
+  @Test("A to-many relationship that is not optional may be empty unless it has a minimum")
+  func emptyToMany() throws {
+    let team = entity("Team")
+    let player = entity("Player")
+    let players = relationship("players", toMany: true)
+    players.isOptional = false
+    connect(team, players, player, relationship("team"))
+    let stack = try Stack(model(team, player), type: NSInMemoryStoreType)
+    try stack.run { context in
+      context.insert("Team")
+      try context.save()
+    }
+  }
+
   @Test("Deleting an object whose relationship denies it is error 1600")
   func denied() throws {
     let stack = try Stack(library { $0.booksRule = .denyDeleteRule }, type: NSInMemoryStoreType)

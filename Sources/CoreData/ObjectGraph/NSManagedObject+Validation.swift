@@ -87,7 +87,9 @@ enum ValidationRules {
     let count =
       Set<NSManagedObject>.exactly(value)?.count ?? (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
     if count == 0, relationship.isOptional { return }
-    let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
+    // Models of SwiftData, and many of Xcode's, have to-many relationships that are not optional and have no minimum: stores of
+    // such models have objects without members.
+    let minimum = relationship.minCount
     if count < minimum { throw ValidationErrors.tooFew(subject, count: count, minimum: minimum) }
     if relationship.maxCount > 0, count > relationship.maxCount {
       throw ValidationErrors.tooMany(subject, count: count, maximum: relationship.maxCount)

@@ -75,7 +75,7 @@ struct RowValidation {
   }
 
   private func isCountPassed(_ members: String, _ relationship: NSRelationshipDescription) throws -> Bool {
-    let least = max(relationship.minCount, relationship.isOptional ? 0 : 1)
+    let least = relationship.minCount
     guard least > 0 || relationship.maxCount > 0 else { return true }
     let count = "(SELECT COUNT(*) FROM \(members))"
     let tooFew = "\(count) < \(least)" + (relationship.isOptional ? " AND \(count) > 0" : "")
