@@ -78,7 +78,7 @@ struct InferenceObstacleTests {
   }
 
   @Test(
-    "No obstacle: a required to-many relationship that is new, or leads elsewhere, is empty until the next validation")
+    "No obstacle: a required to-many relationship that is new, or leads elsewhere, is empty")
   func requiredToMany() throws {
     #expect(
       I.obstacles(
