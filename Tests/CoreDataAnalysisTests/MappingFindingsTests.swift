@@ -63,7 +63,7 @@ struct MappingFindingsTests {
     let both = try findings([mapping("Dog", policy: "P"), mapping("Cat", policy: "Q")]) { $0.attributes.removeLast() }
     #expect(both == ["info DS102 Animal.legs: 5 values would be dropped; the policies P and Q decide"])
     let one = try findings([mapping("Dog", policy: "P"), mapping("Cat")]) { $0.attributes.removeLast() }
-    #expect(one == ["warn DS102 Animal.legs: 3 values would be dropped"])
+    #expect(one == ["error DS102 Animal.legs: 3 values would be dropped"])
     let carried = try findings([mapping("Dog", policy: "P"), mapping("Cat", ["name": "legs"])]) {
       $0.attributes.removeLast()
     }
@@ -126,5 +126,60 @@ struct MappingFindingsTests {
     let policy = try findings(
       [mapping("Dog", ["legs": "legs"], policy: "P"), mapping("Cat", ["legs": "legs"])], counts: counts, edit)
     #expect(policy.allSatisfy { $0.hasPrefix("info ") }, "\(policy)")
+  }
+
+  @Test("Values that no expression reads are lost like any others, unless the mapping model says so")
+  func unread() throws {
+    func removing(_ animal: inout EntityDocument) { animal.attributes.removeLast() }
+    let cats = mapping("Cat", ["name": "legs"])
+    let unedited = try findings([mapping("Dog"), cats], removing)
+    #expect(unedited == ["error DS102 Animal.legs: 2 values would be dropped"])
+    let empty = StoreCounts(rows: ["Dog": 2, "Cat": 3], values: ["Dog": ["legs": 0, "name": 2], "Cat": ["legs": 3]])
+    #expect(try findings([mapping("Dog"), cats], counts: empty, removing).allSatisfy { $0.hasPrefix("info ") })
+    let dropping = mapping("Dog")
+    dropping.userInfo = ["coredata.drops": "other, legs"]
+    #expect(try findings([dropping, cats], removing) == ["warn DS102 Animal.legs: 2 values would be dropped"])
+    // A property that both versions have.
+    let kept = try findings([mapping("Dog"), mapping("Cat", ["name": "name", "legs": "legs"])]) { _ in }
+    #expect(
+      kept == ["error DS102 Animal.legs: no expression of the mapping model reads it; 2 values would be dropped"])
+    #expect(try findings([mapping("Dog", policy: "P"), mapping("Cat", policy: "P")]) { _ in } == [])
+    let allowed = try findings([mapping("Dog"), mapping("Cat", ["name": "name", "legs": "legs"])]) {
+      $0.attributes[1].userInfo = ["coredata.allow": .string("DS102 nobody counts them")]
+    }
+    #expect(allowed.count == 1 && allowed[0].hasPrefix("info DS102 Animal.legs"), "\(allowed)")
+  }
+
+  @Test("A nil that is written down says that nothing is carried over; a missing expression does not")
+  func explicitNil() throws {
+    func splitting(_ animal: inout EntityDocument) {
+      animal.attributes[1] = AttributeDocument(name: "first", kind: .string)
+      animal.attributes.append(AttributeDocument(name: "last", kind: .string))
+      animal.attributes.append(AttributeDocument(name: "sure", kind: .string))
+      animal.attributes[3].defaultValue = .string("")
+    }
+    func dog(_ values: [String: NSExpression?]) -> NSEntityMapping {
+      let dog = mapping("Dog")
+      dog.attributeMappings? += values.map { name, expression in
+        let property = NSPropertyMapping()
+        (property.name, property.valueExpression) = (name, expression)
+        return property
+      }
+      return dog
+    }
+    let none = NSExpression(forConstantValue: nil)
+    let cats = mapping("Cat", ["name": "name", "first": "legs"])
+    let unedited = try findings([dog(["first": nil, "last": nil, "sure": nil]), cats], splitting)
+    #expect(
+      unedited.first
+        == "error DS102 Animal.legs: 2 values would be dropped; first, last and sure have no expression", "\(unedited)")
+    let half = try findings([dog(["first": none, "last": nil]), cats], splitting)
+    #expect(half.contains { $0.hasPrefix("error DS102") }, "\(half)")
+    let edited = try findings([dog(["first": none, "last": none]), cats], splitting)
+    #expect(edited.contains { $0.hasPrefix("warn DS102") } && !edited.contains { $0.hasPrefix("error") }, "\(edited)")
+    // A property that is set to nil says so itself.
+    let cleared = try findings([dog(["legs": none]), mapping("Cat", ["name": "name", "legs": "legs"])]) { _ in }
+    #expect(
+      cleared == ["info DS102 Animal.legs: the mapping model gives it another value; 2 values would be dropped"])
   }
 }

@@ -15,26 +15,14 @@ extension FindingAllowance {
   ) -> FindingAllowance? {
     let places = entities.enumerated().flatMap { position, entity in
       let property = position < properties.count ? properties[position] : nil
-      return [entity.flatMap { $0.values(of: property) }, entity?.userInfo]
+      return [entity?.propertyUserInfo(property), entity?.userInfo]
     }
-    for case .string(let text)? in places.compactMap({ $0?["coredata.allow"] }) {
-      for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
-        let words = line.trimmingCharacters(in: .whitespaces).split(separator: " ", maxSplits: 1)
-        guard words.count == 2, words[0] == code.rawValue else { continue }
-        return FindingAllowance(code, reason: String(words[1]), origin: .model)
-      }
-    }
-    return nil
+    return places.lazy.compactMap { ModelAllowance.reason(for: code.rawValue, in: $0) }.first
+      .map { FindingAllowance(code, reason: $0, origin: .model) }
   }
 
   /// Returns the allowance of a code for a finding about a version as a whole: in the user info of any of its entities.
   static func inModel(_ code: FindingCode, anywhereIn model: ModelDocument) -> FindingAllowance? {
     model.entities.lazy.compactMap { inModel(code, entities: [$0], properties: []) }.first
-  }
-}
-
-extension EntityDocument {
-  fileprivate func values(of property: String?) -> [String: PlainValue]? {
-    attributes.first { $0.name == property }?.userInfo ?? relationships.first { $0.name == property }?.userInfo
   }
 }

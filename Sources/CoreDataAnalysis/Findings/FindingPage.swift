@@ -74,16 +74,17 @@ extension FindingPage {
 
   fileprivate static let attributeRemoved = FindingPage(
     title: "values of an attribute would be dropped",
-    what: "The new version does not have the attribute, and no expression of a mapping model reads it.",
+    what: "The new version does not have the attribute, or no expression of a mapping model reads it.",
     why:
-      "Its values are dropped in every row. Without values the finding is information; with a mapping model that does not "
-      + "read the attribute it is a warning, and where a policy makes the objects, information.",
+      "Its values are dropped in every row. Without values the finding is information; with a mapping model that says so it "
+      + "is a warning, and where a policy makes the objects, information.",
     example:
       "Order has the attribute note in Model 1, and text in Model 2 without a renaming identifier: \"Order.note: "
       + "12 values would be dropped\".",
     cure:
       "If the attribute only has another name, give the new one the old name as renaming identifier. If its values go "
-      + "elsewhere, write a mapping model that reads them. If they are not needed, allow it: --allow DS102:Order.note.")
+      + "elsewhere, write a mapping model that reads them. If they are not needed, allow it: --allow DS102:Order.note, or let "
+      + "the mapping say so: drops note in a .mapping, coredata.drops in the user info of an entity mapping.")
 
   fileprivate static let relationshipRemoved = FindingPage(
     title: "links of a relationship would be dropped",

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 
 /// Findings about a step with a mapping model.
 ///
 /// They depend on the mapping model rather than on the difference of the versions: values that an expression reads are kept,
-/// the results of policies are unknown, and rows of an entity without a mapping are lost.
+/// values that none reads are lost, even if both versions have the property, the results of policies are unknown, and rows of an
+/// entity without a mapping are lost.
 struct MappingFindings {
   let findings: [Finding]
 
@@ -19,11 +21,12 @@ struct MappingFindings {
     let scale = MappingScale(
       mappings: (mappingModel.entityMappings ?? []).map { MappedEntity($0, of: old) },
       judge: FindingJudge(old: old.document, new: new.document, counts: counts, changes: difference.changes),
-      changes: difference.changes, counts: counts)
+      changes: difference.changes, counts: counts,
+      unread: mappingModel.document.unreadProperties(from: old.document, to: new.document))
     let changed = difference.changes.filter { !($0.subject == .entity && $0.kind == .removed) }
       .flatMap { change in scale.judge.findings(for: change).compactMap { scale.weighed($0, change) } }
     let dropped = old.document.entities.filter { !$0.isAbstract }.compactMap { scale.rows(of: $0.name) }
-    findings = (changed + dropped).sorted(by: Finding.areInOrder)
+    findings = (changed + dropped + scale.unreadFindings).sorted(by: Finding.areInOrder)
   }
 }
 
@@ -34,6 +37,8 @@ private struct MappingScale {
   let changes: [ModelChange]
   /// The store's rows; nil where only the models are judged, which then count as if there were rows.
   let counts: StoreCounts?
+  /// The properties whose values the mapping model does not read.
+  let unread: [UnreadProperty]
 
   /// The finding adjusted to the mapping model; nil where the mapping model resolves it.
   func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
@@ -82,19 +87,78 @@ private struct MappingScale {
       }
       return isCarried ? nil : finding
     }
-    var (lost, undecided): (Set<String>, Set<String>) = ([], [])
+    let isDropped = Self.drops.contains(finding.code)
+    var (lost, intended, undecided): (Set<String>, Set<String>, Set<String>) = ([], [], [])
     var policies: [MappedEntity] = []
+    var open: String?
     for entity in family where mayHaveRows(entity) {
       // A finding about the entity covers rows that are not mapped, or removed.
       let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
       guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
       let own = takers.filter { $0.policy != nil }
-      if own.isEmpty { lost.insert(entity) } else { undecided.insert(entity) }
       policies += own
+      guard own.isEmpty else {
+        undecided.insert(entity)
+        continue
+      }
+      guard isDropped else {
+        intended.insert(entity)
+        continue
+      }
+      // Any other property is read in a way that the keys of the source object do not show.
+      guard let item = unread.first(where: { $0.entity == entity && $0.property == property }) else { continue }
+      if item.isIntended { intended.insert(entity) } else { lost.insert(entity) }
+      open = open ?? item.openWords
     }
-    let known = again(finding, change, among: lost)?.lowered(to: .warning)
+    if var known = again(finding, change, among: lost), known.level > .information {
+      if let open { known.message += "; \(open)" }
+      return known
+    }
+    let known =
+      again(finding, change, among: intended)?.lowered(to: .warning) ?? again(finding, change, among: lost)
     if let known, known.level > .information { return known }
     return again(finding, change, among: undecided).flatMap { decided($0, by: policies) ?? $0 } ?? known
+  }
+
+  /// The losses of values that no expression reads.
+  fileprivate static let drops: Set<FindingCode> = [
+    .attributeRemoved, .relationshipRemoved, .storedBecomesTransient, .externalDataDropped,
+  ]
+
+  /// Findings about properties that no change removes, and whose values the mapping model does not read.
+  var unreadFindings: [Finding] {
+    let removed = Set(
+      changes.filter { change in
+        change.kind == .removed || judge.findings(for: change).contains { $0.code == .storedBecomesTransient }
+      }.map { [$0.sourceEntity ?? "", $0.sourceProperty ?? ""] })
+    let items = unread.filter { !removed.contains([$0.owner, $0.property]) && mayHaveRows($0.entity) }
+    return Dictionary(grouping: items) { [$0.owner, $0.property] }.values.compactMap(finding)
+  }
+
+  /// - Parameter items: one property in the entities that have it.
+  private func finding(_ items: [UnreadProperty]) -> Finding? {
+    let lost = items.filter { !$0.isIntended }
+    let shown = lost.isEmpty ? items : lost
+    guard let item = shown.first else { return nil }
+    var count: Int? = 0
+    for item in shown {
+      let values = counts.flatMap { $0.values[item.entity]?[item.property] }
+      count = count.flatMap { sum in values.map { sum + $0 } }
+    }
+    guard count != 0 else { return nil }
+    let code: FindingCode =
+      item.isRelationship ? .relationshipRemoved : item.isExternal ? .externalDataDropped : .attributeRemoved
+    let words = count.map { judge.dropped($0, item.isRelationship ? "link" : "value") }
+    let reason =
+      lost.isEmpty ? "the mapping model gives it another value" : "no expression of the mapping model reads it"
+    let text =
+      [reason, words ?? (lost.isEmpty ? nil : "its values would be dropped"), lost.isEmpty ? nil : item.openWords]
+      .compactMap { $0 }.joined(separator: "; ")
+    let finding = Finding(
+      code, lost.isEmpty ? .information : .error, entity: item.owner, property: item.property,
+      sourceEntity: item.owner, sourceProperty: item.property, text)
+    let entities = [judge.newIndex[item.owner], judge.oldIndex[item.owner]]
+    return finding.allowed(by: .inModel(code, entities: entities, properties: [item.property, item.property]))
   }
 
   /// The same finding where only some entities had rows.
@@ -186,7 +250,9 @@ private struct MappedEntity {
 
   /// Whether the values of a property are kept. A number that is copied is converted to the type of the new attribute.
   func carries(_ property: String, _ finding: Finding, _ change: ModelChange) -> Bool {
-    guard finding.code == .numberNarrowed else { return copiesAll || read.contains(property) }
+    guard finding.code == .numberNarrowed else {
+      return (copiesAll && !MappingScale.drops.contains(finding.code)) || read.contains(property)
+    }
     return !copiesAll && plain[change.property ?? ""] != property && read.contains(property)
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -26,6 +27,8 @@ public struct MappingCheck: Hashable, Sendable {
       case unreadableFilter = "unreadable filter"
       /// No mapping sets a required property.
       case missingValue = "missing value"
+      /// No expression reads the values of a source property, and the mapping does not say that they are dropped.
+      case droppedValue = "dropped value"
       /// The objects of a source entity are dropped without a mapping that says so.
       case unmappedEntity = "unmapped entity"
       /// The migration needs a class of the migrating program.
@@ -70,6 +73,7 @@ public struct MappingCheck: Hashable, Sendable {
       check.run()
       problems += check.problems
     }
+    addDropped(mapping.unreadProperties(from: source, to: destination).filter { !$0.isIntended }, mapping)
     let mapped = Set(mapping.entityMappings.compactMap(\.sourceEntityName))
     for entity in source.entities.sorted(by: { $0.name < $1.name })
     where !entity.isAbstract && !mapped.contains(entity.name) {
@@ -77,6 +81,17 @@ public struct MappingCheck: Hashable, Sendable {
         Problem(
           kind: .unmappedEntity, level: .warning, mapping: nil, property: nil,
           message: "No mapping has the source entity \(entity.name): its objects are left behind."))
+    }
+  }
+
+  private mutating func addDropped(_ unread: [UnreadProperty], _ mapping: MappingDocument) {
+    for item in unread {
+      let name = mapping.entityMappings.first { $0.sourceEntityName == item.entity }?.name
+      let open = item.openWords.map { "; \($0)" } ?? ""
+      problems.append(
+        Problem(
+          kind: .droppedValue, level: .warning, mapping: name, property: nil,
+          message: "No expression reads \(item.entity).\(item.property), whose values would be dropped\(open)."))
     }
   }
 

@@ -93,8 +93,9 @@ enum MappingNewCommand: Command {
     ["mapping", "new"], summary: "Create a mapping model to edit, between two versions.",
     discussion:
       "Does what Xcode's \"New Mapping Model\" does, and also follows renaming identifiers: creates a mapping for "
-      + "every entity of B with all its properties. Entities only in A get no mapping. An .xcmappingmodel is for "
-      + "Xcode, a .mapping for any text editor. An existing file is never replaced.",
+      + "every entity of B with all its properties. Entities only in A get no mapping. Notes name the properties of A that no "
+      + "expression reads: edit the mapping model before it is used. An .xcmappingmodel is for Xcode, a .mapping for any text "
+      + "editor. An existing file is never replaced.",
     positionals: [.olderModel, .newerModel],
     options: [NewFile.option("X.xcmappingmodel"), .format(.text, .json)])
 
@@ -105,6 +106,10 @@ enum MappingNewCommand: Command {
     var mapping = MappingDocument.drawn(from: old.document, to: new.document)
     (mapping.sourceVersionName, mapping.destinationVersionName) = (old.name, new.name)
     try mapping.write(to: file.url, source: old, destination: new)
+    for item in mapping.unreadProperties(from: old.document, to: new.document) {
+      let open = item.openWords.map { "; \($0)" } ?? ""
+      invocation.remark("No expression reads \(item.entity).\(item.property), whose values would be dropped\(open).")
+    }
     try MappingText.writeMade(mapping, "coredata.mapping-new/1", file, invocation)
     return .done
   }

@@ -84,6 +84,17 @@ public struct EntityMappingDocument: Hashable, Sendable {
   }
 }
 
+extension EntityMappingDocument {
+  /// The key in the user info of an entity mapping whose value lists source properties that are dropped, separated by commas.
+  package static let dropsKey = "coredata.drops"
+
+  /// The source properties that the mapping drops intentionally.
+  package var intentionallyDropped: [String] {
+    guard case .string(let text)? = userInfo[Self.dropsKey] else { return [] }
+    return text.split { $0 == "," || $0.isWhitespace }.map(String.init)
+  }
+}
+
 /// A mapping of a property of a destination entity.
 public struct PropertyMappingDocument: Hashable, Sendable {
   /// The name of the destination property.
@@ -168,6 +179,20 @@ extension MappingDocument {
 
   /// The extension of mapping models in text form.
   static let textExtension = "mapping"
+
+  /// Whether a file with the extension of texts looks like a mapping model: some line has an arrow. A mapping model with errors
+  /// is one too, so that these are reported.
+  package static func isText(at url: URL) -> Bool {
+    let data: Data
+    do {
+      data = try ModelFile.read(url)
+    } catch {
+      // A directory, or a file that is too large, is none. Other problems are reported when the mapping model is read.
+      return (error as? ModelFileError)?.kind != .unsupportedFile
+    }
+    return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
+      .contains { $0.first != "#" && $0.contains("->") }
+  }
 
   /// Returns the mapping model as text, for a `.mapping`.
   /// - Throws: The errors of `write(to:source:destination:)`.

@@ -7,7 +7,7 @@ import CoreDataPredicates
 ///
 /// Derived from compiled mapping models. `XCMappingReader` decides which expression goes where.
 package enum MappingExpressions {
-  static let requestSelector = "fetchRequestForSourceEntityNamed:predicateString:"
+  package static let requestSelector = "fetchRequestForSourceEntityNamed:predicateString:"
   static let noFilter = "TRUEPREDICATE"
 
   /// Returns an expression for all objects of the source entity, or those that match a filter.
@@ -48,6 +48,10 @@ package struct ExpressionKeys {
   package private(set) var mappings: Set<String> = []
   /// The keys of the evaluated object itself, as in a filter.
   package private(set) var ownKeys: Set<String> = []
+  /// The keys of other objects, such as `length` in `$source.name.length`, and those in subqueries.
+  package private(set) var furtherKeys: Set<String> = []
+  /// Whether the source object itself is passed on, so that any of its keys may be read.
+  package private(set) var usesSource = false
 
   package init(_ expression: ExpressionSyntax) {
     visit(expression)
@@ -61,21 +65,30 @@ package struct ExpressionKeys {
 
   private mutating func visit(_ expression: ExpressionSyntax) {
     switch expression {
-    case .constant, .evaluatedObject, .variable, .anyKey: break
-    case .keyPath(let path): Self.insert(path, into: &ownKeys)
-    case .keyPathOf(Self.source, let path): Self.insert(path, into: &sourceKeys)
-    case .keyPathOf(.evaluatedObject, let path): Self.insert(path, into: &ownKeys)
-    case .keyPathOf(let operand, _): visit(operand)
+    case .constant, .evaluatedObject, .anyKey: break
+    case .variable: usesSource = usesSource || expression == Self.source
+    case .keyPath(let path): insert(path, into: \.ownKeys)
+    case .keyPathOf(Self.source, let path): insert(path, into: \.sourceKeys)
+    case .keyPathOf(.evaluatedObject, let path): insert(path, into: \.ownKeys)
+    case .keyPathOf(let operand, let path):
+      furtherKeys.formUnion(path.split(separator: ".").map(String.init))
+      visit(operand)
     case .function(let operand, let name, let arguments):
-      note(function: name, of: operand, arguments)
-      if let operand { visit(operand) }
-      for argument in arguments { visit(argument) }
+      let isNoted = note(function: name, of: operand, arguments)
+      if let operand, !(isNoted && operand == Self.source) { visit(operand) }
+      // The destination objects of the source object say nothing about its values.
+      for argument in arguments where !(isNoted && argument == Self.source) { visit(argument) }
     case .aggregate(let elements): for element in elements { visit(element) }
     case .union(let left, let right), .intersect(let left, let right), .minus(let left, let right):
       visit(left)
       visit(right)
     // Inside the subquery, plain keys are those of the elements, about which nothing is known here.
-    case .subquery(let collection, _, _): visit(collection)
+    case .subquery(let collection, _, let predicate):
+      visit(collection)
+      let inner = ExpressionKeys(predicate)
+      furtherKeys.formUnion(inner.ownKeys.union(inner.furtherKeys))
+      sourceKeys.formUnion(inner.sourceKeys)
+      usesSource = usesSource || inner.usesSource
     case .conditional(let condition, let whenTrue, let whenFalse):
       visit(condition)
       visit(whenTrue)
@@ -97,19 +110,26 @@ package struct ExpressionKeys {
     }
   }
 
-  private mutating func note(function: String, of operand: ExpressionSyntax?, _ arguments: [ExpressionSyntax]) {
-    guard case .constant(.string(let name))? = arguments.first else { return }
+  /// Notes what a function asks for by name; false where it asks for nothing that is known.
+  private mutating func note(
+    function: String, of operand: ExpressionSyntax?, _ arguments: [ExpressionSyntax]
+  ) -> Bool {
+    guard case .constant(.string(let name))? = arguments.first else { return false }
     switch (operand, function) {
-    case (Self.source, "valueForKey:"), (Self.source, "valueForKeyPath:"): Self.insert(name, into: &sourceKeys)
+    case (Self.source, "valueForKey:"), (Self.source, "valueForKeyPath:"): insert(name, into: \.sourceKeys)
+    case (_, "valueForKey:"), (_, "valueForKeyPath:"):
+      furtherKeys.formUnion(name.split(separator: ".").map(String.init))
     case (_, "destinationInstancesForEntityMappingNamed:sourceInstances:"): mappings.insert(name)
     case (_, "destinationInstancesForSourceRelationshipNamed:sourceInstances:"): sourceRelationships.insert(name)
-    default: break
+    default: return false
     }
+    return true
   }
 
   /// Only the first key of a path belongs to the object. Collection operators are not keys.
-  private static func insert(_ path: String, into keys: inout Set<String>) {
-    let key = String(path.prefix { $0 != "." })
-    if !key.isEmpty, !key.hasPrefix("@") { keys.insert(key) }
+  private mutating func insert(_ path: String, into keys: WritableKeyPath<Self, Set<String>>) {
+    let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if let key = parts.first, !key.isEmpty, !key.hasPrefix("@") { self[keyPath: keys].insert(key) }
+    furtherKeys.formUnion(parts.dropFirst())
   }
 }

@@ -98,6 +98,14 @@ enum MappingLiteral {
     character.isLetter || character.isNumber || "_.-".contains(character)
   }
 
+  /// Returns a list of names of properties in its usual form, `name, other`; nil for another text.
+  static func names(_ text: Substring) -> String? {
+    let names = text.split(separator: ",", omittingEmptySubsequences: false)
+      .map { $0.trimmingCharacters(in: .whitespaces) }
+    guard names.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isWordCharacter) }) else { return nil }
+    return names.joined(separator: ", ")
+  }
+
   /// Returns the name at the start of a text, and the rest.
   static func leadingName(_ text: Substring) throws -> (name: String, rest: Substring) {
     if text.first == "\"" {

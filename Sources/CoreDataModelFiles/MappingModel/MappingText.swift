@@ -116,13 +116,18 @@ struct MappingTextReader {
         throw failure("The filter cannot be read: \(error)", "Correct it.")
       }
       document.entityMappings[last].sourceExpression = MappingExpressions.sourceObjects(entity: entity, filter: filter)
+    case "drops":
+      guard let names = MappingLiteral.names(rest) else {
+        throw failure("\"\(excerpt(rest))\" is not a list of properties", "Write: drops  NAME, NAME.")
+      }
+      document.entityMappings[last].userInfo[EntityMappingDocument.dropsKey] = .string(names)
     case "objects": document.entityMappings[last].sourceExpression = try expression(rest)
     case "note":
       let (key, value) = try note(rest)
       document.entityMappings[last].userInfo[key] = value
     default:
       throw failure(
-        "\"\(excerpt(title))\" is neither policy, filter, objects or note, nor a property",
+        "\"\(excerpt(title))\" is neither policy, filter, objects, drops or note, nor a property",
         "Properties are NAME  attribute  EXPRESSION or NAME  relationship  EXPRESSION.")
     }
   }
@@ -225,15 +230,17 @@ struct MappingTextReader {
 ///     OrderToOrder   transform   Order -> Order
 ///       policy  Shop.OrderPolicy
 ///       filter  total > 0
+///       drops  note, legacy
 ///       title   attribute     $source.name
 ///         why = "renamed"
 ///       lines   relationship  FUNCTION($manager, …)
 ///       total   attribute     no expression
+///       kind    attribute     nil
 ///
 /// The first line contains the name, the type (`add`, `remove`, `copy`, `transform`, `custom`, `undefined`) and the
 /// entities: `Order ->` removes, `-> Order` adds. Columns are separated by two or more spaces. The other lines are
 /// indented by two spaces: `policy`, `filter` (a predicate), `objects` (an expression for the source objects, unless
-/// they are all objects or those of a filter), `note KEY = VALUE` (user info), and a line for each property. Lines with
+/// they are all objects or those of a filter), `drops` (source properties whose values may be lost), `note KEY = VALUE` (user info), and a line for each property. Lines with
 /// more indentation are user info of the property above. Names with characters other than letters, digits, `_`, `.` and
 /// `-` are quoted as in JSON. User info values are JSON with `date(…)`, `data(…)`, `uuid(…)`, `url(…)`, `decimal(…)`
 /// and `set[…]`. Such a value after `constant` is an expression for a constant that the predicate format language
@@ -268,6 +275,11 @@ struct MappingTextWriter {
       lines.append("  objects  \(try expression(mapping.sourceExpression, mapping.name))")
     }
     for (key, value) in mapping.userInfo.sorted(by: { $0.key < $1.key }) {
+      if key == EntityMappingDocument.dropsKey, case .string(let text) = value, MappingLiteral.names(text[...]) == text
+      {
+        lines.append("  drops  \(text)")
+        continue
+      }
       lines.append("  note  \(MappingLiteral.name(key)) = \(try MappingLiteral.text(of: value, place: mapping.name))")
     }
     let properties =

@@ -114,7 +114,7 @@ struct MigrationByCopy {
     var account: ExpectedRows?
     func makeStore() throws {
       before = try rowsBefore(origin)
-      account = try carryOutSteps(before, &report, progress)
+      account = try carryOutSteps(origin, before, &report, progress)
     }
     do {
       if migration.integrityCheck == .never {
@@ -137,10 +137,13 @@ struct MigrationByCopy {
 
   /// Makes the new store from the old one, step by step.
   ///
-  /// - Parameter before: the rows of the old store.
+  /// - Parameters:
+  ///   - origin: the old store.
+  ///   - before: its rows.
   /// - Returns: which rows the new store should have; nil where that is not known.
   private func carryOutSteps(
-    _ before: [String: Int], _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+    _ origin: StoreFile, _ before: [String: Int], _ report: inout MigrationReport,
+    _ progress: (MigrationProgress) throws -> Void
   ) throws -> ExpectedRows? {
     // Those of the store that the next step begins with.
     var rows = before
@@ -164,6 +167,7 @@ struct MigrationByCopy {
       } else {
         let file = place.intermediateStore(group.first + 1)
         try checkMappings(of: group.steps[0], rows)
+        try checkValues(of: group.steps[0], rows, in: current, origin)
         report.mappings += try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
         // A custom manager may make any rows.
         if migration.managerFactory == nil { account = ExpectedRows(group.steps[0].mappingModel, from: rows) }
@@ -225,6 +229,32 @@ struct MigrationByCopy {
     done = total
     try tell(isStepDone: true)
     return executions
+  }
+
+  /// Throws if no expression of the mapping model reads values that the store before the step holds.
+  ///
+  /// - Parameter url: the store before the step; nil for the old one.
+  /// - Throws: 134110.
+  private func checkValues(
+    of step: StoreMigration.Step, _ rows: [String: Int], in url: URL?, _ origin: StoreFile
+  ) throws {
+    let document = step.sourceModel.document
+    let unread = step.mappingModel.document.unreadProperties(from: document, to: step.destinationModel.document)
+      .filter { $0.isUnintended && rows[$0.entity] ?? 0 > 0 }
+    let watched = Set(migration.allowsLoss.refused(unread.map(\.content)))
+    guard !watched.isEmpty else { return }
+    let file = try url.map { try StoreFile.open($0, isReadOnly: true) } ?? origin
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      if url != nil { try? file.close() }
+    }
+    let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
+    let dropped = try StoreContents(file.connection, schema: schema).counted(Array(watched))
+    guard dropped.isEmpty else {
+      let open = unread.first { $0.entity == dropped[0].entity && $0.property == dropped[0].property }?.openWords
+      throw MigrationErrors.unreadValues(
+        url: migration.storeURL, mapping: step.mappingURL, dropped: dropped, open: open)
+    }
   }
 
   /// Throws if an entity with rows has no mapping.
