@@ -13,7 +13,9 @@ struct CoreDataModels: BuildToolPlugin {
     let tool = try context.tool(named: "CoreDataModelsTool").url
     let work = context.pluginWorkDirectoryURL
     let finder: any DirectoryFinding = DirectoryFinder()
-    let files = try TargetFiles(finder.directory(of: target))
+    // What the package declares as a resource is in the bundle already.
+    let declared = Set(target.sourceFiles.filter { $0.type == .resource }.map(\.url.standardizedFileURL.path))
+    let files = try TargetFiles(finder.directory(of: target), without: declared)
     let module = target.moduleName
     let modelInputs = try files.models.flatMap { try TargetFiles.contents(of: $0) }
     let compiled = target.sourceFiles(withSuffix: "swift").map(\.url)
@@ -22,11 +24,13 @@ struct CoreDataModels: BuildToolPlugin {
     // The names that `coredata port` has taken out of the sources.
     let named = sources + compiled.filter { $0.lastPathComponent == "ObjectiveCNames.swift" }
     var commands: [Command] = []
-    for (name, urls) in Dictionary(grouping: files.models + files.mappings, by: \.lastPathComponent)
-    where urls.count > 1 {
+    for compiled in files.replaced {
+      Diagnostics.remark("\(files.relativePath(of: compiled)) is not used: its source beside it is compiled.")
+    }
+    for (name, urls) in Dictionary(grouping: files.models + files.mappings, by: \.resourceName) where urls.count > 1 {
       let paths = urls.map(files.relativePath).joined(separator: ", ")
       Diagnostics.error(
-        "The target \(target.name) has \(urls.count) files named \(name): \(paths). A bundle can hold one.")
+        "The target \(target.name) has \(urls.count) files that become \(name): \(paths). A bundle can hold one.")
     }
     for model in files.models {
       let name = model.deletingPathExtension().lastPathComponent
@@ -41,10 +45,11 @@ struct CoreDataModels: BuildToolPlugin {
           inputFiles: try TargetFiles.contents(of: model) + named, outputFiles: [compiled, classes]))
     }
     for mapping in files.mappings {
-      let compiled = work.appending(path: mapping.deletingPathExtension().lastPathComponent + ".cdm")
+      let compiled = work.appending(path: mapping.resourceName)
+      let verb = mapping.pathExtension == "cdm" ? "Copying" : "Compiling"
       commands.append(
         .buildCommand(
-          displayName: "Compiling \(mapping.lastPathComponent)", executable: tool,
+          displayName: "\(verb) \(mapping.lastPathComponent)", executable: tool,
           arguments: ["mapping", "--output", compiled.path] + files.models.flatMap { ["--model", $0.path] }
             + [mapping.path],
           inputFiles: try TargetFiles.contents(of: mapping) + modelInputs, outputFiles: [compiled]))
@@ -84,18 +89,34 @@ private struct DirectoryFinder: DirectoryFinding {
   func directory(of target: any Target) -> URL { URL(fileURLWithPath: target.directory.string) }
 }
 
+extension URL {
+  /// The name of the resource that a model or mapping model becomes.
+  fileprivate var resourceName: String {
+    let isModel = ["xcdatamodeld", "xcdatamodel"].contains(pathExtension)
+    return deletingPathExtension().lastPathComponent + (isModel ? ".momd" : ".cdm")
+  }
+}
+
 /// The files below a target's directory that concern the plug-in.
 private struct TargetFiles {
   private let directory: URL
+  /// The paths of files that are left out.
+  private let declared: Set<String>
   private(set) var models: [URL] = []
   private(set) var mappings: [URL] = []
+  /// Compiled mapping models whose sources are beside them.
+  private(set) var replaced: [URL] = []
   private(set) var sources: [URL] = []
   /// The directories that have been searched: a symbolic link may lead back to one.
   private var seen: Set<String> = []
 
-  init(_ directory: URL) throws {
+  init(_ directory: URL, without declared: Set<String>) throws {
     self.directory = directory
+    self.declared = declared
     try search(directory)
+    let sources = Set(mappings.filter { $0.pathExtension != "cdm" }.map { $0.deletingPathExtension().path })
+    replaced = mappings.filter { $0.pathExtension == "cdm" && sources.contains($0.deletingPathExtension().path) }
+    mappings.removeAll(where: replaced.contains)
   }
 
   private mutating func search(_ directory: URL) throws {
@@ -106,6 +127,9 @@ private struct TargetFiles {
       switch url.pathExtension {
       case "xcdatamodeld", "xcdatamodel": models.append(url)
       case "xcmappingmodel": mappings.append(url)
+      case "cdm": if !declared.contains(url.standardizedFileURL.path) { mappings.append(url) }
+      case "mapping":
+        if !declared.contains(url.standardizedFileURL.path), try Self.isMapping(url) { mappings.append(url) }
       case "swift": sources.append(url)
       default:
         var isDirectory: ObjCBool = false
@@ -116,9 +140,18 @@ private struct TargetFiles {
 
   func relativePath(of url: URL) -> String { String(url.path.dropFirst(directory.path.count).drop { $0 == "/" }) }
 
-  /// The files in a package of Xcode's.
+  /// Whether a file with the extension `mapping` is a mapping model as text: some line has an arrow.
+  private static func isMapping(_ file: URL) throws -> Bool {
+    String(decoding: try Data(contentsOf: file), as: UTF8.self).split(whereSeparator: \.isNewline)
+      .contains { $0.first != "#" && $0.contains("->") }
+  }
+
+  /// The files in a package of Xcode's, or the file itself.
   static func contents(of package: URL) throws -> [URL] {
-    try FileManager.default.subpathsOfDirectory(atPath: package.path).sorted().map { package.appending(path: $0) }
-      .filter { !$0.hasDirectoryPath }
+    if ["cdm", "mapping"].contains(package.pathExtension) { return [package] }
+    return try FileManager.default.subpathsOfDirectory(atPath: package.path).sorted().map {
+      package.appending(path: $0)
+    }
+    .filter { !$0.hasDirectoryPath }
   }
 }

@@ -97,6 +97,7 @@ enum CommandLineTool {
     do {
       try invocation.prepareResult()
       try invocation.loadPolicies()
+      try invocation.checkMappings()
       let status = try command.run(invocation)
       try invocation.result.commit()
       return status

@@ -104,10 +104,13 @@ enum ModelsTool {
 
   // MARK: Mapping models
 
-  /// Compiles a mapping model, with the hashes of the versions that it names if a model has them: those inside it grow stale.
+  /// Compiles a mapping model, with the hashes of the versions that it names if a model has them: those inside it grow stale,
+  /// and a text has none. A compiled one is copied.
   private static func compileMapping(_ arguments: Arguments) throws {
     let file = try arguments.file()
+    let output = URL(fileURLWithPath: try arguments.required("output"))
     var mapping = try MappingDocument(contentsOf: file)
+    if file.pathExtension == "cdm" { return try write(Array(try Data(contentsOf: file)), to: output) }
     if let source = mapping.sourceVersionName, let destination = mapping.destinationVersionName {
       for model in arguments.urls("model") {
         let versions = try ModelBundle(contentsOf: model).versions
@@ -118,8 +121,27 @@ enum ModelsTool {
         break
       }
     }
-    let output = URL(fileURLWithPath: try arguments.required("output"))
+    if mapping.lacksModels { throw try missingVersions(of: mapping, file, arguments) }
     try mapping.writeCompiled(to: output)
+  }
+
+  /// The error for a text whose versions are in none of the target's models.
+  private static func missingVersions(
+    of mapping: MappingDocument, _ file: URL, _ arguments: Arguments
+  ) throws -> ModelFileError {
+    let known = try arguments.urls("model").map { model -> String in
+      let names = try ModelBundle(contentsOf: model).names.map { "\"\($0)\"" }
+      return "\(model.lastPathComponent) has \(names.joined(separator: ", "))"
+    }
+    let models = known.isEmpty ? "The target has no model." : known.joined(separator: "; ") + "."
+    guard let source = mapping.sourceVersionName, let destination = mapping.destinationVersionName else {
+      return ModelFileError(
+        .missingContents, found: "The mapping model does not name its versions.",
+        advice: "Begin it with: versions \"A\" -> \"B\". \(models)", file: file)
+    }
+    return ModelFileError(
+      .unknownVersion, found: "No model of the target has both versions \"\(source)\" and \"\(destination)\".",
+      advice: "Correct the line that begins with \"versions\". \(models)", file: file)
   }
 
   // MARK: Sources

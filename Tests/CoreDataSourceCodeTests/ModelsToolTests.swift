@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -100,6 +101,35 @@ final class ModelsToolTests {
     let wrong = try translate(source, model)
     #expect(wrong.status == 1)
     #expect(wrong.error.hasPrefix("\(source.path):2:23: error: Part has no property \"sise\"."))
+  }
+
+  @Test("A mapping model as text is compiled with the hashes of its versions; a compiled one is copied")
+  func mappings() throws {
+    let model = try model("Double")
+    let first = model.appendingPathComponent("V1.xcdatamodel/contents")
+    let second = try String(contentsOf: first, encoding: .utf8)
+      .replacingOccurrences(of: "</entity>", with: "<attribute name=\"name\" attributeType=\"String\"/></entity>")
+    _ = try write(second, to: "M.xcdatamodeld/V2.xcdatamodel/contents")
+    let body = "Parts   transform   Part -> Part\n  size  attribute  $source.size\n"
+    let text = try write("versions V1 -> V2\n\n" + body, to: "A.mapping")
+    func compile(_ file: URL, _ output: String) throws -> (status: Int32, output: String, error: String) {
+      try tool.run(["mapping", "--output", folder.path + "/" + output, "--model", model.path, file.path])
+    }
+    let run = try compile(text, "A.cdm")
+    #expect(run.status == 0, "\(run.error)")
+    let compiled = folder.appendingPathComponent("A.cdm")
+    let mapping = try #require(try MappingDocument(contentsOf: compiled).entityMappings.first)
+    let versions = try ModelBundle(contentsOf: model).versions.map { VersionHashes($0.document).entities["Part"] }
+    #expect(mapping.sourceEntityVersionHash == versions[0] && mapping.destinationEntityVersionHash == versions[1])
+    #expect(try compile(compiled, "B.cdm").status == 0)
+    #expect(
+      try Data(contentsOf: folder.appendingPathComponent("B.cdm")) == Data(contentsOf: compiled))
+
+    let unknown = try compile(try write("versions V1 -> V9\n\n" + body, to: "C.mapping"), "C.cdm")
+    #expect(unknown.status == 1 && unknown.error.contains("C.mapping:1:1: error: ") && unknown.error.contains("\"V9\""))
+    let nameless = try compile(try write(body, to: "D.mapping"), "D.cdm")
+    #expect(nameless.status == 1 && nameless.error.contains("does not name its versions"))
+    #expect(!FileManager.default.fileExists(atPath: folder.path + "/D.cdm"))
   }
 
   @Test("A wrong command line ends with an error")

@@ -247,7 +247,7 @@ struct ModelSearch {
   /// The extensions of models, compiled forms first.
   static let modelKinds = ["momd", "mom", "xcdatamodeld", "xcdatamodel"]
   /// The extensions of mapping models, the compiled form first.
-  static let mappingModelKinds = ["cdm", "xcmappingmodel"]
+  static let mappingModelKinds = ["cdm", "xcmappingmodel", "mapping"]
 
   /// The directories to search, in order and without duplicates.
   let folders: [URL]
@@ -288,7 +288,38 @@ struct ModelSearch {
   /// Returns the mapping models.
   ///
   /// - Throws: as `models()`.
-  func mappingModels() throws -> [URL] { try files(of: Self.mappingModelKinds) }
+  func mappingModels() throws -> [URL] {
+    // Other files may have the extension of texts.
+    try files(of: Self.mappingModelKinds).filter { $0.pathExtension != "mapping" || MappingDocument.isText(at: $0) }
+  }
+
+  /// Returns the mapping models in a directory and in all directories below it.
+  ///
+  /// - Throws: what `FileManager` throws for a directory that cannot be listed.
+  static func mappingModels(below folder: URL) throws -> [URL] {
+    try ModelSearch(folders: folders(below: folder)).mappingModels()
+  }
+
+  /// Returns a directory and those below it, without hidden ones and packages.
+  private static func folders(below folder: URL) throws -> [URL] {
+    var (found, seen): ([URL], Set<String>) = ([], [])
+    var open = [folder]
+    while let next = open.popLast() {
+      // A symbolic link may lead back.
+      guard seen.insert(next.resolvingSymlinksInPath().path).inserted else { continue }
+      found.append(next)
+      let names = try FileManager.default.contentsOfDirectory(atPath: next.path).sorted(by: >)
+      for name in names where !name.hasPrefix(".") {
+        let url = next.appendingPathComponent(name)
+        var isFolder: ObjCBool = false
+        guard !(modelKinds + mappingModelKinds).contains(url.pathExtension),
+          FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder.boolValue
+        else { continue }
+        open.append(url)
+      }
+    }
+    return found
+  }
 
   /// Returns the first model whose file has a name, without its extension.
   ///

@@ -30,6 +30,7 @@ enum MigratePlanCommand: Command {
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
+      try invocation.remarkUnusedMappings(known, of: model)
       return (
         try invocation.plan(argument, known: known, version: target.name, allowances), target, known
       )

@@ -43,6 +43,7 @@ enum MigrateRunCommand: Command {
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
+      try invocation.remarkUnusedMappings(known, of: model)
       if case .file = place { try recover(url, invocation) }
       return (
         try invocation.plan(arguments.argument("STORE"), known: known, version: target.name, allowances), target, known

@@ -21,7 +21,10 @@ enum MigrateStatusCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    try invocation.withModel { model in try invocation.repeatingIfMigrated { try run(invocation, model) } }
+    try invocation.withModel { model in
+      try invocation.remarkUnusedMappings(model.modelVersions(), of: model)
+      return try invocation.repeatingIfMigrated { try run(invocation, model) }
+    }
   }
 
   private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {

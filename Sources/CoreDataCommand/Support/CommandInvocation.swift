@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataAnalysis
 import CoreDataFileSystem
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import CoreDataTerminal
@@ -80,6 +81,26 @@ struct CommandInvocation {
 
   /// The mapping models, or directories of them, that `--mappings` names.
   var mappings: [URL] { arguments.values("mappings").map { URL(fileURLWithPath: $0) } }
+
+  /// Makes sure that every path of `--mappings` has a mapping model that can be read.
+  ///
+  /// - Throws: `CommandFailure`, the errors of reading mapping models.
+  func checkMappings() throws {
+    guard arguments.specification.options.contains(.mappings) else { return }
+    _ = try MappingFile.files(at: mappings, requiresSome: true)
+  }
+
+  /// Notes which mapping models of `--mappings` are for no two versions of the model.
+  ///
+  /// - Throws: the errors of reading mapping models.
+  func remarkUnusedMappings(_ known: ModelVersions, of model: ModelArgument) throws {
+    guard !mappings.isEmpty else { return }
+    for file in try MappingFile.files(at: mappings).unused(among: known.versions) {
+      let (source, destination) = (file.document.sourceVersionName, file.document.destinationVersionName)
+      let versions = source.flatMap { source in destination.map { " It names \"\(source)\" and \"\($0)\"." } } ?? ""
+      remark("The mapping model \(file.name) is not used: it fits no two versions of \(model.name).\(versions)")
+    }
+  }
 
   /// Returns the file that an argument names.
   func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }

@@ -228,6 +228,17 @@ package struct KnownMappings {
   }
 }
 
+extension [MappingFile] {
+  /// Returns the mapping models that are for no two versions, not even stale ones.
+  package func unused(among versions: [ModelVersion]) -> [MappingFile] {
+    let names = Dictionary(versions.enumerated().map { ($0.element.name, $0.offset) }) { first, _ in first }
+    return filter { file in
+      let known = KnownMappings([file], versions: versions, names: names)
+      return known.fitting.isEmpty && known.stale.isEmpty
+    }
+  }
+}
+
 /// A mapping model that a migration may use, from a file or made in code.
 package struct MappingFile {
   /// The file; nil for a mapping model that was made in code.

@@ -142,9 +142,9 @@ extension NSMappingModel {
 
   /// Finds the mapping model between two versions in the bundles' resources.
   ///
-  /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` also fits
-  /// when it names versions, found beside it, that have the hashes of the models: its own copies become stale whenever a
-  /// version is edited. Of several the one with the most entity mappings is used. Nil where none fits.
+  /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` or a text
+  /// (`.mapping`) also fits when it names versions, found beside it, that have the hashes of the models: copies become stale
+  /// whenever a version is edited, and a text has none. Of several the one with the most entity mappings is used. Nil where none fits.
   ///
   /// - Parameters:
   ///   - bundles: nil for the main bundle, or the resource bundles beside the executable where it has no model.
@@ -331,24 +331,40 @@ struct MappingPlaces {
 
   /// Reads the mapping models.
   ///
+  /// - Parameter requiresSome: whether a directory without mapping models is an error.
   /// - Throws: 260 for a missing file, 259 for one without a mapping model. An unreadable mapping model may be the one that
   ///   is needed, so it is never skipped silently.
-  func mappings() throws -> [MappingFile] {
+  func mappings(requiresSome: Bool = false) throws -> [MappingFile] {
     let files = try urls.flatMap { url -> [URL] in
       var isFolder: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
       let isMapping = ModelSearch.mappingModelKinds.contains(url.pathExtension)
-      return exists && isFolder.boolValue && !isMapping ? try ModelSearch(folders: [url]).mappingModels() : [url]
+      guard exists, isFolder.boolValue, !isMapping else { return [url] }
+      let found = try ModelSearch.mappingModels(below: url)
+      guard !found.isEmpty || !requiresSome else { throw Self.noMappingModel(in: url) }
+      return found
     }
     return models.map(MappingFile.init) + (try files.map(MappingFile.init(contentsOf:)))
+  }
+
+  private static func noMappingModel(in folder: URL) -> NSError {
+    MigrationErrors.cannotReadMapping(
+      ModelFileError(
+        .missingContents,
+        found: "Neither the directory nor one below it contains a mapping model "
+          + "(.\(ModelSearch.mappingModelKinds.joined(separator: ", ."))).",
+        advice: "Name a mapping model, or the directory that contains it.", file: folder))
   }
 }
 
 extension MappingFile {
-  /// Reads mapping models, and those in directories.
+  /// Reads mapping models, and those in directories and below them.
   ///
-  /// - Throws: 260 for a missing file, 259 for one without a mapping model.
-  package static func files(at urls: [URL]) throws -> [MappingFile] { try MappingPlaces(urls: urls).mappings() }
+  /// - Parameter requiresSome: whether a directory without mapping models is an error.
+  /// - Throws: 260 for a missing file, 259 for one without a mapping model, and for a directory where that is an error.
+  package static func files(at urls: [URL], requiresSome: Bool = false) throws -> [MappingFile] {
+    try MappingPlaces(urls: urls).mappings(requiresSome: requiresSome)
+  }
 
   /// Reads a file.
   ///
