@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -125,5 +126,130 @@ struct MigrateCheckCommandTests {
     #expect(CommandRun(arguments + ["--format", "markdown"]).output.contains("| Shop | Shop 2 | Old.sqlite |"))
     #expect(CommandRun(arguments + ["--format", "sarif"]).status == .done)
     #expect(CommandRun(["migrate", "check", workshop.model, "--fixtures", stores + "/none"]).status == .usage)
+  }
+
+  /// A model whose second version asks for a value that there is none for.
+  private func strictModel() throws -> String {
+    let attributes = [
+      "", "<attribute name=\"pages\" attributeType=\"Integer 16\"/>",
+    ]
+    let url = workshop.url.appendingPathComponent("Book.xcdatamodeld")
+    for (name, attribute) in zip(["Book", "Book 2"], attributes) {
+      let version = url.appendingPathComponent("\(name).xcdatamodel")
+      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+      let text = """
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+        <entity name="Book"><attribute name="title" optional="YES" attributeType="String"/>\(attribute)</entity></model>
+        """
+      try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
+    }
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": "Book 2.xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: url.appendingPathComponent(".xccurrentversion"))
+    return url.path
+  }
+
+  @Test("A version that cannot be reached is an error in every format, unless its refusal is allowed")
+  func refused() throws {
+    let model = try strictModel()
+    let run = CommandRun(["migrate", "rehearse", model])
+    #expect(run.status == .no)
+    let words = run.output.replacing("\n", with: " ")
+    #expect(words.contains("error: No store of 'Book' with rows reached 'Book 2': 3 were refused."))
+    #expect(words.contains("--allow-refusal Book."))
+    #expect(run.output.hasSuffix("\n3 refused, 1 problem (-v says why some were refused).\n"))
+    let json = try object(CommandRun(["migrate", "rehearse", model, "--format", "json"]).output)
+    #expect((json["problems"] as? [[String: Any]])?.map { $0["version"] as? String } == ["Book"])
+    #expect(CommandRun(["migrate", "rehearse", model, "--format", "github"]).output.hasPrefix("::error "))
+    #expect(CommandRun(["migrate", "rehearse", model, "--format", "junit"]).output.contains("<failure"))
+    #expect(CommandRun(["migrate", "rehearse", model, "--format", "markdown"]).output.contains("**No store of"))
+    let page = workshop.path("Book.html")
+    #expect(CommandRun(["migrate", "rehearse", model, "--report", page]).status == .no)
+    #expect(try String(contentsOfFile: page, encoding: .utf8).contains("No store of"))
+    let check = CommandRun(["migrate", "check", model, "--allow", "DD201"])
+    #expect(check.status == .no && check.output.contains("error: No store of 'Book'"))
+
+    let allowed = CommandRun(["migrate", "rehearse", model, "--allow-refusal", "Book"])
+    #expect(allowed.status == .done, "\(allowed.output)")
+    #expect(allowed.output.contains("\n3 refused as expected"))
+    let idle = CommandRun(["migrate", "rehearse", workshop.model, "--allow-refusal", "Shop"])
+    #expect(idle.status == .no && idle.output.contains("were expected to be refused"))
+    #expect(CommandRun(["migrate", "rehearse", model, "--allow-refusal", "None"]).status == .invalidModel)
+  }
+
+  @Test("A given store that is refused, or that no version wrote, is an error")
+  func refusedStore() throws {
+    let model = try strictModel()
+    let stores = workshop.path("Stores")
+    try FileManager.default.createDirectory(atPath: stores, withIntermediateDirectories: true)
+    let old = stores + "/Old.backup"
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try .load(contentsOf: URL(fileURLWithPath: model), version: "Book"))
+    let added = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: old), options: nil)
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      _ = NSEntityDescription.insertNewObject(forEntityName: "Book", into: context)
+      try context.save()
+    }
+    try coordinator.remove(added)
+    let run = CommandRun(["migrate", "rehearse", old, model])
+    #expect(run.status == .no && run.output.contains("error: Old.backup (Book) was refused."))
+    #expect(CommandRun(["migrate", "rehearse", old, model, "--allow-refusal", "Book"]).status == .done)
+    // A store is known by its content; what is none is told.
+    try Data("none".utf8).write(to: URL(fileURLWithPath: stores + "/notes.txt"))
+    let check = CommandRun([
+      "migrate", "check", model, "--allow", "DD201", "--allow-refusal", "Book", "--fixtures", stores,
+    ])
+    #expect(check.output.contains("Rehearsal  1 refused as expected"), "\(check.output)")
+    #expect(check.error.contains("notes.txt"))
+    try FileManager.default.removeItem(atPath: old)
+    try workshop.makeStore(at: stores + "/Foreign.sqlite", ["Customer": 1])
+    let foreign = CommandRun(["migrate", "check", model, "--allow-refusal", "Book", "--fixtures", stores])
+    #expect(foreign.status == .no && foreign.output.contains("Foreign.sqlite"))
+  }
+
+  @Test("A rehearsal without anything to rehearse is no success; a check of a model with one version is")
+  func nothing() throws {
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": "Shop.xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: URL(fileURLWithPath: workshop.model + "/.xccurrentversion"))
+    for command in ["rehearse", "check"] {
+      let run = CommandRun(["migrate", command, workshop.model])
+      #expect(run.status == .migrationImpossible && run.output.contains("Nothing was rehearsed"), "\(run.output)")
+    }
+    let single = workshop.model + "/Shop.xcdatamodel"
+    let copy = workshop.path("One.xcdatamodel")
+    try FileManager.default.copyItem(atPath: single, toPath: copy)
+    #expect(CommandRun(["migrate", "rehearse", copy]).status == .migrationImpossible)
+    #expect(CommandRun(["migrate", "check", copy]).status == .done)
+  }
+
+  @Test("A directory of mapping models without any is an error; others are found below it, and unused ones are told")
+  func mappingDirectories() throws {
+    let directory = workshop.path("Mappings")
+    try FileManager.default.createDirectory(atPath: directory + "/a/b", withIntermediateDirectories: true)
+    let store = workshop.path("Shop.sqlite")
+    try #require(CommandRun(["store", "create", store, workshop.model, "--version", "Shop"]).status == .done)
+    let commands = [
+      ["migrate", "rehearse", workshop.model], ["migrate", "check", workshop.model], ["model", "lint", workshop.model],
+      ["migrate", "plan", store, workshop.model], ["migrate", "run", store, workshop.model],
+      ["migrate", "status", store, workshop.model],
+    ]
+    for command in commands {
+      let run = CommandRun(command + ["--mappings", directory])
+      #expect(run.status == .invalidModel, "\(command)")
+      #expect(run.error.contains(directory) && run.error.contains(".cdm, .xcmappingmodel, .mapping"), "\(run.error)")
+    }
+    let versions = [workshop.model + "@Shop", workshop.model + "@Shop 2"]
+    try #require(CommandRun(["mapping", "new"] + versions + ["-o", directory + "/a/b/A.mapping"]).status == .done)
+    let plan = CommandRun(["migrate", "plan", store, workshop.model, "--mappings", directory])
+    #expect(plan.status == .done && plan.output.contains("A.mapping") && !plan.error.contains("not used"))
+    let text = try String(contentsOfFile: directory + "/a/b/A.mapping", encoding: .utf8)
+    try Data(text.replacing("\"Shop 2\"", with: "\"Other\"").utf8)
+      .write(to: URL(fileURLWithPath: directory + "/a/B.mapping"))
+    let unused = CommandRun(["migrate", "plan", store, workshop.model, "--mappings", directory])
+    #expect(unused.error.contains("note: The mapping model 'B.mapping' is not used: it fits no two versions"))
   }
 }

@@ -16,7 +16,9 @@ enum MigrateRehearseCommand: Command {
       + "times: with plain values, with single relations, and with the ends of every range. Stores are copied and never "
       + "changed. Results of inferred steps are compared with what the two models say; of steps with mapping models it is "
       + "checked that the store opens, is sound, and can be read, and without policies also how many objects there are and which "
-      + "values were copied. Exit with 1 if a migration fails, and with 5 if none could be rehearsed.\n\n"
+      + "values were copied. Exit with 1 if a migration fails, if no store of a version with rows reaches the destination, if a "
+      + "given store is refused or skipped, or if an allowed refusal does not happen; and with 5 if nothing could be "
+      + "rehearsed.\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
@@ -24,6 +26,7 @@ enum MigrateRehearseCommand: Command {
     options: [
       .targetVersion, .mappings, .policies,
       OptionSpecification("from", .text("V"), repeats: true, summary: "A version to begin with (default: every one)."),
+      .allowRefusal,
       OptionSpecification(
         "seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
       OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
@@ -43,6 +46,7 @@ enum MigrateRehearseCommand: Command {
     guard stores.isEmpty || versions.isEmpty else {
       throw CommandFailure(.usage, "--from is for stores that are made. Omit it, or the stores.")
     }
+    let expected = try invocation.allowedRefusals(of: model)
     for version in versions + arguments.values("to") { _ = try model.version(version) }
     for store in stores where !FileManager.default.fileExists(atPath: store.path) {
       throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
@@ -50,9 +54,12 @@ enum MigrateRehearseCommand: Command {
     let page = try arguments.value("report").map { try invocation.file($0, of: "--report") }
     let source: MigrationRehearsal.Source =
       !stores.isEmpty ? .stores(stores) : versions.isEmpty ? .everyVersion : .versions(versions)
+    let known = try model.modelVersions()
+    try invocation.remarkUnusedMappings(known, of: model)
     let rehearsal = try MigrationRehearsal(
-      model.modelVersions(), to: arguments.value("to"), from: source, mappings: invocation.mappings,
-      seed: arguments.integer("seed") ?? 1, keptIn: arguments.value("keep").map { URL(fileURLWithPath: $0) }
+      known, to: arguments.value("to"), from: source, mappings: invocation.mappings,
+      expecting: expected, seed: arguments.integer("seed") ?? 1,
+      keptIn: arguments.value("keep").map { URL(fileURLWithPath: $0) }
     ) { item in
       if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
     }
@@ -68,7 +75,7 @@ enum MigrateRehearseCommand: Command {
     case .json:
       try invocation.write([
         "format": "coredata.rehearsal/1", "model": .string(model.url.path), "seed": .integer(rehearsal.seed),
-        "cases": text.json,
+        "cases": text.json, "problems": .array(text.problemsJSON),
       ])
     case .markdown: try invocation.result.write(text.markdown)
     case .github: try invocation.result.write(text.annotations)
@@ -81,6 +88,6 @@ enum MigrateRehearseCommand: Command {
       text.write(to: &report)
       try invocation.write(report)
     }
-    return RehearsalText.status([rehearsal])
+    return RehearsalText.status([text])
   }
 }

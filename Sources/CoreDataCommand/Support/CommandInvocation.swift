@@ -8,6 +8,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import CoreDataTerminal
+import CoreDataTesting
 import Foundation
 
 /// A command of the tool.
@@ -260,7 +261,20 @@ extension OptionSpecification {
     "allow-loss", summary: "Allow any data loss: findings \(AllowanceArguments.losses).")
 }
 
+extension OptionSpecification {
+  static let allowRefusal = OptionSpecification(
+    "allow-refusal", .text("V"), repeats: true,
+    summary: "Expect that stores of this version are refused; if they are not, that is an error.")
+}
+
 extension CommandInvocation {
+  /// Returns the versions whose stores are expected to be refused.
+  ///
+  /// - Throws: `CommandFailure` for a version that the model does not have.
+  func allowedRefusals(of model: ModelArgument) throws -> ExpectedRefusals {
+    ExpectedRefusals(try arguments.values("allow-refusal").map { .init(from: try model.version($0).name) })
+  }
+
   /// Returns the allowances of the command line, the narrowest first.
   ///
   /// - Throws: `CommandFailure` for an allowance or a file that cannot be read.

@@ -16,8 +16,9 @@ struct RehearsalPage {
     let rehearsal = text.rehearsal
     var page = HTMLPage(title: "Rehearsal of \(text.model.name)")
     page.heading(1, "Rehearsal of \(text.model.name)")
-    let failures = rehearsal.failures.count
-    page.paragraph(text.summary, style: failures == 0 ? "good" : "bad")
+    let isGood = rehearsal.failures.isEmpty && text.problems.isEmpty
+    page.paragraph(text.summary, style: isGood ? "good" : "bad")
+    if !text.problems.isEmpty { page.list(text.problems.map(\.text)) }
     let seconds = rehearsal.cases.reduce(0) { $0 + $1.seconds }
     page.paragraph(
       "\(NumberText.counted(rehearsal.cases.count, "migration")), seed \(rehearsal.seed), "

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataTerminal
 import CoreDataTesting
 import Foundation
@@ -11,13 +12,26 @@ import Foundation
 struct RehearsalText {
   let rehearsal: MigrationRehearsal
   let model: ModelArgument
+  /// What makes the rehearsal no success, besides failed migrations.
+  let problems: [MigrationRehearsal.Problem]
   /// Whether cases are told that went well.
   let isVerbose: Bool
 
-  init(rehearsal: MigrationRehearsal, model: ModelArgument, _ invocation: CommandInvocation) {
+  /// - Parameter problems: those of the rehearsal that count; nil for all.
+  init(
+    rehearsal: MigrationRehearsal, problems: [MigrationRehearsal.Problem]? = nil, model: ModelArgument,
+    _ invocation: CommandInvocation
+  ) {
     self.rehearsal = rehearsal
+    self.problems = problems ?? rehearsal.problems
     self.model = model
     isVerbose = invocation.options.isVerbose
+  }
+
+  /// The sentences of a problem, with what to do.
+  private func text(of problem: MigrationRehearsal.Problem) -> String {
+    guard problem.isRefusal, let version = problem.version else { return problem.text }
+    return "\(problem.text) If this is intended: --allow-refusal \(ShellWord.quoted(version))."
   }
 
   // MARK: Text
@@ -57,6 +71,7 @@ struct RehearsalText {
         for note in notes(item) { report.paragraph(note) }
       }
     }
+    for problem in problems { report.paragraph("error: \(text(of: problem))") }
   }
 
   /// The reasons for which migrations were not rehearsed, each once.
@@ -69,18 +84,24 @@ struct RehearsalText {
   }
 
   var summary: String {
-    let words = ["same", "migrated", "refused", "skipped", "failed"]
-    let counts = words.map { word in (word, rehearsal.cases.count { self.word($0) == word }) }
-    let text = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
-    let more = isVerbose || counts[2].1 == 0 ? "" : " (-v says why some were refused)"
-    return text.isEmpty ? "There is no earlier version." : text + more + "."
+    let words = ["same", "migrated", "current", "refused", "refused as expected", "skipped", "failed"]
+    let counts = words.map { word in (word, rehearsal.cases.count { self.word($0) == word }) }.filter { $0.1 > 0 }
+    var parts = counts.map { "\($0.1) \($0.0)" }
+    guard !parts.isEmpty else {
+      return problems.isEmpty ? "There is no earlier version." : NumberText.counted(problems.count, "problem") + "."
+    }
+    if !problems.isEmpty { parts.append(NumberText.counted(problems.count, "problem")) }
+    let areRefused = counts.contains { $0.0.hasPrefix("refused") }
+    let more = isVerbose || !areRefused ? "" : " (-v says why some were refused)"
+    return parts.joined(separator: ", ") + more + "."
   }
 
   func word(_ item: MigrationRehearsal.Case) -> String {
-    switch item.outcome {
+    if item.isCurrent, !item.isFailure { return "current" }
+    return switch item.outcome {
     case .same: "same"
     case .migrated: "migrated"
-    case .refused: "refused"
+    case .refused: item.isExpected ? "refused as expected" : "refused"
     case .skipped: "skipped"
     case .failed: "failed"
     }
@@ -107,10 +128,14 @@ struct RehearsalText {
         ([word(item)] + notes(item)).joined(separator: ": "),
       ])
     }
-    return table.markdown + "\n" + summary + "\n"
+    return table.markdown + "\n" + problems.map { "**\(text(of: $0))**\n\n" }.joined() + summary + "\n"
   }
 
   // MARK: Programs
+
+  var problemsJSON: [JSONText] {
+    problems.map { ["version": .optional($0.version), "text": .string(text(of: $0))] }
+  }
 
   var json: JSONText {
     .array(
@@ -136,7 +161,10 @@ struct RehearsalText {
     let left = skipped.map { reason, count in
       (Finding.Level.warning, "\(NumberText.counted(count, "migration")) not rehearsed", reason)
     }
-    return failures + left
+    let whole = problems.map { problem in
+      (Finding.Level.error, "Rehearsal of \(problem.version ?? model.name)", text(of: problem))
+    }
+    return failures + whole + left
   }
 
   var annotations: String {
@@ -149,18 +177,26 @@ struct RehearsalText {
   }
 
   /// The exit status of a command that has rehearsed: where nothing could be rehearsed, nothing is known.
-  static func status(_ rehearsals: [MigrationRehearsal]) -> ExitStatus {
-    if rehearsals.contains(where: { !$0.failures.isEmpty }) { return .no }
-    let cases = rehearsals.flatMap(\.cases)
-    let areSkipped = cases.allSatisfy { if case .skipped = $0.outcome { true } else { false } }
-    return !cases.isEmpty && areSkipped ? .migrationImpossible : .done
+  static func status(_ texts: [RehearsalText]) -> ExitStatus {
+    if texts.contains(where: { !$0.rehearsal.failures.isEmpty }) { return .no }
+    guard texts.contains(where: { !$0.problems.isEmpty }) else { return .done }
+    let isNothing = texts.flatMap(\.rehearsal.cases).allSatisfy { item in
+      if case .skipped = item.outcome { true } else { item.isCurrent }
+    }
+    let areAllNothing = texts.flatMap(\.problems).allSatisfy { $0.kind == .skipped || $0.kind == .nothing }
+    return isNothing && areAllNothing ? .migrationImpossible : .no
   }
 
   var cases: [TestReport.Case] {
-    rehearsal.cases.map { item in
+    let own = rehearsal.cases.map { item in
       let skipped: String? = if case .skipped(let reason) = item.outcome { reason } else { nil }
       return TestReport.Case(
         item.name, time: item.seconds, failures: item.isFailure ? notes(item) : [], skipped: skipped)
     }
+    return own
+      + problems.map { problem in
+        TestReport.Case(
+          "Rehearsal of \(problem.version ?? model.name)", time: 0, failures: [text(of: problem)], skipped: nil)
+      }
   }
 }

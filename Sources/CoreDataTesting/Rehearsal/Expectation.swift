@@ -3,7 +3,11 @@
 
 import Foundation
 
-/// Migrates stores of old versions of a model, and throws if one of them fails or loses what it should keep.
+/// Migrates stores of old versions of a model, and throws if one of them fails or loses what it should keep, and if a version
+/// cannot be reached.
+///
+/// Every version must be reached by a store with rows; every store that is given must be migrated. A refusal that is intended is
+/// named in `expecting`, and must happen. If nothing is rehearsed, that is a failure too.
 ///
 /// In a test of Swift Testing or XCTest, with the app's classes, transformers and policies in the process:
 ///
@@ -18,6 +22,7 @@ import Foundation
 ///   - version: the wanted version; nil for the current one.
 ///   - source: the stores that are migrated.
 ///   - mappings: mapping models, or directories of them.
+///   - expected: versions whose stores should be refused, as `.refusal(from: "Model 1")`.
 ///   - seed: what the values begin with; the same seed gives the same stores.
 ///   - keptIn: a directory for the stores of failing migrations; nil for the directory of temporary files.
 /// - Returns: the rehearsal, with its cases.
@@ -26,29 +31,36 @@ import Foundation
 @discardableResult
 public func expectMigration(
   of model: URL, to version: String? = nil, from source: MigrationRehearsal.Source = .everyVersion,
-  mappings: [URL] = [],
-  seed: Int = 1, keptIn: URL? = nil
+  mappings: [URL] = [], expecting expected: ExpectedRefusals = [], seed: Int = 1, keptIn: URL? = nil
 ) async throws -> MigrationRehearsal {
   let place =
     keptIn ?? FileManager.default.temporaryDirectory.appendingPathComponent("FailedMigrations", isDirectory: true)
   let rehearsal = try MigrationRehearsal(
-    modelsAt: model, to: version, from: source, mappings: mappings, seed: seed, keptIn: place)
-  guard rehearsal.failures.isEmpty else { throw MigrationExpectationFailure(rehearsal: rehearsal) }
+    modelsAt: model, to: version, from: source, mappings: mappings, expecting: expected, seed: seed, keptIn: place)
+  guard rehearsal.isSuccess else { throw MigrationExpectationFailure(rehearsal: rehearsal) }
   return rehearsal
 }
 
-/// Migrations that failed, or that lost something.
-public struct MigrationExpectationFailure: Error, CustomStringConvertible, Sendable {
+/// Migrations that failed, lost something, or did not reach the wanted version.
+public struct MigrationExpectationFailure: LocalizedError, CustomStringConvertible, Sendable {
   /// All cases, also those that did not fail.
   public let rehearsal: MigrationRehearsal
 
-  /// The failed cases, a line for each difference.
+  /// The failed cases, a line for each difference, and the problems of the rehearsal as a whole.
   public var description: String {
-    rehearsal.failures.map { item in
+    let failures = rehearsal.failures.map { item in
       var lines = ["\(item.name) (seed \(rehearsal.seed)):"]
       if case .failed(let texts) = item.outcome { lines += texts.prefix(20).map { "  \($0)" } }
       if let kept = item.kept { lines.append("  The store is kept: \(kept.path)") }
       return lines.joined(separator: "\n")
-    }.joined(separator: "\n")
+    }
+    let problems = rehearsal.problems.map { problem in
+      let advice = "\n  If this is intended, name it: expecting: .refusal(from: \"\(problem.version ?? "")\")"
+      return problem.text + (problem.isRefusal ? advice : "")
+    }
+    return (failures + problems).joined(separator: "\n")
   }
+
+  /// The description.
+  public var errorDescription: String? { description }
 }

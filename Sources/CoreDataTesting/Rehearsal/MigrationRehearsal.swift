@@ -55,6 +55,8 @@ public struct MigrationRehearsal: Sendable {
     public internal(set) var outcome = Outcome.same
     /// The store before the migration, where it was kept because the migration failed.
     public internal(set) var kept: URL?
+    /// Whether the migration was refused, and this was expected.
+    public internal(set) var isExpected = false
 
     init(_ source: String, _ destination: String, _ content: String) {
       (self.source, self.destination, self.content) = (source, destination, content)
@@ -62,6 +64,15 @@ public struct MigrationRehearsal: Sendable {
 
     /// Whether the migration failed.
     public var isFailure: Bool { if case .failed = outcome { true } else { false } }
+
+    /// Whether the store had the wanted version already, so that there was nothing to migrate.
+    public var isCurrent: Bool { path.count == 1 }
+
+    /// Whether the store was migrated, with a result that is right as far as is known.
+    var isReached: Bool { outcome == .same || outcome == .migrated }
+
+    /// Whether the migration was refused.
+    var isRefused: Bool { if case .refused = outcome { true } else { false } }
 
     /// `Model 2 -> Model 5, extreme`
     public var name: String { "\(source) -> \(destination), \(content)" }
@@ -72,8 +83,17 @@ public struct MigrationRehearsal: Sendable {
   /// What the values began with; the same seed gives the same stores.
   public let seed: Int
 
+  /// What makes the rehearsal no success, besides migrations that failed: versions that cannot be reached with rows, given
+  /// stores that were refused or skipped, expected refusals that did not happen, and that nothing was rehearsed.
+  public let problems: [Problem]
+  /// The expected refusals that happened.
+  package let happened: Set<ExpectedRefusals.Refusal>
+
   /// The migrations that failed.
   public var failures: [Case] { cases.filter(\.isFailure) }
+
+  /// Whether something was rehearsed, and nothing failed, was refused against expectation, or was left out.
+  public var isSuccess: Bool { failures.isEmpty && problems.isEmpty }
 
   /// Rehearses.
   ///
@@ -82,44 +102,57 @@ public struct MigrationRehearsal: Sendable {
   ///   - version: the wanted version; nil for the current one.
   ///   - source: the stores.
   ///   - mappings: mapping models, or directories of them. Migration policies are classes of the running program.
+  ///   - expected: versions whose stores should be refused.
   ///   - seed: what the values begin with.
   ///   - keptIn: a directory for the stores of failing migrations; nil to keep none.
   ///   - progress: called before each migration.
-  /// - Throws: the errors of reading models, and of making files; 134060 for an unknown version. What a migration throws is its
-  ///   outcome.
+  /// - Throws: the errors of reading models and mapping models, also for a directory without mapping models, and of making files;
+  ///   134060 for an unknown version. What a migration throws is its outcome.
   public init(
     modelsAt url: URL, to version: String? = nil, from source: Source = .everyVersion, mappings: [URL] = [],
-    seed: Int = 1,
-    keptIn: URL? = nil, progress: (Case) -> Void = { _ in }
+    expecting expected: ExpectedRefusals = [], seed: Int = 1, keptIn: URL? = nil,
+    progress: (Case) -> Void = { _ in }
   ) throws {
     try self.init(
-      ModelVersions(contentsOf: url), to: version, from: source, mappings: mappings, seed: seed, keptIn: keptIn,
-      progress: progress)
+      ModelVersions(contentsOf: url), to: version, from: source, mappings: mappings, expecting: expected, seed: seed,
+      keptIn: keptIn, progress: progress)
   }
 
   /// Rehearses among versions that are known.
   ///
-  /// - Throws: as `init(modelsAt:to:from:mappings:seed:keptIn:progress:)`.
+  /// - Throws: as `init(modelsAt:to:from:mappings:expecting:seed:keptIn:progress:)`.
   package init(
-    _ known: ModelVersions, to version: String?, from source: Source, mappings: [URL], seed: Int, keptIn: URL?,
-    progress: (Case) -> Void
+    _ known: ModelVersions, to version: String?, from source: Source, mappings: [URL],
+    expecting expected: ExpectedRefusals, seed: Int, keptIn: URL?, progress: (Case) -> Void
   ) throws {
+    _ = try MappingFile.files(at: mappings, requiresSome: true)
     let stage = try RehearsalStage(known, to: version, mappings: mappings, seed: seed, keptIn: keptIn)
     defer { stage.clear() }
     self.seed = seed
+    for name in expected.items.flatMap({ [$0.source, $0.destination].compactMap { $0 } }) {
+      _ = try known.version(named: name)
+    }
     var cases: [Case] = []
+    var (areGiven, unreadable): (Bool, [String]) = (false, [])
     switch source {
     case .everyVersion, .versions:
       var names = stage.names
       if case .versions(let wanted) = source {
         names = try wanted.map { try known.version(named: $0).name }
+      } else {
+        unreadable = stage.unreadable
       }
       for name in names {
         for kind in ModelFilling.Kind.allCases { cases.append(stage.rehearse(name, kind, progress)) }
       }
     case .stores(let urls):
+      areGiven = true
       for url in urls { cases.append(stage.rehearse(url, progress)) }
     }
+    var judge = RehearsalJudge(
+      to: stage.destination, areGiven: areGiven, expected: expected, unreadable: unreadable)
+    judge.judge(&cases)
     self.cases = cases
+    (problems, happened) = (judge.problems, judge.happened)
   }
 }

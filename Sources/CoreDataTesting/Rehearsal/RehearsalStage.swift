@@ -12,7 +12,8 @@ import Foundation
 /// Makes stores in a temporary directory, migrates them, and compares.
 final class RehearsalStage {
   private let known: ModelVersions
-  private let destination: String
+  /// The name of the wanted version.
+  let destination: String
   private let mappings: [URL]
   private let seed: Int
   private let keptIn: URL?
@@ -22,6 +23,8 @@ final class RehearsalStage {
 
   /// The versions before the wanted one, with other hashes than it.
   let names: [String]
+  /// The versions before the wanted one that cannot be read.
+  let unreadable: [String]
 
   init(_ known: ModelVersions, to version: String?, mappings: [URL], seed: Int, keptIn: URL?) throws {
     self.known = known
@@ -31,7 +34,10 @@ final class RehearsalStage {
     let wanted = try known.version(named: version)
     destination = wanted.name
     var seen: Set<[String: Data]> = [wanted.hashes]
-    names = known.versions.prefix { $0.name != wanted.name }.filter { seen.insert($0.hashes).inserted }.map(\.name)
+    let earlier = known.versions.prefix { $0.name != wanted.name }
+    names = earlier.filter { seen.insert($0.hashes).inserted }.map(\.name)
+    let readable = Set(earlier.map(\.name))
+    unreadable = known.names.prefix { $0 != wanted.name }.filter { !readable.contains($0) }
     directory = try PrivateDirectory.make(
       prefix: "OpenCoreData-rehearsal-", in: [FileManager.default.temporaryDirectory])
   }
@@ -136,6 +142,10 @@ final class RehearsalStage {
       } catch {
         result.seconds = Date().timeIntervalSince(start)
         result.outcome = try refusal(error, migration, url, document, before)
+        if let before {
+          result.rows = Dictionary(grouping: before.objects.keys, by: \.entity)
+            .mapValues { .init(before: $0.count, after: $0.count) }
+        }
         keep(kept, &result)
         return
       }

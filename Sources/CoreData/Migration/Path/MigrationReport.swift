@@ -10,6 +10,10 @@ public struct MigrationReport: Sendable {
     public let before: Int
     /// The number of rows after the migration.
     public let after: Int
+
+    package init(before: Int, after: Int) {
+      (self.before, self.after) = (before, after)
+    }
   }
 
   /// The numbers of rows by entity, without those of sub-entities.

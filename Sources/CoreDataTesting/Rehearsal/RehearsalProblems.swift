@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+extension MigrationRehearsal {
+  /// A reason why a rehearsal is no success, although none of its migrations failed.
+  public struct Problem: Hashable, Sendable {
+    /// The kinds of problem.
+    public enum Kind: Hashable, Sendable {
+      /// No store of a version with rows reached the wanted version, and some were refused.
+      case unreached
+      /// A given store was refused.
+      case refused
+      /// A given store, or all stores of a version, were skipped.
+      case skipped
+      /// A version cannot be read, so that no store of it was made.
+      case unreadableVersion
+      /// A refusal was expected and did not happen.
+      case missingRefusal(ExpectedRefusals.Refusal)
+      /// Nothing was rehearsed.
+      case nothing
+    }
+
+    /// What kind of problem it is.
+    public let kind: Kind
+    /// The version of the stores; nil where it is not known.
+    public let version: String?
+    /// The problem, in sentences.
+    public let text: String
+  }
+}
+
+/// Judges a rehearsal as a whole.
+struct RehearsalJudge {
+  typealias Case = MigrationRehearsal.Case
+  typealias Problem = MigrationRehearsal.Problem
+
+  let destination: String
+  /// Whether the stores were given, so that each of them counts.
+  let areGiven: Bool
+  let expected: ExpectedRefusals
+  /// Versions of which no store could be made.
+  let unreadable: [String]
+
+  /// The refusals that were expected and happened.
+  private(set) var happened: Set<ExpectedRefusals.Refusal> = []
+  private(set) var problems: [Problem] = []
+
+  init(to destination: String, areGiven: Bool, expected: ExpectedRefusals, unreadable: [String]) {
+    self.destination = destination
+    self.areGiven = areGiven
+    self.expected = expected
+    self.unreadable = unreadable
+  }
+
+  /// Judges the cases, and marks those whose refusal was expected.
+  mutating func judge(_ cases: inout [Case]) {
+    if areGiven {
+      for position in cases.indices { judgeGiven(&cases[position]) }
+    } else {
+      var versions: [String] = []
+      for item in cases where !versions.contains(item.source) { versions.append(item.source) }
+      for version in versions { judgeMade(version, &cases) }
+    }
+    for name in unreadable {
+      add(
+        .unreadableVersion, name,
+        "The version '\(name)' cannot be read, so that no store of it was rehearsed. coredata model versions says why.")
+    }
+    for refusal in expected.items where !happened.contains(refusal) { add(refusal, cases) }
+    let isEmpty = cases.allSatisfy { $0.isCurrent && !$0.isFailure }
+    if problems.isEmpty, isEmpty { addNothing(cases) }
+  }
+
+  private mutating func judgeGiven(_ item: inout Case) {
+    switch item.outcome {
+    case .same, .migrated, .failed: break
+    case .skipped(let reason): add(.skipped, item.source, "\(item.content) was not rehearsed. \(reason)")
+    case .refused(let reason):
+      item.isExpected = expect(item.source)
+      if !item.isExpected { add(.refused, item.source, "\(item.content) (\(item.source)) was refused. \(reason)") }
+    }
+  }
+
+  /// A version of which stores were made is reached if one of them is migrated: the extreme ones break rules.
+  private mutating func judgeMade(_ version: String, _ cases: inout [Case]) {
+    var (refusals, skips): ([String], [String]) = ([], [])
+    let own = cases.indices.filter { cases[$0].source == version }
+    for position in own {
+      switch cases[position].outcome {
+      case .same, .migrated, .failed: return
+      case .refused(let reason): refusals.append(reason)
+      case .skipped(let reason): skips.append(reason)
+      }
+    }
+    if !refusals.isEmpty, expect(version) {
+      for position in own { cases[position].isExpected = cases[position].isRefused }
+      return
+    }
+    let counts = [(refusals.count, "refused"), (skips.count, "skipped")].filter { $0.0 > 0 }
+      .map { "\($0.0) \($0.0 == 1 ? "was" : "were") \($0.1)" }.joined(separator: ", ")
+    add(
+      refusals.isEmpty ? .skipped : .unreached, version,
+      "No store of '\(version)' with rows reached '\(destination)': \(counts). \(refusals.first ?? skips.first ?? "")")
+  }
+
+  /// Whether the refusal of a version was expected, which is noted.
+  private mutating func expect(_ version: String) -> Bool {
+    let found = expected.items.filter { $0.source == version && ($0.destination ?? destination) == destination }
+    happened.formUnion(found)
+    return !found.isEmpty
+  }
+
+  /// Says that an expected refusal has not happened.
+  private mutating func add(_ refusal: ExpectedRefusals.Refusal, _ cases: [Case]) {
+    let wanted = refusal.destination ?? destination
+    let own = cases.filter { $0.source == refusal.source }
+    let reached = own.count { $0.isReached }
+    let fact =
+      wanted != destination
+      ? "The rehearsal leads to '\(destination)'."
+      : own.isEmpty
+        ? "No store of it was rehearsed."
+        : reached > 0 ? "\(reached) of \(own.count) stores were migrated." : "None was refused."
+    add(
+      .missingRefusal(refusal), refusal.source,
+      "Stores of '\(refusal.source)' were expected to be refused on the way to '\(wanted)', and were not. \(fact) "
+        + "Remove the expectation if they can be migrated now.")
+  }
+
+  private mutating func addNothing(_ cases: [Case]) {
+    add(
+      .nothing, nil,
+      cases.isEmpty && areGiven
+        ? "Nothing was rehearsed: no store was given."
+        : cases.isEmpty
+          ? "Nothing was rehearsed: the model has no version before '\(destination)'."
+          : "Nothing was rehearsed: the stores have the version '\(destination)' already.")
+  }
+
+  private mutating func add(_ kind: Problem.Kind, _ version: String?, _ text: String) {
+    problems.append(Problem(kind: kind, version: version, text: text))
+  }
+}
+
+extension MigrationRehearsal.Problem {
+  /// Whether a refusal is the reason, which could be intended.
+  package var isRefusal: Bool { kind == .unreached || kind == .refused }
+}
