@@ -88,7 +88,8 @@ extension FindingPage {
 
   fileprivate static let relationshipRemoved = FindingPage(
     title: "links of a relationship would be dropped",
-    what: "The new version does not have the relationship.",
+    what:
+      "The new version does not have the relationship, or no expression of a mapping model reads it or its inverse.",
     why:
       "The objects stay, but which of them belong together is lost. Where the inverse relationship stays, it keeps the "
       + "links, and the finding is information; so it is where there are no links.",
