@@ -131,32 +131,28 @@ private struct MappingScale {
       changes.filter { change in
         change.kind == .removed || judge.findings(for: change).contains { $0.code == .storedBecomesTransient }
       }.map { [$0.sourceEntity ?? "", $0.sourceProperty ?? ""] })
-    let items = unread.filter { !removed.contains([$0.owner, $0.property]) && mayHaveRows($0.entity) }
+    let items = unread.filter {
+      !$0.isIntended && !removed.contains([$0.owner, $0.property]) && mayHaveRows($0.entity)
+    }
     return Dictionary(grouping: items) { [$0.owner, $0.property] }.values.compactMap(finding)
   }
 
   /// - Parameter items: one property in the entities that have it.
   private func finding(_ items: [UnreadProperty]) -> Finding? {
-    let lost = items.filter { !$0.isIntended }
-    let shown = lost.isEmpty ? items : lost
-    guard let item = shown.first else { return nil }
+    guard let item = items.first else { return nil }
     var count: Int? = 0
-    for item in shown {
+    for item in items {
       let values = counts.flatMap { $0.values[item.entity]?[item.property] }
       count = count.flatMap { sum in values.map { sum + $0 } }
     }
     guard count != 0 else { return nil }
     let code: FindingCode =
       item.isRelationship ? .relationshipRemoved : item.isExternal ? .externalDataDropped : .attributeRemoved
-    let words = count.map { judge.dropped($0, item.isRelationship ? "link" : "value") }
-    let reason =
-      lost.isEmpty ? "the mapping model gives it another value" : "no expression of the mapping model reads it"
-    let text =
-      [reason, words ?? (lost.isEmpty ? nil : "its values would be dropped"), lost.isEmpty ? nil : item.openWords]
-      .compactMap { $0 }.joined(separator: "; ")
+    let words = count.map { judge.dropped($0, item.isRelationship ? "link" : "value") } ?? "its values would be dropped"
+    let text = ["no expression of the mapping model reads it", words, item.openWords].compactMap { $0 }
     let finding = Finding(
-      code, lost.isEmpty ? .information : .error, entity: item.owner, property: item.property,
-      sourceEntity: item.owner, sourceProperty: item.property, text)
+      code, .error, entity: item.owner, property: item.property, sourceEntity: item.owner,
+      sourceProperty: item.property, text.joined(separator: "; "))
     let entities = [judge.newIndex[item.owner], judge.oldIndex[item.owner]]
     return finding.allowed(by: .inModel(code, entities: entities, properties: [item.property, item.property]))
   }

@@ -73,7 +73,10 @@ public struct MappingCheck: Hashable, Sendable {
       check.run()
       problems += check.problems
     }
-    addDropped(mapping.unreadProperties(from: source, to: destination).filter { !$0.isIntended }, mapping)
+    // A mapping model that does not fit is corrected first.
+    if count(of: .error) == 0 {
+      addDropped(mapping.unreadProperties(from: source, to: destination).filter { !$0.isIntended }, mapping)
+    }
     let mapped = Set(mapping.entityMappings.compactMap(\.sourceEntityName))
     for entity in source.entities.sorted(by: { $0.name < $1.name })
     where !entity.isAbstract && !mapped.contains(entity.name) {

@@ -57,17 +57,18 @@ enum MigrateCheckCommand: Command {
     return lint.count(of: .error) > 0 ? .no : RehearsalText.status(rehearsals)
   }
 
-  /// The rehearsals with the problems that count: an allowed refusal may happen in any of them, and a model with one version
-  /// has nothing to rehearse.
+  /// The rehearsals with the problems that count: an allowed refusal may happen in any of them, one of them is enough
+  /// to rehearse something, and a model with one version has nothing to rehearse.
   private static func texts(
     _ rehearsals: [MigrationRehearsal], _ model: ModelArgument, _ invocation: CommandInvocation
   ) -> [RehearsalText] {
+    let isNothing = rehearsals.allSatisfy { $0.problems.contains { $0.kind == .nothing } }
     var settled = rehearsals.reduce(into: Set<ExpectedRefusals.Refusal>()) { $0.formUnion($1.happened) }
     return rehearsals.map { rehearsal in
       let problems = rehearsal.problems.filter { problem in
         switch problem.kind {
         case .missingRefusal(let refusal): settled.insert(refusal).inserted
-        case .nothing: model.names.count > 1
+        case .nothing: isNothing && model.names.count > 1
         case .unreached, .refused, .skipped, .unreadableVersion: true
         }
       }

@@ -106,6 +106,13 @@ final class RehearsalStage {
         storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
       result = Case(migration.source, destination, store.lastPathComponent)
       progress(result)
+      guard !migration.beginsWithOwnModel else {
+        result.outcome = .failed([
+          "None of the versions of the model has written the store. Give a store of this model, or add the version that has "
+            + "written it."
+        ])
+        return result
+      }
       let source = try migration.steps.first?.sourceModel ?? known.version(named: migration.destination).model()
       migrate(url, source.document, isExtreme: true, &result)
     } catch {

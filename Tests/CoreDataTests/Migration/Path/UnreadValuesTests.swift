@@ -40,10 +40,14 @@ struct UnreadValuesTests {
     try Data(text.utf8).write(to: url)
   }
 
+  /// Opens the store with `v2`, and gives the new attribute of its notes.
   private func firsts(_ options: [String: Any] = [:]) throws -> [String?] {
-    _ = try notes.open("v2", options)
-    let context = try notes.store.context(notes.model("v2"))
-    let values = try context.all("Note").map { $0["first"] as? String }
+    let all: [String: Any] = [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+      MigrationOption.models: [URL](), MigrationOption.mappings: [notes.mappings],
+    ]
+    let context = try notes.store.context(notes.model("v2"), options: all.merging(options) { $1 })
+    let values = try context.all("Note", by: "first").map { $0["first"] as? String }
     try notes.store.close()
     return values
   }
@@ -102,10 +106,10 @@ struct UnreadValuesTests {
     var entity = EntityMappingDocument(
       name: "NoteToNote", kind: .transform, sourceEntityName: "Note", destinationEntityName: "Note")
     entity.sourceExpression = MappingExpressions.sourceObjects(entity: "Note")
-    entity.userInfo = [EntityMappingDocument.dropsKey: .string("name, kept")]
+    entity.userInfo = [EntityMappingDocument.dropsKey: .string("name, other")]
     entity.attributeMappings = [
       PropertyMappingDocument(name: "first", valueExpression: .constant(.null)),
-      PropertyMappingDocument(name: "kept", valueExpression: nil),
+      PropertyMappingDocument(name: "kept", valueExpression: MappingExpressions.sourceValue("kept")),
       PropertyMappingDocument(name: "last", valueExpression: nil),
     ]
     let document = MappingDocument(entityMappings: [entity])
@@ -114,13 +118,13 @@ struct UnreadValuesTests {
       try document.write(to: url, source: versions[0], destination: versions[1])
       let read = try MappingDocument(contentsOf: url, source: versions[0].document, destination: versions[1].document)
       let found = try #require(read.entityMappings.first)
-      #expect(found.intentionallyDropped == ["name", "kept"], "\(name)")
+      #expect(found.intentionallyDropped == ["name", "other"], "\(name)")
       let values = found.attributeMappings.reduce(into: [String: ExpressionSyntax]()) {
         $0[$1.name] = $1.valueExpression
       }
       #expect(values["first"] == .constant(.null) && values["last"] == nil, "\(name): \(values)")
     }
-    #expect(try document.text().contains("\n  drops  name, kept\n"))
+    #expect(try document.text().contains("\n  drops  name, other\n"))
     #expect(throws: ModelFileError.self) {
       try MappingTextReader.document(of: Data(text("drops  a b").utf8), file: notes.url)
     }
