@@ -156,7 +156,7 @@ final class ModelLintTests {
       forSourceModel: NSManagedObjectModel(document: old), destinationModel: NSManagedObjectModel(document: new))
     let url = folder.appendingPathComponent("M.cdm")
     try mapping.document.writeCompiled(to: url)
-    #expect(try codes(versions) { $0.mappings = [url] } == ["warn DS102 V2 Order.note"])
+    #expect(try codes(versions) { $0.mappings = [url] } == ["error DS102 V2 Order.note"])
     let edited = Self.versions(old, Self.model { order, _ in order.attributes[0].name = "text" })
     let found = try codes(edited) { $0.mappings = [url] }
     #expect(found.contains { $0.hasPrefix("error VR403 V2") })
