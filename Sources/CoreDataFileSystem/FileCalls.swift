@@ -251,6 +251,12 @@ extension FileCalls {
     return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
   }
 
+  /// Returns the number of names that a file has, or 0 if it does not exist. Follows a symbolic link.
+  package static func linkCount(_ url: URL) -> Int {
+    var found = stat()
+    return stat(url.path, &found) == 0 ? Int(found.st_nlink) : 0
+  }
+
   /// Returns the size of a file in bytes, or 0 if it does not exist.
   package static func size(_ url: URL) -> Int {
     var found = stat()

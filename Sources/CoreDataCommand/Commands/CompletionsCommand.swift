@@ -10,7 +10,8 @@ enum CompletionsCommand: Command {
     discussion:
       "For bash: source <(coredata completions bash). For zsh: coredata completions zsh > DIR/_coredata, where DIR is in $fpath. "
       + "For fish: coredata completions fish > ~/.config/fish/completions/coredata.fish.",
-    positionals: [PositionalSpecification("SHELL", summary: "bash, zsh or fish.")], options: [.format(.text)])
+    positionals: [PositionalSpecification("SHELL", .one, .none, summary: "bash, zsh or fish.")],
+    options: [.format(.text)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let name = invocation.arguments.argument("SHELL")

@@ -12,7 +12,9 @@ enum ExplainCommand: Command {
       "Explain a finding or an error: what it means, why it matters, what to do. Without a code, list all codes.",
     positionals: [
       PositionalSpecification(
-        "CODE", .optional, summary: "The code of a finding, such as DS102, or of an error, such as 134100.")
+        "CODE", .optional, .none,
+        summary: "The code of a finding, such as DS102, or of an error, such as 134100, or a kind of problem, such as "
+          + "pages.")
     ],
     options: [.format(.text, .json, .markdown)])
 

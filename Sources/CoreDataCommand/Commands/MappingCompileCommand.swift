@@ -17,8 +17,8 @@ enum MappingCompileCommand: Command {
     positionals: [.mapping],
     options: [
       NewFile.option("X.cdm"),
-      OptionSpecification("from", .text("A"), summary: "The source version: MODEL or MODEL@VERSION."),
-      OptionSpecification("to", .text("B"), summary: "The destination version: MODEL or MODEL@VERSION."),
+      OptionSpecification("from", .path("A", .input), summary: "The source version: MODEL or MODEL@VERSION."),
+      OptionSpecification("to", .path("B", .input), summary: "The destination version: MODEL or MODEL@VERSION."),
       .format(.text, .json),
     ])
 

@@ -21,11 +21,15 @@ enum MigrateCheckCommand: Command {
       + AllowanceArguments.help,
     positionals: [.model],
     options: [
-      OptionSpecification("fixtures", .text("DIR"), summary: "A directory with stores to rehearse with as well."),
+      OptionSpecification(
+        "fixtures", .path("DIR", .input),
+        summary: "A directory with stores to rehearse with as well."),
       .level, .mappings, .policies, .lockFile, .allow, .allowances, .allowLoss,
       .allowRefusal,
       OptionSpecification("seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
-      OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
+      OptionSpecification(
+        "keep", .path("DIR", .outputDirectory),
+        summary: "Keep the stores of failing migrations in this directory."),
       .format(.text, .json, .markdown, .github, .sarif, .junit),
     ])
 

@@ -20,7 +20,7 @@ enum MigrateRecoverCommand: Command {
     options: [
       .flag("inspect", summary: "Change nothing; exit with status 7 if there is unfinished work."),
       .flag("set-aside", summary: "Set the store aside; requires --model."),
-      OptionSpecification("model", .text("MODEL"), summary: "With --set-aside: the model of the new store."),
+      OptionSpecification("model", .path("MODEL", .input), summary: "With --set-aside: the model of the new store."),
       .format(.text, .json),
     ])
 

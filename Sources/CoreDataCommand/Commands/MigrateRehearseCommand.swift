@@ -29,9 +29,11 @@ enum MigrateRehearseCommand: Command {
       .allowRefusal,
       OptionSpecification(
         "seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
-      OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
       OptionSpecification(
-        "report", .text("FILE.html"), summary: "Also write a page: what was run, rows, losses and times."),
+        "keep", .path("DIR", .outputDirectory),
+        summary: "Keep the stores of failing migrations in this directory."),
+      OptionSpecification(
+        "report", .path("FILE.html", .output), summary: "Also write a page: what was run, rows, losses and times."),
       .format(.text, .json, .markdown, .github, .junit),
     ])
 
@@ -51,7 +53,7 @@ enum MigrateRehearseCommand: Command {
     for store in stores where !FileManager.default.fileExists(atPath: store.path) {
       throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
     }
-    let page = try arguments.value("report").map { try invocation.file($0, of: "--report") }
+    let page = try arguments.value("report").map { try invocation.writer(to: $0) }
     let source: MigrationRehearsal.Source =
       !stores.isEmpty ? .stores(stores) : versions.isEmpty ? .everyVersion : .versions(versions)
     let known = try model.modelVersions()

@@ -22,7 +22,8 @@ enum MigrateRunCommand: Command {
       .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,
       OptionSpecification(
-        "backup", .text("DIR"), summary: "The directory for the backup (default: that of the store)."),
+        "backup", .path("DIR", .outputDirectory),
+        summary: "The directory for the backup (default: that of the store)."),
       .flag("no-backup", summary: "Do not create a backup."),
       OptionSpecification(
         "integrity-check", .oneOf(["automatic", "always", "never"]),

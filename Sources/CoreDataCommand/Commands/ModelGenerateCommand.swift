@@ -17,7 +17,8 @@ enum ModelGenerateCommand: Command {
     positionals: [.model],
     options: [
       OptionSpecification(
-        "output", short: "o", .text("DIR"), summary: "The directory for the files; made if there is none."),
+        "output", short: "o", .path("DIR", .outputDirectory),
+        summary: "The directory for the files; made if there is none."),
       OptionSpecification("version", .text("V"), summary: "The version (default: the current one)."),
       OptionSpecification(
         "access", .oneOf(GeneratedClasses.Access.allCases.map(\.rawValue)),
@@ -98,7 +99,6 @@ struct GeneratedDirectory {
   }
 
   /// Returns what must change so that the directory has just these generated files. Other files do not matter.
-  ///
   /// - Throws: `CommandFailure` if a file with the name of a generated one was written by somebody else, or if there can be no
   ///   such directory.
   func changes(for files: [GeneratedClasses.File]) throws -> [Change] {

@@ -20,7 +20,9 @@ enum ModelLockCommand: Command {
     options: [
       .flag("check", summary: "Write nothing; exit with 1 if the model differs from the lock."),
       .flag("update", summary: "Lock edited versions as they are now, because they were never shipped."),
-      OptionSpecification("file", .text("FILE"), summary: "The lock (default: coredata.lock beside the model)."),
+      OptionSpecification(
+        "file", .path("FILE", .updated),
+        summary: "The lock (default: coredata.lock beside the model)."),
       .format(.text, .json, .github),
     ])
 

@@ -21,7 +21,7 @@ enum PortCommand: Command {
     positionals: [PositionalSpecification("DIR", summary: "The directory with the sources.")],
     options: [
       OptionSpecification(
-        "model", .text("MODEL"), repeats: true,
+        "model", .path("MODEL", .input), repeats: true,
         summary: "A model elsewhere, against which key paths are checked. Those in DIR are found."),
       .flag("dry-run", summary: "Show the changes as a diff, and write nothing."), .format(.text, .json),
     ])

@@ -32,12 +32,15 @@ enum StoreCopyCommand: Command {
       + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the copy begins "
       + "anew; a complete store is never removed.",
     positionals: [
-      .store, PositionalSpecification("TO", summary: "The path of the copy, or the URL of its place in a server."),
+      PositionalSpecification(
+        "STORE", summary: "A SQLite, XML or binary store, or the URL of a store in a database server."),
+      PositionalSpecification(
+        "TO", .one, .output, summary: "The path of the copy, or the URL of its place in a server."),
     ],
     options: [
       OptionSpecification(
         "type", .oneOf(Kind.allCases.map(\.rawValue)), summary: "The type of the file (default: sqlite)."),
-      OptionSpecification("model", .text("MODEL"), summary: "The model of a store that contains none."),
+      OptionSpecification("model", .path("MODEL", .input), summary: "The model of a store that contains none."),
       .flag(
         "history",
         summary: "Copy persistent history too. A SQLite file that is a copy of a SQLite file always has it."),

@@ -12,7 +12,7 @@ enum StoreCreateCommand: Command {
   static let specification = CommandSpecification(
     ["store", "create"], summary: "Create an empty store.",
     discussion: "An existing file is never replaced.",
-    positionals: [PositionalSpecification("STORE", summary: "The path of the new store."), .model],
+    positionals: [PositionalSpecification("STORE", .one, .output, summary: "The path of the new store."), .model],
     options: [
       OptionSpecification("version", .text("V"), summary: "The version of the model (default: the current one)."),
       .format(.text, .json),

@@ -24,7 +24,7 @@ enum StoreDiffCommand: Command {
         summary: "How objects are matched (default: by key if the identifiers of the stores are equal)."),
       OptionSpecification(
         "limit", .integer("N", minimum: 0), summary: "How many objects to list for each entity (default: 20)."),
-      OptionSpecification("model", .text("MODEL"), summary: "Read both stores with versions of this model."),
+      OptionSpecification("model", .path("MODEL", .input), summary: "Read both stores with versions of this model."),
       .flag("exit-code", summary: "Exit with status 1 if there are differences."),
       .format(.text, .json),
     ])

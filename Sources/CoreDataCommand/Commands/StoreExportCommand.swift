@@ -22,7 +22,8 @@ enum StoreExportCommand: Command {
         "entity", .text("E"), repeats: true, summary: "Export only objects of exactly this entity; may be repeated."),
       .flag("subentities", summary: "With --entity: also export objects of its subentities."),
       OptionSpecification("limit", .integer("N", minimum: 0), summary: "The maximum number of objects."),
-      OptionSpecification("model", .text("MODEL"), summary: "Read the store with this model instead of its own."),
+      OptionSpecification(
+        "model", .path("MODEL", .input), summary: "Read the store with this model instead of its own."),
       .flag("strict", summary: "Fail if an external data file is missing."),
       OptionSpecification("format", .oneOf(["json"]), summary: "The result is always JSON lines."),
     ])

@@ -15,7 +15,7 @@ enum StoreInfoCommand: Command {
     positionals: [.store],
     options: [
       OptionSpecification(
-        "model", .text("MODEL"), summary: "The model of the store, to name its version and to read it."),
+        "model", .path("MODEL", .input), summary: "The model of the store, to name its version and to read it."),
       .format(.text, .json, .markdown),
     ])
 

@@ -18,7 +18,7 @@ enum StoreReportCommand: Command {
       OptionSpecification(
         "samples", .integer("N", minimum: 0), summary: "How many objects of each entity to show (default: 3)."),
       OptionSpecification(
-        "model", .text("MODEL"), summary: "The model of the store, to name its version and to read it."),
+        "model", .path("MODEL", .input), summary: "The model of the store, to name its version and to read it."),
       OptionSpecification("format", .oneOf(["html"]), summary: "The result is always a page."),
     ])
 

@@ -30,7 +30,11 @@ enum StoreVerifyCommand: Command {
         "limit", .integer("N", minimum: 0), summary: "How many rows to list for each problem (default: 10)."),
       .flag("repair", summary: "Repair what can be repaired without a guess, after a backup."),
       OptionSpecification(
-        "backup", .text("DIR"), summary: "With --repair: the directory for the backup (default: that of the store)."),
+        "backup", .path("DIR", .outputDirectory),
+        summary: "With --repair: the directory for the backup (default: that of the store)."),
+      .flag(
+        "without-log",
+        summary: "With --repair: also if the write-ahead log seems to be missing, which is looked for first."),
       .format(.text, .json),
     ])
 

@@ -55,26 +55,20 @@ struct CommandInvocation {
     for path in arguments.values("policies") { try PolicyLibrary.load(path) }
   }
 
-  /// Makes sure that the result can be written to `--output`, and that this is none of the files the command works on.
+  /// Makes sure that nothing that the command writes is something that it works on, and that the result can be written
+  /// to
+  /// `--output`.
   ///
   /// - Throws: `CommandFailure`.
   func prepareResult() throws {
-    guard let path = result.path else { return }
-    try ProtectedFiles(arguments).check(path, of: "--output")
+    try ProtectedFiles.check(arguments)
     try result.prepare()
   }
 
   /// A further file that the command writes, which appears when it is complete.
   ///
-  /// - Parameter option: the option that has the path.
-  /// - Throws: `CommandFailure` where it cannot be written, or is one of the files that the command works on.
-  func file(_ path: String, of option: String) throws -> ResultWriter {
-    try ProtectedFiles(arguments).check(path, of: option)
-    if let output = result.path,
-      URL(fileURLWithPath: output).standardizedFileURL == URL(fileURLWithPath: path).standardizedFileURL
-    {
-      throw CommandFailure(.usage, "\(option) and --output name the same file. Name another file.")
-    }
+  /// - Throws: `CommandFailure` where it cannot be written.
+  func writer(to path: String) throws -> ResultWriter {
     let writer = ResultWriter(path: path, streams: streams)
     try writer.prepare()
     return writer
@@ -215,15 +209,19 @@ extension OptionSpecification {
   static let targetVersion = OptionSpecification(
     "to", .text("V"), summary: "The version to migrate to (default: the current one).")
   static let mappings = OptionSpecification(
-    "mappings", .text("DIR"), repeats: true,
+    "mappings", .path("DIR", .input), repeats: true,
     summary: "A mapping model (.cdm or .xcmappingmodel), or a directory of them.")
   static let policies = OptionSpecification(
-    "policies", .text("LIB.so"), repeats: true,
+    "policies", .path("LIB.so", .input), repeats: true,
     summary: "A shared library with the app's migration policies, of the module that it is named after.")
   static let progress = OptionSpecification(
     "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
     summary:
       "How to show progress on standard error (default: auto, a bar on a terminal, otherwise a line per step).")
+  /// The option of commands that only read.
+  static let readingProgress = OptionSpecification(
+    "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
+    summary: "How to show progress on standard error (default: a bar on a terminal, unless the result goes there too).")
   static let allowDowngrade = OptionSpecification.flag(
     "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
 
@@ -255,7 +253,7 @@ extension OptionSpecification {
     "allow", .text("CODE[:Entity[.property]]"), repeats: true,
     summary: "Allow findings with a code, everywhere or for one entity or property.")
   static let allowances = OptionSpecification(
-    "allowances", .text("FILE"), repeats: true,
+    "allowances", .path("FILE", .input), repeats: true,
     summary: "Allow the findings listed in a file, one per line: CODE:Entity.property  reason. # starts a comment.")
   static let allowLoss = OptionSpecification.flag(
     "allow-loss", summary: "Allow any data loss: findings \(AllowanceArguments.losses).")

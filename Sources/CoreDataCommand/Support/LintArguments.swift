@@ -12,7 +12,7 @@ extension OptionSpecification {
     "level", .pair("CODE", oneOf: ["off", "warn", "error"]), repeats: true,
     summary: "Give the findings with a code another level, or leave them out.")
   static let lockFile = OptionSpecification(
-    "lock", .text("FILE"),
+    "lock", .path("FILE", .input),
     summary: "The lock of shipped versions (default: coredata.lock beside the model, if there is one).")
 }
 

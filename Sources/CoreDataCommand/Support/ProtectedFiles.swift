@@ -8,9 +8,11 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// The files that `--output` must not name: those that a command reads or creates, and what belongs to them.
+/// The files that no output of a command must name: those that the command reads or works on, and what belongs to them.
 ///
-/// Files are compared by device and inode, and by their directory, so that links do not matter.
+/// What a command reads and writes follows from its specification (`PathRole`). Files are compared by device and
+/// inode, and by
+/// their directory, so that links and spellings do not matter.
 struct ProtectedFiles {
   /// Files and directories, which need not exist yet. The contents of a directory are protected too.
   private var files: [(url: URL, meaning: String)] = []
@@ -18,16 +20,33 @@ struct ProtectedFiles {
   private var stores: [URL] = []
   /// Directories in which backups may be created.
   private var backupFolders: [URL] = []
+  /// Whether the command may make a backup.
+  private let makesBackups: Bool
+
+  /// Throws a `CommandFailure` with the status for a usage error if an output of a command line names one of its
+  /// inputs, is in one
+  /// or contains one, or belongs to one, as the log of a store does; and if two outputs are the same.
+  static func check(_ arguments: ParsedCommand) throws {
+    let outputs = arguments.paths.filter { $0.role.isWritten && !isURL($0.value) }
+    guard !outputs.isEmpty else { return }
+    let protected = ProtectedFiles(arguments)
+    for (position, output) in outputs.enumerated() {
+      try protected.check(output.value, of: output.name, output.role)
+      let url = URL(fileURLWithPath: output.value)
+      for other in outputs[..<position] where areSame(url, URL(fileURLWithPath: other.value)) {
+        throw CommandFailure(.usage, "\(output.name) and \(other.name) name the same file. Name another file.")
+      }
+    }
+  }
+
+  /// Whether a value is the URL of a store in a server.
+  private static func isURL(_ value: String) -> Bool { value.contains("://") }
 
   /// Collects the protected files of a command line.
-  init(_ arguments: ParsedCommand) {
-    for positional in arguments.specification.positionals {
-      for path in arguments.arguments(positional.name) { add(path, positional.name) }
-    }
+  private init(_ arguments: ParsedCommand) {
     let options = Set(arguments.specification.options.map(\.name))
-    for name in ["model", "mappings", "policies", "allowances", "lock", "file"] where options.contains(name) {
-      for path in arguments.values(name) { add(path, "--\(name)") }
-    }
+    makesBackups = options.contains("backup")
+    for path in arguments.paths where path.role.isRead && !Self.isURL(path.value) { add(path.value, path.name) }
     if !options.isDisjoint(with: ["lock", "file"]) {
       // Beside the bundle, or beside the version that is named.
       for positional in arguments.specification.positionals {
@@ -39,13 +58,7 @@ struct ProtectedFiles {
         }
       }
     }
-    // In other commands --to names a version.
-    if options.contains("from") {
-      for name in ["from", "to"] where options.contains(name) {
-        for path in arguments.values(name) { add(path, "--\(name)") }
-      }
-    }
-    if options.contains("backup"), let path = arguments.value("backup") {
+    if makesBackups, let path = arguments.value("backup") {
       backupFolders.append(URL(fileURLWithPath: path, isDirectory: true))
     }
   }
@@ -54,41 +67,66 @@ struct ProtectedFiles {
     // MODEL@VERSION, and files whose name contains an @.
     let plain = path.lastIndex(of: "@").map { String(path[..<$0]) }
     for path in [path, plain].compactMap({ $0 }) where !path.isEmpty {
-      let given = URL(fileURLWithPath: path)
-      for url in FileCalls.isSymbolicLink(given) ? [given, given.resolvingSymlinksInPath()] : [given] {
-        files.append((url, meaning))
-        guard !Self.isDirectory(url) else { continue }
-        stores.append(url)
-        for suffix in ["-wal", "-shm", "-journal"] {
-          files.append((Self.sibling(of: url, url.lastPathComponent + suffix), "a companion file of \(meaning)"))
+      add(URL(fileURLWithPath: path), meaning)
+      // The bundle of a version that is named by its own path.
+      let bundle = URL(fileURLWithPath: path).deletingLastPathComponent()
+      if ["xcdatamodeld", "momd"].contains(bundle.pathExtension) { files.append((bundle, meaning)) }
+    }
+  }
+
+  private mutating func add(_ given: URL, _ meaning: String) {
+    for url in FileCalls.isSymbolicLink(given) ? [given, given.resolvingSymlinksInPath()] : [given] {
+      files.append((url, meaning))
+      if Self.isDirectory(url) {
+        for link in Self.members(of: url).filter(FileCalls.isSymbolicLink) {
+          addStore(link.resolvingSymlinksInPath(), "a file in \(meaning)")
         }
-        files.append((StoreFiles.externalData(of: url), "the external data of \(meaning)"))
-        files.append((Self.sibling(of: url, ".\(url.lastPathComponent)-migration"), "the work directory of \(meaning)"))
+      } else {
+        addStore(url, meaning)
       }
     }
   }
 
-  /// Throws a `CommandFailure` with the status for a usage error if a path names a protected file.
-  ///
-  /// - Parameter option: the option that has the path.
-  func check(_ path: String, of option: String) throws {
+  /// Adds a file that may be a store, with its companions.
+  private mutating func addStore(_ url: URL, _ meaning: String) {
+    files.append((url, meaning))
+    stores.append(url)
+    for suffix in StoreFiles.companionSuffixes {
+      files.append((Self.sibling(of: url, url.lastPathComponent + suffix), "a companion file of \(meaning)"))
+    }
+    files.append((StoreFiles.externalData(of: url), "the external data of \(meaning)"))
+    files.append((Self.sibling(of: url, ".\(url.lastPathComponent)-migration"), "the work directory of \(meaning)"))
+  }
+
+  private func check(_ path: String, of option: String, _ role: PathRole) throws {
     let given = URL(fileURLWithPath: path)
     for output in FileCalls.isSymbolicLink(given) ? [given, given.resolvingSymlinksInPath()] : [given] {
-      guard let meaning = meaning(of: output) else { continue }
+      guard let meaning = meaning(of: output, option, role) else { continue }
+      let harm = role == .outputDirectory ? "which files would be written into" : "which the result would replace"
       throw CommandFailure(
-        .usage,
-        "\(option) \(path) names \(meaning), which the result would replace. Nothing was changed. Name another file.")
+        .usage, "\(option) \(path) names \(meaning), \(harm). Nothing was changed. Name another file.")
     }
   }
 
-  private func meaning(of output: URL) -> String? {
-    let identities = Self.identities(of: output)
-    let (folder, name) = (Self.identity(output.deletingLastPathComponent()), output.lastPathComponent)
-    for (url, meaning) in files {
-      let isSame =
-        name == url.lastPathComponent && folder != nil && folder == Self.identity(url.deletingLastPathComponent())
-      if isSame || Self.identity(url).map({ identities.contains($0) }) == true { return meaning }
+  /// - Parameter option: the name of the output, which is no input of itself.
+  private func meaning(of output: URL, _ option: String, _ role: PathRole) -> String? {
+    // A lock may be in the bundle that it locks, and is refused if it is another file.
+    let identities = role == .updated ? Set([Self.identity(output)].compactMap { $0 }) : Self.identities(of: output)
+    let own = Self.identity(output)
+    let isFolder = role == .output && Self.isDirectory(output)
+    for (url, meaning) in files where meaning != option {
+      if Self.areSame(output, url) || Self.identity(url).map({ identities.contains($0) }) == true { return meaning }
+      // A directory that is to be replaced must contain none.
+      if isFolder, let own, Self.identities(of: url).contains(own) { return "a directory that contains \(meaning)" }
+      // A hard link of a file in a directory.
+      if let own, Self.isDirectory(url), FileCalls.linkCount(output) > 1,
+        Self.members(of: url).contains(where: { Self.identity($0) == own })
+      {
+        return "a file in \(meaning)"
+      }
     }
+    guard makesBackups || own != nil else { return nil }
+    let (folder, name) = (Self.identity(output.deletingLastPathComponent()), output.lastPathComponent)
     for store in stores {
       for place in [store.deletingLastPathComponent()] + backupFolders {
         if let folder, folder == Self.identity(place), Self.isBackup(name, of: store) {
@@ -103,6 +141,28 @@ struct ProtectedFiles {
       }
     }
     return nil
+  }
+
+  /// Whether two URLs name the same file, or would if there were one. File systems may ignore case, which only shows
+  /// when there is a
+  /// file.
+  private static func areSame(_ one: URL, _ other: URL) -> Bool {
+    if let identity = identity(one), identity == Self.identity(other) { return true }
+    guard let folder = identity(one.deletingLastPathComponent()),
+      folder == identity(other.deletingLastPathComponent())
+    else { return false }
+    let (name, second) = (one.lastPathComponent, other.lastPathComponent)
+    if FileCalls.exists(one) || FileCalls.exists(other) { return name == second }
+    return name.compare(second, options: [.caseInsensitive]) == .orderedSame
+  }
+
+  /// The most files of a directory that are looked at one by one.
+  private static let mostMembers = 100_000
+
+  /// The files in a directory and those below it; those in a directory that a link leads to are not among them.
+  private static func members(of directory: URL) -> [URL] {
+    guard let all = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil) else { return [] }
+    return all.lazy.prefix(mostMembers).compactMap { $0 as? URL }
   }
 
   /// Whether a name is that of a backup, or of something that belongs to one: `Data~2.sqlite`, `Data~_SUPPORT`.
@@ -177,6 +237,7 @@ struct NewFile {
   /// The option that replaces the common one.
   static func option(_ placeholder: String) -> OptionSpecification {
     OptionSpecification(
-      "output", short: "o", .text(placeholder), summary: "The file to create. An existing one is never replaced.")
+      "output", short: "o", .path(placeholder, .output),
+      summary: "The file to create. An existing one is never replaced.")
   }
 }

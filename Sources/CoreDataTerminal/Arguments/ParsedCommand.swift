@@ -90,6 +90,18 @@ package struct ParsedCommand: Hashable, Sendable {
       + specification.positionals.flatMap { place in arguments(place.name).map { (place.name, $0) } }
   }
 
+  /// The paths that were given, with the spelling of their options or the names of their arguments.
+  package var paths: [(name: String, value: String, role: PathRole)] {
+    let roles = Dictionary(options.map { ($0.name, $0.role) }) { first, _ in first }
+    let ofOptions = optionValues.sorted { $0.key < $1.key }.flatMap { name, values in
+      values.map { (name: "--\(name)", value: $0, role: roles[name] ?? .none) }
+    }
+    let others = specification.positionals.flatMap { place in
+      arguments(place.name).map { (name: place.name, value: $0, role: place.role) }
+    }
+    return (ofOptions + others).filter { $0.role != .none }
+  }
+
   private var path: String { specification.path.joined(separator: " ") }
 }
 
@@ -367,7 +379,7 @@ package struct CommonOptions: Hashable, Sendable {
     OptionSpecification(
       "format", .oneOf(OutputFormat.common.map(\.rawValue)), summary: "The format of the result (default: text)."),
     OptionSpecification(
-      "output", short: "o", .text("FILE"), summary: "The file for the result (default: standard output)."),
+      "output", short: "o", .path("FILE", .output), summary: "The file for the result (default: standard output)."),
     OptionSpecification(
       "color", .oneOf(ColorChoice.allCases.map(\.rawValue)),
       summary: "When to color text (default: auto, on a terminal without NO_COLOR)."),

@@ -135,7 +135,7 @@ package enum ShellCompletions: String, CaseIterable, Sendable {
     switch option.value {
     case .none: return "\(head)[\(summary)]"
     case .oneOf(let words): return "\(head)=[\(summary)]:value:(\(words.joined(separator: " ")))"
-    case .text, .integer, .pair: return "\(head)=[\(summary)]:value:_files"
+    case .text, .path, .integer, .pair: return "\(head)=[\(summary)]:value:_files"
     }
   }
 
@@ -169,7 +169,7 @@ package enum ShellCompletions: String, CaseIterable, Sendable {
         switch option.value {
         case .none: break
         case .oneOf(let words): line += " -x -a '\(words.joined(separator: " "))'"
-        case .text, .integer, .pair: line += " -r"
+        case .text, .path, .integer, .pair: line += " -r"
         }
         lines.append(line + " -d '\(fishText(option.summary))'")
       }

@@ -168,14 +168,33 @@ package struct CommandSpecification: Hashable, Sendable {
   }
 }
 
+/// What a command does with the file or directory that a value names.
+package enum PathRole: Hashable, Sendable {
+  /// Reads it, or works on it.
+  case input
+  /// Makes it, or replaces it.
+  case output
+  /// Makes files in it, under names of its own.
+  case outputDirectory
+  /// Reads and replaces it.
+  case updated
+  /// The value is no path.
+  case none
+
+  package var isRead: Bool { self == .input || self == .updated }
+  package var isWritten: Bool { self == .output || self == .outputDirectory || self == .updated }
+}
+
 /// A flag or an option with a value.
 package struct OptionSpecification: Hashable, Sendable {
   /// The kind of value that an option takes.
   package enum Value: Hashable, Sendable {
     /// None: the option is a flag.
     case none
-    /// Any text, with its placeholder in help, such as `FILE`.
+    /// Any text that is no path, with its placeholder in help, such as `V`.
     case text(String)
+    /// A path, with its placeholder in help, such as `FILE`.
+    case path(String, PathRole)
     /// One of these words.
     case oneOf([String])
     /// An integer that is at least `minimum`, with its placeholder in help.
@@ -207,11 +226,16 @@ package struct OptionSpecification: Hashable, Sendable {
     OptionSpecification(name, short: short, .none, summary: summary)
   }
 
+  /// What the command does with the path that the option takes.
+  package var role: PathRole {
+    if case .path(_, let role) = value { role } else { .none }
+  }
+
   /// The option in a usage line, such as `--limit N`.
   package var usage: String {
     switch value {
     case .none: "--\(name)"
-    case .text(let placeholder): "--\(name) \(placeholder)"
+    case .text(let placeholder), .path(let placeholder, _): "--\(name) \(placeholder)"
     case .oneOf(let words): "--\(name) \(words.joined(separator: "|"))"
     case .integer(let placeholder, _): "--\(name) \(placeholder)"
     case .pair(let key, let words): "--\(name) \(key)=\(words.joined(separator: "|"))"
@@ -221,7 +245,7 @@ package struct OptionSpecification: Hashable, Sendable {
   /// Returns the reason why a text is not a valid value, to follow the name of the option, or nil if it is valid.
   func refusal(of text: String) -> String? {
     switch value {
-    case .none, .text:
+    case .none, .text, .path:
       return nil
     case .oneOf(let words):
       if words.contains(text) { return nil }
@@ -253,12 +277,15 @@ package struct PositionalSpecification: Hashable, Sendable {
   package var name: String
   /// How often the argument may occur. Only the last one of a command can repeat.
   package var count: Count
+  /// What the command does with the path that the argument names.
+  package var role: PathRole
   /// A line for help.
   package var summary: String
 
-  package init(_ name: String, _ count: Count = .one, summary: String) {
+  package init(_ name: String, _ count: Count = .one, _ role: PathRole = .input, summary: String) {
     self.name = name
     self.count = count
+    self.role = role
     self.summary = summary
   }
 
