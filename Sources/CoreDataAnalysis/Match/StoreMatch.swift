@@ -137,7 +137,7 @@ public struct StoreMatch: Hashable, Sendable {
   }
 
   /// The configuration of a model that a store was made with; nil for all entities.
-  static func configuration(of document: ModelDocument, matching stored: [String: Data]) -> String? {
+  package static func configuration(of document: ModelDocument, matching stored: [String: Data]) -> String? {
     guard !document.configurations.isEmpty else { return nil }
     let found = configuration(of: document, hashes: VersionHashes(document).entities, matching: stored)
     return found.flatMap { $0.isEmpty ? nil : $0 }

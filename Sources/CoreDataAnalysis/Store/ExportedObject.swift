@@ -369,6 +369,39 @@ extension StoreReader {
     guard let layout = schema?[name] else { return [name] }
     return entities.filter { layout.numbers.contains($0.number) }.map(\.name)
   }
+  /// Makes sure that all files which values are kept in are there, and can be read.
+  ///
+  /// - Throws: `StoreProblem` for the first that cannot, with its object.
+  package func checkFiles() throws {
+    let support = SupportDirectory(store: url)
+    let named = try explaining { try ExternalReferences.names(in: connection) }
+    // A directory that cannot be read is told with the first file.
+    let present = (try? support.names()) ?? []
+    let missing = named.subtracting(present)
+    guard !missing.isEmpty else { return }
+    let references = ObjectReferences(reader: self)
+    for entity in entities {
+      guard let layout = entity.layout, let table = entity.table else { continue }
+      for (name, element) in layout.attributes.sorted(by: { $0.key < $1.key }).flatMap({ name, attribute in
+        attribute.filed.map { (name, $0) }
+      }) {
+        guard let column = element.column.map(SQLName.quoted) else { continue }
+        let rows = try explaining {
+          try connection.rows(
+            "SELECT Z_PK, \(column) FROM \(SQLName.quoted(table)) WHERE \(entity.condition) AND typeof(\(column)) = "
+              + "'blob' AND length(\(column)) = \(ExternalData.fileNameLength)")
+        }
+        for row in rows {
+          guard let key = row[0].integer, let bytes = row[1].blob,
+            ExternalData.fileName(in: bytes).map(missing.contains) ?? false
+          else { continue }
+          // A backup's directory may have it.
+          _ = try references.externalData(bytes, property: name, of: entity.name, key: key)
+        }
+      }
+    }
+  }
+
 }
 
 /// Reads the objects of one entity, without its sub-entities, by ascending key.

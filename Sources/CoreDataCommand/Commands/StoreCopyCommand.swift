@@ -27,7 +27,9 @@ enum StoreCopyCommand: Command {
     ["store", "copy"], summary: "Copy a store, also as one of another type.",
     discussion:
       "The store is opened read-only and copied with its external data. An existing store is never replaced. At the end "
-      + "the copy is read again: the number of objects and a hash of everything that they hold must be those of the store."
+      + "the copy is read again: the number of objects and a hash of everything that they hold must be those of the "
+      + "store. An XML or binary store can be copied too, with --model: it contains no model. Ctrl-C leaves nothing of a "
+      + "copy in files."
       + "\n\nA copy into a database server that was interrupted goes on where it ended when the same command is run "
       + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the copy begins "
       + "anew; a complete store is never removed.",
@@ -64,12 +66,15 @@ enum StoreCopyCommand: Command {
         throw CommandFailure(.usage, "--type is for files, and TO names a database server. Omit it.")
       }
     }
-    let stop = StopSignal()
-    defer { stop.end() }
+    // A copy in files is private until it is complete, so a signal ends the process at once. A copy into a server stops
+    // between two pages.
+    let stop: StopSignal?
+    if case .server = target { stop = StopSignal() } else { stop = nil }
+    defer { stop?.end() }
     let writer = invocation.progressWriter()
     defer { writer.finish() }
     let copy = Copy(target: target, kind: kind, copiesHistory: invocation.arguments.flag("history")) { stage in
-      try stop.check()
+      try stop?.check()
       writer.update(
         ProgressEvent(
           step: stage.step.rawValue, of: CopyStage.Step.check.rawValue, title: title(stage.step), entity: stage.entity,
@@ -78,7 +83,12 @@ enum StoreCopyCommand: Command {
     let source = try StorePlace(invocation.arguments.argument("STORE"))
     let made: Made
     switch source {
-    case .file: made = try copyFile(copy, invocation)
+    case .file(let url):
+      if let kind = fileKind(of: url) {
+        made = try copyWholeFile(url, kind, copy, invocation)
+      } else {
+        made = try copyDatabase(copy, invocation)
+      }
     case .server(let url, let kind): made = try copyServer(url, kind, copy, invocation)
     }
     writer.finish()
@@ -108,8 +118,14 @@ enum StoreCopyCommand: Command {
   }
 
   private static func checkFree(_ target: URL) throws {
-    guard !FileManager.default.fileExists(atPath: target.path) else {
-      throw CommandFailure(.failed, "\(target.path) already exists. Choose another name, or move it away first.")
+    // SQLite would take a log or journal with the name of the copy for the copy's own.
+    for file in StoreFiles.databaseFiles(of: target) where FileCalls.exists(file) {
+      throw CommandFailure(
+        .failed,
+        file == target
+          ? "\(target.path) already exists. Choose another name, or move it away first."
+          : "\(file.path) already exists: it would be taken for a part of the copy. Choose another name, or move it "
+            + "away first.")
     }
     let folder = target.deletingLastPathComponent().path
     guard FileManager.default.isWritableFile(atPath: folder) else {
@@ -126,15 +142,90 @@ enum StoreCopyCommand: Command {
     var converted: [ConvertedValues] = []
   }
 
-  private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> Made {
+  /// A store to copy, opened by a coordinator.
+  private struct Source {
+    let store: NSPersistentStore
+    let coordinator: NSPersistentStoreCoordinator
+    var configuration: String?
+    /// The file whose permissions the copy gets; nil for those of a new file.
+    var original: URL?
+    /// Whether it is a SQLite store in a file.
+    var isDatabase = false
+
+    /// - Throws: the errors of opening the store.
+    init(
+      _ type: NSPersistentStore.StoreType, at url: URL, _ model: NSManagedObjectModel, _ configuration: String?,
+      isReadOnly: Bool
+    ) throws {
+      coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      self.configuration = configuration
+      store = try coordinator.addPersistentStore(
+        type: type, configuration: configuration, at: url,
+        options: isReadOnly ? [NSReadOnlyPersistentStoreOption: true] : nil)
+    }
+  }
+
+  /// Returns the type of a store that is no database, by its first bytes; nil for any other file, also for one that
+  /// cannot be
+  /// read, of which `StoreReader` tells more.
+  private static func fileKind(of url: URL) -> Kind? {
+    // As above.
+    guard let bytes = try? RegularFile.firstBytes(6, of: url) else { return nil }
+    if bytes.starts(with: Data("<?xml".utf8)) { return .xml }
+    return bytes == Data("bplist".utf8) ? .binary : nil
+  }
+
+  /// Copies an XML or binary store.
+  private static func copyWholeFile(
+    _ url: URL, _ kind: Kind, _ copy: Copy, _ invocation: CommandInvocation
+  ) throws -> Made {
+    let name = url.lastPathComponent
+    guard let path = invocation.arguments.value("model") else {
+      throw CommandFailure(
+        .unreadableStore,
+        "\(name) is a file of the type \(kind.rawValue), which contains no model. Name the one it was created with: "
+          + "--model MODEL.")
+    }
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: kind.storeType, at: url)
+    let (model, configuration) = try invocation.withModel(path) { model in
+      for version in model.names {
+        let found = try NSManagedObjectModel(document: model.version(version).document)
+        for configuration in [nil] + found.configurations.map(Optional.some)
+        where found.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) {
+          return (found, configuration)
+        }
+      }
+      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(name).")
+    }
+    var source = try Source(kind.storeType, at: url, model, configuration, isReadOnly: true)
+    source.original = url
+    return try copy.carryOut(source) { _ in }
+  }
+
+  /// Refuses a copy whose files of values would be those of the store: what removes one of both would remove them.
+  private static func checkDirectory(of store: URL, _ copy: Copy) throws {
+    guard case .file(let target) = copy.target, copy.kind == .sqlite else { return }
+    let (own, other) = (StoreFiles.externalData(of: store), StoreFiles.externalData(of: target))
+    guard FileCalls.exists(own), own.lastPathComponent == other.lastPathComponent,
+      FileCalls.identity(own.deletingLastPathComponent()) == FileCalls.identity(other.deletingLastPathComponent())
+    else { return }
+    throw CommandFailure(
+      .usage,
+      "\(target.lastPathComponent) would share the directory \(own.lastPathComponent), with the files of large values, with "
+        + "\(store.lastPathComponent). Choose a name that differs in more than the extension.")
+  }
+
+  private static func copyDatabase(_ copy: Copy, _ invocation: CommandInvocation) throws -> Made {
     let opened = try OpenedStore(invocation)
     let reader = opened.reader
     let name = reader.url.lastPathComponent
-    guard let model = try reader.model.map({ try NSManagedObjectModel(document: $0) }) else {
+    guard let document = reader.model else {
       throw CommandFailure(
         .unreadableStore, "\(name) contains no model. Name the one it was created with: --model MODEL.")
     }
     opened.remark(invocation)
+    try checkDirectory(of: reader.url, copy)
+    try reader.checkFiles()
     let expected = try reader.rowCounts().filter { $0.value > 0 }
     let converted = copy.copiesObjects ? try StoreVerifier(reader).convertedValues() : []
     let others = copy.copiesObjects ? try reader.otherTables().filter { $0.rows > 0 } : []
@@ -143,10 +234,11 @@ enum StoreCopyCommand: Command {
       invocation.remark("\(name) has tables that are not its model's, which the copy does not have: \(words).")
     }
     return try reader.withCopy { file in
-      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-      let store = try coordinator.addPersistentStore(
-        ofType: NSSQLiteStoreType, configurationName: nil, at: file, options: nil)
-      var made = try copy.carryOut(store, coordinator, permissionsOf: reader.url) { digest in
+      var source = try Source(
+        .sqlite, at: file, NSManagedObjectModel(document: document),
+        StoreMatch.configuration(of: document, matching: reader.metadata.hashes), isReadOnly: false)
+      (source.original, source.isDatabase) = (reader.url, true)
+      var made = try copy.carryOut(source) { digest in
         guard digest.entities.mapValues(\.count) == expected else { throw copy.failure(name) }
       }
       made.converted = converted
@@ -159,10 +251,7 @@ enum StoreCopyCommand: Command {
   ) throws -> Made {
     let named = try invocation.arguments.value("model").map { try invocation.serverModel($0, url, server) }
     let model = try named ?? PrivateCopies.model(at: url, server)
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: [NSReadOnlyPersistentStoreOption: true])
-    return try copy.carryOut(store, coordinator, permissionsOf: nil) { _ in }
+    return try copy.carryOut(Source(.sqlite, at: url, model, nil, isReadOnly: true)) { _ in }
   }
 
   /// A copy to a place.
@@ -186,13 +275,8 @@ enum StoreCopyCommand: Command {
 
     /// Copies a store, which is removed from its coordinator.
     ///
-    /// - Parameters:
-    ///   - original: the file whose permissions the copy gets; nil for those of a new file.
-    ///   - check: checks the copy before it gets its name.
-    func carryOut(
-      _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, permissionsOf original: URL?,
-      check: (StoreDigest) throws -> Void
-    ) throws -> Made {
+    /// - Parameter check: checks the copy before it gets its name.
+    func carryOut(_ source: Source, check: (StoreDigest) throws -> Void) throws -> Made {
       var settings = CopySettings()
       settings.progress = progress
       settings.copiesHistory = copiesHistory
@@ -200,22 +284,22 @@ enum StoreCopyCommand: Command {
       case .file(let url):
         // What the file holds is compared.
         settings.checks = false
-        return try copy(store, coordinator, to: url, permissionsOf: original, settings, check)
+        return try copy(source, to: url, settings, check)
       case .server(let url, _):
-        let (made, result) = try coordinator.copyPersistentStore(
-          store, to: url, options: options, type: .sqlite, settings)
-        let digest = try result?.digest ?? coordinator.digest(of: made)
-        try coordinator.remove(made)
+        let (made, result) = try source.coordinator.copyPersistentStore(
+          source.store, to: url, options: options, type: .sqlite, settings)
+        let digest = try result?.digest ?? source.coordinator.digest(of: made)
+        try source.coordinator.remove(made)
         try check(digest)
         return Made(digest: digest, leftOutLinks: result?.leftOutLinks ?? 0)
       }
     }
 
     private func copy(
-      _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, to url: URL,
-      permissionsOf original: URL?, _ settings: CopySettings, _ check: (StoreDigest) throws -> Void
+      _ source: Source, to url: URL, _ settings: CopySettings, _ check: (StoreDigest) throws -> Void
     ) throws -> Made {
-      let name = store.url?.lastPathComponent ?? ""
+      let (coordinator, store) = (source.coordinator, source.store)
+      let name = (source.original ?? store.url)?.lastPathComponent ?? ""
       // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
       let directory = try CopyDirectory.make(for: url)
       defer {
@@ -223,19 +307,22 @@ enum StoreCopyCommand: Command {
         try? directory.remove()
       }
       let draft = directory.url.appendingPathComponent(url.lastPathComponent)
-      let copiesFile = kind == .sqlite && original != nil
-      let before = copiesFile ? try coordinator.digest(of: store) : nil
+      let before =
+        kind == .sqlite && source.isDatabase
+        ? try coordinator.digest(of: store, step: .rows, progress: progress) : nil
       let (made, result) = try coordinator.copyPersistentStore(
         store, to: draft, options: options, type: kind.storeType, settings)
       try coordinator.remove(made)
       let reopened = try coordinator.addPersistentStore(
-        ofType: kind.storeType.rawValue, configurationName: nil, at: draft,
+        type: kind.storeType, configuration: source.configuration, at: draft,
         options: [NSReadOnlyPersistentStoreOption: true])
       let digest = try coordinator.digest(of: reopened, progress: progress)
       try coordinator.remove(reopened)
       guard digest == before ?? result?.digest else { throw failure(name) }
       try check(digest)
-      if let original { try StoreFiles.takePermissions(of: original, for: draft) }
+      if let original = source.original { try StoreFiles.takePermissions(of: original, for: draft) }
+      // From here on the copy appears under its name, with its files.
+      UnfinishedFiles.leaveSignals()
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
         throw CommandFailure(.failed, "\(url.path) was made meanwhile. Choose another name, or move it away first.")
       }

@@ -75,15 +75,38 @@ package enum StoreFiles {
   /// - Returns: false if the name is taken.
   /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
   package static func move(_ draft: URL, to store: URL, holdsValues: Bool) throws -> Bool {
-    if holdsValues {
-      try linkValues(of: draft, to: store)
-      var found = stat()
-      if stat(draft.path, &found) == 0 { try SupportDirectory(store: store).takePermissions(of: found) }
+    var linked: [String] = []
+    do {
+      if holdsValues { try moveValues(of: draft, to: store, &linked) }
+      try FileCalls.synchronize(draft)
+      if try FileCalls.renameToNew(draft, to: store) {
+        try FileCalls.synchronize(store.deletingLastPathComponent())
+        return true
+      }
+    } catch {
+      // Why the store could not get its name is what matters. A leftover file only costs space.
+      if !FileCalls.exists(store) { try? SupportDirectory(store: store).remove(linked) }
+      throw error
     }
-    try FileCalls.synchronize(draft)
-    guard try FileCalls.renameToNew(draft, to: store) else { return false }
-    try FileCalls.synchronize(store.deletingLastPathComponent())
-    return true
+    try SupportDirectory(store: store).remove(linked)
+    return false
+  }
+
+  /// Links the files of a draft's values beside the store that the draft becomes. All files in the draft's private
+  /// directory are its
+  /// own, so its rows need not be read.
+  ///
+  /// - Parameter linked: the names of the files that were not there before, also of those before an error.
+  private static func moveValues(of draft: URL, to store: URL, _ linked: inout [String]) throws {
+    guard let values = try SupportDirectory(store: draft).open() else { return }
+    let support = SupportDirectory(store: store)
+    let target = try support.make()
+    for name in try values.names().sorted() {
+      if try values.link(name, to: target, name) { linked.append(name) }
+    }
+    var found = stat()
+    if stat(draft.path, &found) == 0 { try support.takePermissions(of: found) }
+    if !linked.isEmpty { try support.synchronize() }
   }
 
   // MARK: Copying
@@ -166,6 +189,15 @@ package enum StoreFiles {
     return lost.intersection(named)
   }
 
+  /// The bytes of the files that a backup of a store copies from its directory of values; 0 where it cannot be read.
+  package static func valuesSize(of store: URL) -> Int {
+    // An estimate; what reads the files tells why they cannot be read.
+    guard let directory = try? SupportDirectory(store: store).open(), let names = try? values(in: directory) else {
+      return 0
+    }
+    return names.reduce(0) { $0 + Int(directory.status($1)?.st_size ?? 0) }
+  }
+
   /// The regular files in a directory that have names of values.
   private static func values(in directory: OpenDirectory) throws -> [String] {
     try directory.names().filter { name in
@@ -201,7 +233,6 @@ package enum StoreFiles {
   }
 
   /// Renames logs without a database, so that SQLite does not apply them to the next one.
-  ///
   /// A log may hold the last copy of somebody's rows: `Data.sqlite-wal` is renamed to `Data.sqlite-wal~` and kept. Empty logs
   /// and shared memory files are removed.
   ///

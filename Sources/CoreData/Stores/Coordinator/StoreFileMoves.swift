@@ -81,10 +81,11 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - store: a store of this coordinator.
+  ///   - step: the step of a copy that the progress tells of.
   ///   - progress: called after each page of rows. An error ends the reading.
   /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
   package func digest(
-    of store: NSPersistentStore, progress: (CopyStage) throws -> Void = { _ in }
+    of store: NSPersistentStore, step: CopyStage.Step = .check, progress: (CopyStage) throws -> Void = { _ in }
   ) throws -> StoreDigest {
     guard let store = store as? any RowStore else {
       throw StoreErrors.operationFailed(url: store.url, reason: "The rows of the store cannot be listed.")
@@ -93,7 +94,7 @@ extension NSPersistentStoreCoordinator {
       try store.readingOneState {
         let keys = try PresentKeys(of: store, managedObjectModel)
         return try StoreDigest(of: store, keys) { entity, done in
-          try progress(CopyStage(step: .check, entity: entity.name ?? "", done: done, total: keys.count))
+          try progress(CopyStage(step: step, entity: entity.name ?? "", done: done, total: keys.count))
         }
       }
     }
