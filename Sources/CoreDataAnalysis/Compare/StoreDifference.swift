@@ -14,6 +14,11 @@ package struct StoreDifference: Sendable {
     /// Objects with equal values are the same if they are related to such objects, and these in turn, and so on. Takes memory
     /// for every row.
     case values
+
+    /// `key` for stores with the same identifier, as a store and its backup have, otherwise `values`.
+    package static func suitable(_ before: StoreReader, _ after: StoreReader) -> Matching {
+      before.metadata.uuid == after.metadata.uuid ? .key : .values
+    }
   }
 
   /// A value that differs.
@@ -69,18 +74,20 @@ package struct StoreDifference: Sendable {
   ///   - matching: nil for `key` where both stores have the same identifier, as a store and its backup do, else `values`.
   ///   - limit: how many objects that differ are listed for each entity.
   ///   - didMissValue: called for a value whose file cannot be read, which counts as missing.
+  ///   - didRead: called with the entity of each object that was read, for progress. Matching by values reads objects
+  ///     several times.
   /// - Throws: `StoreProblem`; what `didMissValue` throws.
   package init(
     from before: StoreReader, to after: StoreReader, matching: Matching? = nil, limit: Int = 20,
-    didMissValue: @escaping (StoreProblem) throws -> Void
+    didMissValue: @escaping (StoreProblem) throws -> Void, didRead: ((String) -> Void)? = nil
   ) throws {
     for reader in [before, after] {
       try reader.checkTables(of: reader.entities)
       try reader.checkEntityNumbers()
     }
-    let matching = matching ?? (before.metadata.uuid == after.metadata.uuid ? .key : .values)
+    let matching = matching ?? .suitable(before, after)
     self.matching = matching
-    let sides = (Side(before, didMissValue), Side(after, didMissValue))
+    let sides = (Side(before, didMissValue, didRead), Side(after, didMissValue, didRead))
     let pairs = EntityPair.all(before, after)
     let names = Dictionary(
       pairs.compactMap { pair in pair.source.flatMap { old in pair.destination.map { (old.name, $0.name) } } }
@@ -297,8 +304,10 @@ private final class Side {
   /// The digests of all objects by their names: of their attributes, and of objects within so many steps as were made.
   private var contents: [String: Digest] = [:]
 
-  init(_ reader: StoreReader, _ didMissValue: @escaping (StoreProblem) throws -> Void) {
-    references = ObjectReferences(reader: reader, didMissValue: didMissValue)
+  init(
+    _ reader: StoreReader, _ didMissValue: @escaping (StoreProblem) throws -> Void, _ didRead: ((String) -> Void)?
+  ) {
+    references = ObjectReferences(reader: reader, didMissValue: didMissValue, didRead: didRead)
   }
 
   /// Reads the attributes of all objects, to compare relationships by what they lead to.

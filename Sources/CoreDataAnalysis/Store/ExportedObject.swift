@@ -253,12 +253,17 @@ final class ObjectReferences {
   private let support: SupportDirectory
   /// Called for a value whose file cannot be read, which is then exported as null; nil to throw an error.
   private let didMissValue: ((StoreProblem) throws -> Void)?
+  /// Called with the entity of each object that has been read.
+  fileprivate let didRead: ((String) -> Void)?
   /// The queries for members, by relationship.
   private var statements: [RelationshipLayout: String] = [:]
 
-  init(reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil) {
+  init(
+    reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil, didRead: ((String) -> Void)? = nil
+  ) {
     self.reader = reader
     self.didMissValue = didMissValue
+    self.didRead = didRead
     prefix = "x-coredata://\(reader.metadata.uuid)/"
     names = Dictionary(reader.entities.map { ($0.number, $0.name) }) { first, _ in first }
     support = SupportDirectory(store: reader.url)
@@ -338,11 +343,12 @@ extension StoreReader {
   ///   - names: the entities whose objects are wanted, without their sub-entities; nil for all.
   ///   - limit: how many objects at most; nil for all.
   ///   - didMissValue: called for a value whose file cannot be read, which is then null; nil to throw an error.
+  ///   - didRead: called with the entity of each object, for progress.
   ///   - body: called with each object.
   /// - Throws: `StoreProblem`, or what `body` or `didMissValue` throws.
   package func forEachObject(
     of names: [String]? = nil, limit: Int? = nil, didMissValue: ((StoreProblem) throws -> Void)? = nil,
-    _ body: (ExportedObject) throws -> Void
+    didRead: ((String) -> Void)? = nil, _ body: (ExportedObject) throws -> Void
   ) throws {
     var left = limit ?? Int.max
     for name in names ?? [] where !entities.contains(where: { $0.name == name }) {
@@ -352,7 +358,7 @@ extension StoreReader {
     try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     // Entities that are asked for by name can be read even from a damaged store.
     if names == nil { try checkEntityNumbers() }
-    let references = ObjectReferences(reader: self, didMissValue: didMissValue)
+    let references = ObjectReferences(reader: self, didMissValue: didMissValue, didRead: didRead)
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let cursor = try ObjectCursor(of: entity, references: references, limit: left) else { continue }
       while let object = try cursor.next() {
@@ -363,12 +369,6 @@ extension StoreReader {
     try StoreProblem.translating(url, file.checkUnchanged)
   }
 
-  /// The entity and all its sub-entities by name; nil where the store has no such entity.
-  package func family(of name: String) -> [String]? {
-    guard entities.contains(where: { $0.name == name }) else { return nil }
-    guard let layout = schema?[name] else { return [name] }
-    return entities.filter { layout.numbers.contains($0.number) }.map(\.name)
-  }
   /// Makes sure that all files which values are kept in are there, and can be read.
   ///
   /// - Throws: `StoreProblem` for the first that cannot, with its object.
@@ -402,6 +402,12 @@ extension StoreReader {
     }
   }
 
+  /// The entity and all its sub-entities by name; nil where the store has no such entity.
+  package func family(of name: String) -> [String]? {
+    guard entities.contains(where: { $0.name == name }) else { return nil }
+    guard let layout = schema?[name] else { return [name] }
+    return entities.filter { layout.numbers.contains($0.number) }.map(\.name)
+  }
 }
 
 /// Reads the objects of one entity, without its sub-entities, by ascending key.
@@ -437,6 +443,7 @@ final class ObjectCursor {
     let values = try reader.explaining {
       try plan.steps.map { step in (step.name, try step.value(statement, key, references)) }
     }
+    references.didRead?(entity.name)
     return ExportedObject(entity: entity.name, key: key, id: references.id(entity.name, key), values: values)
   }
 

@@ -33,27 +33,37 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
 
   /// Runs a body, and translates the errors of a store's file and of SQLite.
   static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
-    let path = DatabaseFile.target(of: url.path)
-    let name = (path as NSString).lastPathComponent
     do {
       return try body()
-    } catch let error as SQLiteError {
-      throw from(error, path: path)
-    } catch let problem as StoreFileProblem {
+    } catch {
+      throw translated(error, url)
+    }
+  }
+
+  /// - Returns: the error itself where it is none of a store's file.
+  private static func translated(_ error: any Error, _ url: URL) -> any Error {
+    // Finding the target of links takes calls of the system, which only an error is worth: exports come by for every
+    // object.
+    let path = DatabaseFile.target(of: url.path)
+    let name = (path as NSString).lastPathComponent
+    switch error {
+    case let error as SQLiteError: return from(error, path: path)
+    case let problem as StoreFileProblem:
       switch problem {
-      case .busy: throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+      case .busy: return StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
       case .notAStore(_, let table):
-        throw StoreProblem(
+        return StoreProblem(
           .notAStore, "\(name) is a SQLite database, but not a Core Data store: it has no table \(table).")
-      case .noRoomForCopy: throw StoreProblem(.noSpace, problem.description)
-      case .missing, .notRegular, .notADatabase: throw StoreProblem(.notAStore, problem.description)
-      default: throw StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
+      case .noRoomForCopy: return StoreProblem(.noSpace, problem.description)
+      case .missing, .notRegular, .notADatabase: return StoreProblem(.notAStore, problem.description)
+      default: return StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
       }
-    } catch let failure as FileFailure {
-      throw uncopied(
+    case let failure as FileFailure:
+      return uncopied(
         name, "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
-    } catch let problem as RegularFile.Problem {
-      throw uncopied(name, problem.description)
+    case let problem as RegularFile.Problem:
+      return uncopied(name, problem.description)
+    default: return error
     }
   }
 

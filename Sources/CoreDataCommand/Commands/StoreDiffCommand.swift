@@ -26,6 +26,7 @@ enum StoreDiffCommand: Command {
         "limit", .integer("N", minimum: 0), summary: "How many objects to list for each entity (default: 20)."),
       OptionSpecification("model", .path("MODEL", .input), summary: "Read both stores with versions of this model."),
       .flag("exit-code", summary: "Exit with status 1 if there are differences."),
+      .readingProgress,
       .format(.text, .json),
     ])
 
@@ -38,10 +39,17 @@ enum StoreDiffCommand: Command {
     let new = try OpenedStore(invocation, arguments.argument("B"), model: model)
     old.remark(invocation)
     new.remark(invocation)
+    let matching = arguments.choice("match") ?? StoreDifference.Matching.suitable(old.reader, new.reader)
+    let progress = ReadingProgress(invocation, "Compare", writesMeanwhile: false) {
+      guard matching == .key else { return nil }
+      // As for an export.
+      let counts = [old, new].compactMap { try? $0.reader.rowCounts().values.reduce(0, +) }
+      return counts.count == 2 ? counts[0] + counts[1] : nil
+    }
     let difference = try StoreDifference(
-      from: old.reader, to: new.reader, matching: arguments.choice("match"),
-      limit: arguments.integer("limit") ?? defaultLimit
-    ) { invocation.remark("\($0) It is compared as if it had no value.") }
+      from: old.reader, to: new.reader, matching: matching, limit: arguments.integer("limit") ?? defaultLimit,
+      didMissValue: { invocation.remark("\($0) It is compared as if it had no value.") }, didRead: progress.didRead)
+    progress.finish()
     if invocation.options.format == .json {
       try invocation.write(json(difference, old, new))
     } else {

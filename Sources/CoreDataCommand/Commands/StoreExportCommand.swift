@@ -25,6 +25,7 @@ enum StoreExportCommand: Command {
       OptionSpecification(
         "model", .path("MODEL", .input), summary: "Read the store with this model instead of its own."),
       .flag("strict", summary: "Fail if an external data file is missing."),
+      .readingProgress,
       OptionSpecification("format", .oneOf(["json"]), summary: "The result is always JSON lines."),
     ])
 
@@ -47,12 +48,19 @@ enum StoreExportCommand: Command {
       }
     }
     let isStrict = invocation.arguments.flag("strict")
+    let progress = ReadingProgress(invocation, "Export", writesMeanwhile: true) {
+      // The number only serves the progress; what is wrong with the rows is told when they are read.
+      let counts = try? opened.reader.rowCounts().filter { names?.contains($0.key) ?? true }
+      return counts.map { min($0.values.reduce(0, +), invocation.arguments.integer("limit") ?? .max) }
+    }
+    defer { progress.finish() }
     try opened.reader.forEachObject(
       of: names, limit: invocation.arguments.integer("limit"),
       didMissValue: { problem in
         if isStrict { throw problem }
         invocation.remark("\(problem) It is exported as null.")
-      }
+      },
+      didRead: progress.didRead
     ) { object in
       try invocation.result.write(safe: ExportText.line(object))
     }
