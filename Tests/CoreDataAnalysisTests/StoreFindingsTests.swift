@@ -75,7 +75,7 @@ struct StoreFindingsTests {
     "Disk space: a warning where a backup fits and no migration, an error where not even that",
     arguments: [(200, nil), (199, "warn"), (100, "warn"), (99, "error"), (0, "error"), (nil, nil)] as [(Int?, String?)])
   func space(free: Int?, level: String?) {
-    let finding = StoreSpace(copy: 100, free: free).finding
+    let finding = StoreSpace(database: 100, free: free).finding
     #expect(finding?.level.rawValue == level)
     #expect(finding.map { $0.code == .littleDiskSpace && !$0.isFailure } ?? true)
     if let free, let finding {

@@ -22,8 +22,10 @@ extension FindingPage {
   static let littleDiskSpace = FindingPage(
     title: "there is less free disk space than the migration needs",
     what:
-      "A backup takes the size of the store with its log, and the migration itself takes up to as much again for the new "
-      + "store or the journal. The disk of the store has less.",
+      "A backup takes the size of the store with its log and its external data. The migration itself takes up to the "
+      + "size of the store with its log again, for the new store or the journal, and that of the external data if a "
+      + "step with a mapping model, or one that moves values out of files, may write them anew. The disk of the store "
+      + "has less.",
     why:
       "If the disk fills up, the migration stops and the store stays as it was, but the app cannot open it. Where not even "
       + "a backup fits, the finding is an error; where a backup fits but perhaps nothing else, it is a warning.",

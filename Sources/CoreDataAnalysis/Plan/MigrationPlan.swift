@@ -28,6 +28,14 @@ package struct MigrationPlan {
     package fileprivate(set) var findings: [Finding]
     /// Rows of the entities whose version hash changes.
     package let rowsTouched: Int
+
+    /// Whether values in files may be written anew, and not be kept or linked.
+    fileprivate var mayWriteValues: Bool {
+      !isInPlace
+        || difference.changes.contains {
+          if case .changed(.externalStorage, _, _) = $0.kind { true } else { false }
+        }
+    }
   }
 
   package let store: URL
@@ -91,7 +99,6 @@ package struct MigrationPlan {
   }
 
   /// Plans among versions that are known.
-  ///
   /// - Parameter server: the store in a server of which the store is a private copy without rows: they are counted there, and
   ///   the copy's disk does not matter.
   /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`; `ServerRows.Changed`; the errors of the server.
@@ -184,10 +191,12 @@ package struct MigrationPlan {
       steps[first].findings = (steps[first].findings + tables).sorted(by: Finding.areInOrder)
     }
     self.steps = steps
-    space = contents == nil ? reader.space : nil
+    var space = contents == nil ? reader.space : nil
+    space?.writesValues = steps.contains(where: \.mayWriteValues)
+    self.space = space
     let ofStore =
       reader.findings(isVersionKnown: !migration.beginsWithOwnModel)
-      + (contents == nil ? [reader.spaceFinding].compactMap { $0 } : [])
+      + (space.flatMap(reader.finding).map { [$0] } ?? [])
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
@@ -313,7 +322,6 @@ extension StoreReader {
   }
 
   /// Plans the migration of this store without opening the store's own file.
-  ///
   /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`
   /// or `-shm` file appears beside a store that is only inspected.
   ///

@@ -16,7 +16,10 @@ extension StoreReader {
   }
 
   /// ST602, if it applies.
-  package var spaceFinding: Finding? { space.finding.map(allowed) }
+  package var spaceFinding: Finding? { finding(space) }
+
+  /// ST602 for a migration that needs some space, if it applies.
+  func finding(_ space: StoreSpace) -> Finding? { space.finding.map(allowed) }
 
   /// The finding as information, where the store's model allows it.
   private func allowed(_ finding: Finding) -> Finding {
