@@ -72,6 +72,42 @@ package enum RegularFile {
     }
   }
 
+  /// Reads a file record by record, in parts that may be changed meanwhile by its owner. Nothing is mapped, so that a
+  /// file that gets
+  /// shorter only ends earlier.
+  ///
+  /// - Parameters:
+  ///   - start: where the first record begins.
+  ///   - size: the bytes of a record. An incomplete one at the end is left out.
+  ///   - body: returns false to end the reading.
+  /// - Throws: the errors of `read(_:limit:followsLinks:)`, symbolic links are not followed; what `body` throws.
+  package static func forEachRecord(
+    of url: URL, from start: Int, size: Int, _ body: (UnsafeRawBufferPointer) throws -> Bool
+  ) throws {
+    let descriptor = try open(url, followsLinks: false)
+    defer { close(descriptor) }
+    let capacity = max(1, (1 << 20) / size) * size
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
+    defer { buffer.deallocate() }
+    var offset = start
+    while true {
+      var filled = 0
+      while filled < capacity {
+        let found = pread(
+          descriptor, buffer.baseAddress?.advanced(by: filled), capacity - filled, off_t(offset + filled))
+        if found < 0, errno == EINTR { continue }
+        guard found >= 0 else { throw failure("read", url) }
+        if found == 0 { break }
+        filled += found
+      }
+      for position in stride(from: 0, through: filled - size, by: size) {
+        guard try body(UnsafeRawBufferPointer(rebasing: buffer[position..<position + size])) else { return }
+      }
+      if filled < capacity { return }
+      offset += filled
+    }
+  }
+
   /// Reads the last bytes of a file, or fewer if the file is shorter.
   ///
   /// - Throws: The errors of `read(_:limit:followsLinks:)`; symbolic links are not followed.

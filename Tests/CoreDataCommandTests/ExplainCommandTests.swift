@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataAnalysis
 import CoreDataTerminal
 import Foundation
 import Testing
@@ -42,5 +43,29 @@ struct ExplainCommandTests {
     let run = CommandRun("explain", "DS109")
     #expect(run.status == .usage)
     #expect(run.error.contains("The nearest codes are DS101, DS102, DS103"), "\(run.error)")
+  }
+
+  @Test(
+    "Every code and every kind of problem that the command can print is explained",
+    arguments: ["text", "json", "markdown"])
+  func everything(format: String) throws {
+    let names =
+      FindingCode.allCases.map(\.rawValue) + ErrorPage.all.map { String($0.code) }
+      + StoreDefect.Kind.allCases.map(\.rawValue)
+    for name in names {
+      let run = CommandRun("explain", name, "--format", format)
+      #expect(run.status == .done && run.output.contains(name), "\(name): \(run.error)")
+    }
+    #expect(names.allSatisfy(CommandRun("explain").output.contains))
+  }
+
+  @Test("The page of a kind of problem is written in sentences", arguments: StoreDefect.Kind.allCases)
+  func kind(kind: StoreDefect.Kind) {
+    for text in [kind.page.what, kind.page.why, kind.page.cure] {
+      #expect(text.hasSuffix(".") && !text.contains("  "), "\(text)")
+    }
+    #expect(!kind.page.title.isEmpty && kind.page.title.count < 90)
+    let pages = StoreDefect.Kind.allCases.filter { $0.page == kind.page }
+    #expect(pages == [kind], "The kinds \(pages) have one page.")
   }
 }

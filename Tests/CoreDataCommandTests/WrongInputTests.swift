@@ -104,7 +104,9 @@ struct WrongInputTests {
       try write(Data("<?xml version=\"1.0\"?><database/>".utf8), to: "xml.sqlite"),
       says: "xml.sqlite is not a SQLite store: it is an XML file. Check that this is the right file.")
     expect(
-      try write(Data(), to: "empty.sqlite"), says: "empty.sqlite is empty: it holds no store. Restore it from a backup."
+      try write(Data(), to: "empty.sqlite"),
+      says: "empty.sqlite is empty: it holds no store. All of a young store can be in its log: look for "
+        + "empty.sqlite-wal where the file came from, or restore a backup."
     )
     expect(
       workshop.url.path,

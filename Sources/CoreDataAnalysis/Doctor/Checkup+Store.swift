@@ -51,17 +51,45 @@ extension Checkup {
         storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
         identifiers: reader.metadata.versionIdentifiers, current: model.current)
     }
-    checkup.examineFindings(reader, isVersionKnown: match?.version != nil, path)
-    if let model, let match { checkup.examineVersion(of: reader, match, model, mappings, path) }
     // A store that carries no model is examined by the version that wrote it.
     let version = match?.version.flatMap { name in model?.versions.versions.first { $0.name == name } }
-    do {
-      let known = reader.model == nil && version != nil ? try StoreReader(url: url, model: version?.document) : reader
-      checkup.examineContent(known, known === reader ? nil : model)
-    } catch {
-      checkup.add(.problem, "content", "\(error)")
+    let isNamed = reader.model == nil && version != nil
+    let verdict = Result {
+      try StoreVerifier(isNamed ? StoreReader(url: url, model: version?.document) : reader, limit: 1).run()
     }
+    let verify =
+      ["coredata", "store", "verify", reader.url.relativePath] + (isNamed ? model.map { [$0.path] } ?? [] : [])
+    // The causes come first: with damaged pages or the wrong log, whatever else is said may only follow from them.
+    let isReadable = checkup.examineCauses(verdict, verify)
+    checkup.examineFindings(reader, isVersionKnown: match?.version != nil, path)
+    guard isReadable else { return checkup }
+    if let model, let match { checkup.examineVersion(of: reader, match, model, mappings, path) }
+    checkup.examineContent(verdict, verify)
     return checkup
+  }
+
+  /// The kinds of defects that others follow from.
+  private static let causes: Set<StoreDefect.Kind> = [.foreignLog, .missingLog, .uncertainLog, .pages]
+
+  /// Tells of damaged pages, and of a log that is missing or another store's.
+  ///
+  /// - Returns: whether the rest can be examined: the rows can be read, and a migration is no advice that would do harm.
+  private mutating func examineCauses(_ verdict: Result<StoreVerdict, any Error>, _ verify: [String]) -> Bool {
+    // An error is told with the content.
+    guard let defects = try? verdict.get().defects else { return true }
+    for defect in defects where Self.causes.contains(defect.kind) {
+      let words = defect.examples.first?.text ?? ""
+      if defect.kind == .pages {
+        add(
+          .problem, "pages", "The database is damaged. SQLite says: \(words)", cure: defect.cure,
+          command: ShellWord.line(verify))
+      } else {
+        add(
+          defect.kind.isRemark ? .note : .problem, "write-ahead log", words, cure: defect.cure,
+          command: "coredata explain \(defect.kind.rawValue)")
+      }
+    }
+    return !defects.contains { [.pages, .foreignLog, .missingLog].contains($0.kind) }
   }
 
   private mutating func examineUnfinishedWork(_ url: URL, _ path: String) {
@@ -189,21 +217,22 @@ extension Checkup {
           .ok, "migration", "There is a way: \(names.joined(separator: " -> ")).",
           command: "coredata migrate run \(path) \(ShellWord.quoted(model.path))")
       }
+    } catch let problem as StoreProblem {
+      add(.problem, "migration", "Whether there is a way to \(model.current) cannot be told: \(problem)")
     } catch {
-      let reason = (error as NSError).reasonWithoutStore ?? "\(error)"
+      let failure = error as NSError
+      let page = failure.domain == NSCocoaErrorDomain ? ErrorPage(text: String(failure.code)) : nil
       add(
-        .problem, "migration", "There is no way to \(model.current): \(reason)",
+        .problem, "migration", "There is no way to \(model.current): \(failure.reasonWithoutStore ?? "\(error)")",
         cure: "Add a mapping model for the step that is missing.",
-        command: "coredata explain \((error as NSError).code)")
+        command: page.map { "coredata explain \($0.code)" })
     }
   }
 
-  /// - Parameter model: the model that has to be named to verify the store; nil where it carries its own.
-  private mutating func examineContent(_ reader: StoreReader, _ model: Model?) {
-    let verify = ["coredata", "store", "verify", reader.url.relativePath] + [model?.path].compactMap { $0 }
+  private mutating func examineContent(_ verdict: Result<StoreVerdict, any Error>, _ verify: [String]) {
     do {
-      let verdict = try StoreVerifier(reader, limit: 1).run()
-      for defect in verdict.problems {
+      let verdict = try verdict.get()
+      for defect in verdict.problems where !Self.causes.contains(defect.kind) {
         let place = defect.place.isEmpty ? "" : " (\(defect.place))"
         add(
           .problem, "content", "\(defect.kind.rawValue)\(place): \(defect.examples.first?.text ?? "")",

@@ -64,6 +64,6 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
       near.isEmpty
       ? "`coredata explain` lists all codes."
       : "The nearest codes are \(near.joined(separator: ", ")); `coredata explain` lists all of them."
-    return "\"\(shown)\" is no code of a finding. \(advice)"
+    return "Unknown code \"\(shown)\": it is neither that of a finding or an error, nor a kind of problem. \(advice)"
   }
 }

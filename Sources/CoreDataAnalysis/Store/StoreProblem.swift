@@ -20,6 +20,8 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     case unknownEntity
     case exists
     case interrupted
+    /// The log is another store's, or missing.
+    case log
   }
 
   package let kind: Kind

@@ -44,7 +44,13 @@ package final class StoreReader: StoreCounting {
   /// - Throws: `StoreProblem`.
   package convenience init(url: URL, model given: ModelDocument? = nil) throws {
     try Self.checkKind(of: url)
-    try self.init(StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given)
+    do {
+      try self.init(StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given)
+    } catch let problem as StoreProblem where problem.kind == .damaged || problem.kind == .notAStore {
+      // If the log cannot be examined either, the first problem is the one to report.
+      guard let log = try? LogProblem.foreign(at: url, uuid: nil, isDamaged: true) else { throw problem }
+      throw StoreProblem(problem.kind, "\(log.finding) \(log.cure)")
+    }
   }
 
   /// Reads a store that is open.
@@ -167,7 +173,10 @@ package final class StoreReader: StoreCounting {
       throw StoreProblem(.noAccess, "\(path) cannot be read: \(error.message)")
     }
     guard !bytes.isEmpty else {
-      throw StoreProblem(.notAStore, "\(name) is empty: it holds no store. Restore it from a backup.")
+      throw StoreProblem(
+        .notAStore,
+        "\(name) is empty: it holds no store. All of a young store can be in its log: look for \(name)-wal where the "
+          + "file came from, or restore a backup.")
     }
     do {
       _ = try SQLiteFileHeader(bytes: bytes, path: path)

@@ -8,6 +8,10 @@ import CoreDataSQLite
 package struct StoreDefect: Sendable {
   /// The rules that a store is verified by. The raw values are those of JSON.
   package enum Kind: String, CaseIterable, Sendable {
+    /// The write-ahead log beside the store belongs to another database.
+    case foreignLog = "foreign-log"
+    /// The write-ahead log of the store is probably missing, with the last rows.
+    case missingLog = "missing-log"
     /// SQLite finds the pages of the file contradictory.
     case pages
     /// An index does not agree with its table.
@@ -46,6 +50,8 @@ package struct StoreDefect: Sendable {
     case missingFile = "missing-file"
     /// A change of persistent history belongs to no transaction.
     case history
+    /// The write-ahead log may be missing.
+    case uncertainLog = "uncertain-log"
     /// The file lacks an index that Core Data would have made.
     case missingIndex = "missing-index"
     /// Something in the file belongs to no entity of the model.
@@ -56,7 +62,7 @@ package struct StoreDefect: Sendable {
     /// Whether it is only worth knowing: nothing is lost, and reading and writing work.
     package var isRemark: Bool {
       switch self {
-      case .missingIndex, .unknownContent, .orphanedFile: true
+      case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile: true
       default: false
       }
     }
@@ -100,6 +106,17 @@ package struct StoreDefect: Sendable {
     self.init(kind, entity: entity, count: 1, examples: [.init(key: nil, text: text)], repair: repair, cure: cure)
   }
 
+  /// What the log of the store is suspected of.
+  init(_ problem: LogProblem) {
+    let kind: Kind =
+      switch problem.kind {
+      case .foreign: .foreignLog
+      case .missing: .missingLog
+      case .uncertain: .uncertainLog
+      }
+    self.init(kind, problem.finding, cure: problem.cure)
+  }
+
   /// What a server has found.
   package init(_ problem: ServerStoreProblem) {
     let kind: Kind =
@@ -111,6 +128,12 @@ package struct StoreDefect: Sendable {
       case .entityNumber: .entityNumber
       }
     self.init(kind, entity: problem.entity, problem.text, cure: problem.cure)
+  }
+
+  /// The same defect with another advice.
+  func with(cure: String) -> StoreDefect {
+    StoreDefect(
+      kind, entity: entity, property: property, count: count, examples: examples, repair: repair, cure: cure)
   }
 
   package var isRepairable: Bool { !repair.isEmpty }

@@ -27,12 +27,15 @@ package struct StoreRepair: Sendable {
   ///   - model: the model that wrote it; nil for the one that it carries.
   ///   - limit: how many rows are listed for each defect.
   ///   - folder: the directory for the backup; nil for that of the store.
+  ///   - isWithoutLog: whether the store is repaired although its log seems to be missing. The log would not fit any
+  /// more.
   ///   - check: called before each step, to stop by an error.
   /// - Throws: `StoreProblem`; the errors of `StoreBackup`; what `check` throws.
   package init(
     of url: URL, model: ModelDocument?, limit: Int = 100, backupsIn folder: URL? = nil,
-    check: () throws -> Void = {}
+    isWithoutLog: Bool = false, check: () throws -> Void = {}
   ) throws {
+    try Self.checkLog(of: url, isWithoutLog)
     let file = try StoreProblem.translating(url) {
       let file = try StoreFile.open(url, isReadOnly: false)
       guard !file.isReadOnly else {
@@ -98,6 +101,17 @@ package struct StoreRepair: Sendable {
       }
       throw error
     }
+  }
+
+  /// Refuses a store whose log is another one's, or probably missing, before it is opened to write: SQLite would write
+  /// the pages of
+  /// the one into it, and the other would not fit any more.
+  private static func checkLog(of url: URL, _ isWithoutLog: Bool) throws {
+    let found = try LogProblem.all(StoreReader(url: url), isDamaged: false)
+    guard let problem = found.first(where: { $0.kind == .foreign || $0.kind == .missing && !isWithoutLog }) else {
+      return
+    }
+    throw StoreProblem(.log, "\(url.lastPathComponent) was not repaired. \(problem.finding) \(problem.cure)")
   }
 
   /// Whether nothing is left of what can be repaired, and nothing new is wrong.

@@ -7,7 +7,6 @@ import CoreDataStoreFiles
 import Foundation
 
 /// Verifies a store by every rule that Core Data keeps, and by those of its model.
-///
 /// Nothing is written. One pass over a table checks the rules of all its columns; rows are listed only where it finds any.
 package struct StoreVerifier {
   let reader: StoreReader
@@ -19,9 +18,12 @@ package struct StoreVerifier {
   var connection: SQLiteConnection { reader.connection }
   var catalog: DatabaseCatalog { reader.catalog }
   var name: String { reader.url.lastPathComponent }
+  /// Whether the log beside the store is examined; false for a private copy of a store in a server, which has none.
+  private let looksForLog: Bool
 
-  package init(_ reader: StoreReader, limit: Int = 100) {
+  package init(_ reader: StoreReader, limit: Int = 100, looksForLog: Bool = true) {
     self.reader = reader
+    self.looksForLog = looksForLog
     self.limit = limit
     complete = reader.model.flatMap { model in
       let configuration = StoreMatch.configuration(of: model, matching: reader.metadata.hashes)
@@ -46,7 +48,8 @@ package struct StoreVerifier {
     defects += try reader.explaining { try metadataDefects() }
     if defects.contains(where: { $0.kind == .pages }) {
       gaps.append("Its pages are damaged, so the rows of \(name) were not checked.")
-      return StoreVerdict(defects: defects, rows: [:], fileCount: 0, gaps: gaps)
+      defects += try logDefects(isDamaged: true)
+      return StoreVerdict(defects: Self.sorted(defects), rows: [:], fileCount: 0, gaps: gaps)
     }
     if defects.contains(where: { $0.kind == .index }) {
       gaps.append("Queries by a stale index miss rows, so what is said of rows is only certain after its repair.")
@@ -72,7 +75,10 @@ package struct StoreVerifier {
     }
     let isWhole = !defects.contains { $0.kind == .layout }
     let (files, fileCount) = try reader.explaining { try fileDefects(isWhole: isWhole) }
-    defects += files
+    let logs = try logDefects(isDamaged: false)
+    defects += logs
+    // They may be all that is left of the rows in the log.
+    defects += files.map { logs.isEmpty || $0.kind != .orphanedFile ? $0 : $0.with(cure: Self.keepsFiles) }
     try StoreProblem.translating(reader.url, reader.file.checkUnchanged)
     return StoreVerdict(defects: Self.sorted(defects), rows: rows, fileCount: fileCount, gaps: gaps)
   }
@@ -110,6 +116,15 @@ package struct StoreVerifier {
   }
 
   // MARK: The file
+
+  private static let keepsFiles =
+    "Keep the files: they may belong to rows in the log that is missing. Look for the log first."
+
+  /// A log that is missing, or is another store's.
+  private func logDefects(isDamaged: Bool) throws -> [StoreDefect] {
+    guard looksForLog else { return [] }
+    return try LogProblem.all(reader, isDamaged: isDamaged).map { StoreDefect($0) }
+  }
 
   /// The line in which SQLite tells that an index lacks a row or has one too many, and the index.
   private static func staleIndex(_ line: String) -> String? {

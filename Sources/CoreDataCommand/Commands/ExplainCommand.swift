@@ -9,7 +9,8 @@ enum ExplainCommand: Command {
   static let specification = CommandSpecification(
     ["explain"],
     summary:
-      "Explain a finding or an error: what it means, why it matters, what to do. Without a code, list all codes.",
+      "Explain a finding, a problem of store verify or an error: what it means, why it matters, what to do. Without a "
+      + "code, list all of them.",
     positionals: [
       PositionalSpecification(
         "CODE", .optional, .none,
@@ -22,19 +23,32 @@ enum ExplainCommand: Command {
     if let page = invocation.arguments.optionalArgument("CODE").flatMap(ErrorPage.init(text:)) {
       return try write(page, invocation)
     }
+    if let kind = invocation.arguments.optionalArgument("CODE").flatMap(StoreDefect.Kind.init(text:)) {
+      return try write(kind, invocation)
+    }
     let wanted = try invocation.arguments.optionalArgument("CODE").map { text in
       guard let code = FindingCode(text: text) else { throw CommandFailure(.usage, FindingCode.unknown(text)) }
       return code
     }
     switch invocation.options.format {
-    case .json: try invocation.write(json(wanted.map { [$0] } ?? FindingCode.allCases, withErrors: wanted == nil))
-    case .markdown: try invocation.result.write(wanted.map(markdown) ?? table(titled: true).markdown)
+    case .json:
+      try invocation.write(
+        json(
+          wanted.map { [$0] } ?? FindingCode.allCases, kinds: wanted == nil ? StoreDefect.Kind.allCases : [],
+          withErrors: wanted == nil))
+    case .markdown:
+      try invocation.result.write(
+        wanted.map { markdown($0.rawValue, $0.page) } ?? table(titled: true).markdown)
     default:
       var report = invocation.report()
       if let wanted {
-        write(wanted, to: &report)
+        write(wanted.rawValue, wanted.page, to: &report)
       } else {
         report.table(table(titled: false))
+        report.line()
+        var kinds = TextTable([.init(), .init()])
+        for kind in StoreDefect.Kind.allCases { kinds.add([kind.rawValue, kind.page.title]) }
+        report.table(kinds)
         report.line()
         var errors = TextTable([.init(), .init()])
         for page in ErrorPage.all { errors.add([String(page.code), page.title]) }
@@ -70,6 +84,18 @@ enum ExplainCommand: Command {
     return .done
   }
 
+  private static func write(_ kind: StoreDefect.Kind, _ invocation: CommandInvocation) throws -> ExitStatus {
+    switch invocation.options.format {
+    case .json: try invocation.write(json([], kinds: [kind], withErrors: false))
+    case .markdown: try invocation.result.write(markdown(kind.rawValue, kind.page))
+    default:
+      var report = invocation.report()
+      write(kind.rawValue, kind.page, to: &report)
+      try invocation.write(report)
+    }
+    return .done
+  }
+
   private static func json(_ page: ErrorPage) -> JSONText {
     [
       "code": .integer(page.code), "name": .string(page.name), "title": .string(page.title),
@@ -81,10 +107,10 @@ enum ExplainCommand: Command {
     [("What", page.what), ("Why", page.why), ("Example", page.example), ("Cure", page.cure)]
   }
 
-  private static func write(_ code: FindingCode, to report: inout TextReport) {
-    let title: StyledText = "\(report.styler.style(code.rawValue, .bold))  \(code.page.title)"
+  private static func write(_ name: String, _ page: FindingPage, to report: inout TextReport) {
+    let title: StyledText = "\(report.styler.style(name, .bold))  \(page.title)"
     report.line(title)
-    for part in parts(code.page) {
+    for part in parts(page) {
       report.line()
       report.section(part.title) { report in
         report.paragraph(part.text)
@@ -92,9 +118,8 @@ enum ExplainCommand: Command {
     }
   }
 
-  private static func markdown(_ code: FindingCode) -> String {
-    "## \(code.rawValue)  \(code.page.title)\n"
-      + parts(code.page).map { "\n**\($0.title).** \($0.text)\n" }.joined()
+  private static func markdown(_ name: String, _ page: FindingPage) -> String {
+    "## \(name)  \(page.title)\n" + parts(page).map { "\n**\($0.title).** \($0.text)\n" }.joined()
   }
 
   private static func table(titled: Bool) -> TextTable {
@@ -103,7 +128,7 @@ enum ExplainCommand: Command {
     return table
   }
 
-  private static func json(_ codes: [FindingCode], withErrors: Bool) -> JSONText {
+  private static func json(_ codes: [FindingCode], kinds: [StoreDefect.Kind], withErrors: Bool) -> JSONText {
     [
       "format": "coredata.explanation/1",
       "codes": .array(
@@ -112,6 +137,14 @@ enum ExplainCommand: Command {
             "code": .string(code.rawValue), "title": .string(code.page.title), "isLoss": .bool(code.isLoss),
             "what": .string(code.page.what), "why": .string(code.page.why), "example": .string(code.page.example),
             "cure": .string(code.page.cure),
+          ]
+        }),
+      "problems": .array(
+        kinds.map { kind in
+          [
+            "kind": .string(kind.rawValue), "title": .string(kind.page.title), "isProblem": .bool(!kind.isRemark),
+            "what": .string(kind.page.what), "why": .string(kind.page.why), "example": .string(kind.page.example),
+            "cure": .string(kind.page.cure),
           ]
         }),
       "errors": .array(withErrors ? ErrorPage.all.map { json($0) } : []),

@@ -19,7 +19,10 @@ enum StoreVerifyCommand: Command {
       + "first, and what can be repaired without a guess is, in one transaction: foreign keys of optional relationships "
       + "and rows of join tables that lead nowhere, order keys, entity numbers, the greatest keys, indexes, empty metadata, and a model in the store that cannot be "
       + "read if MODEL is named. "
-      + "Persistent history does not record repairs.",
+      + "Persistent history does not record repairs. Files of large values are never moved or removed. A store whose "
+      + "write-ahead log belongs to another store is not repaired; one whose log is probably missing only with "
+      + "--without-log, because the log would not fit any more.\n\n"
+      + "coredata explain KIND describes a kind of problem.",
     positionals: [
       .store,
       PositionalSpecification(
@@ -45,12 +48,15 @@ enum StoreVerifyCommand: Command {
     guard arguments.flag("repair") || arguments.value("backup") == nil else {
       throw CommandFailure(.usage, "--backup can only be used with --repair.")
     }
+    guard arguments.flag("repair") || !arguments.flag("without-log") else {
+      throw CommandFailure(.usage, "--without-log can only be used with --repair.")
+    }
     let opened = try OpenedStore(
       invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
       // A store in a server is read from a private copy, which has constraints and numbers of its own.
-      let verdict = try StoreVerifier(opened.reader, limit: limit).run()
+      let verdict = try StoreVerifier(opened.reader, limit: limit, looksForLog: opened.place.isFile).run()
         .adding(try opened.place.serverProblems().map { StoreDefect($0) })
       try write(verdict, nil, opened, invocation)
       return verdict.isSound ? .done : .no
@@ -77,7 +83,8 @@ enum StoreVerifyCommand: Command {
     defer { stop.end() }
     let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
     return try StoreRepair(
-      of: url, model: opened.reader.origin == .given ? opened.reader.model : nil, limit: limit, backupsIn: folder
+      of: url, model: opened.reader.origin == .given ? opened.reader.model : nil, limit: limit, backupsIn: folder,
+      isWithoutLog: invocation.arguments.flag("without-log")
     ) { try stop.check() }
   }
 

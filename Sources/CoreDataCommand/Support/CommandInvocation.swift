@@ -360,7 +360,7 @@ struct CommandFailure: Error {
   private static func status(of problem: StoreProblem) -> ExitStatus {
     switch problem.kind {
     case .interrupted: .interruptedWorkFound
-    case .noSpace: .failed
+    case .noSpace, .log: .failed
     default: .unreadableStore
     }
   }

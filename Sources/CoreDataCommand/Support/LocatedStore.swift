@@ -35,6 +35,10 @@ enum StorePlace {
     }
   }
 
+  var isFile: Bool {
+    if case .file = self { true } else { false }
+  }
+
   var url: URL {
     switch self {
     case .file(let url), .server(let url, _): url
