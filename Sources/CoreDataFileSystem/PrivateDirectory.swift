@@ -16,6 +16,8 @@ package final class PrivateDirectory {
   private static let lockName = "lock"
   /// The directories that this process has made with `make(prefix:in:)`, and not removed yet.
   private static let temporary = Mutex<Set<URL>>([])
+  /// Whether the process ends, so that nothing may be made any more that nobody would remove.
+  private static let isEnding = Atomic(false)
 
   private init(url: URL, descriptor: Int32) {
     self.url = url
@@ -64,6 +66,11 @@ package final class PrivateDirectory {
           let name = prefix + UUID().uuidString
           if let made = try claim(parent.appendingPathComponent(name, isDirectory: true)) {
             temporary.withLock { _ = $0.insert(made.url) }
+            if isEnding.load(ordering: .sequentiallyConsistent) {
+              // What stays is private, and the next process with the same prefix removes it.
+              try? made.remove()
+              while true { sleep(1) }
+            }
             return made
           }
         }
@@ -103,8 +110,10 @@ package final class PrivateDirectory {
     Self.temporary.withLock { _ = $0.remove(url) }
   }
 
-  /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work.
+  /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work. Threads that
+  /// make another one wait for that end.
   package static func removeTemporary() {
+    isEnding.store(true, ordering: .sequentiallyConsistent)
     // Another thread may still be making files in them.
     for _ in 0..<50 {
       let left = temporary.withLock { $0 }.filter { FileCalls.exists($0) }

@@ -40,7 +40,7 @@ struct ExplainCommandTests {
 
   @Test("A text that is no code: status 2, with the nearest codes")
   func unknown() {
-    let run = CommandRun("explain", "DS109")
+    let run = CommandRun("explain", "DS100")
     #expect(run.status == .usage)
     #expect(run.error.contains("The nearest codes are DS101, DS102, DS103"), "\(run.error)")
   }

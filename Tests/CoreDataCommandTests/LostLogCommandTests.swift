@@ -100,6 +100,18 @@ struct LostLogCommandTests {
     #expect(CommandRun("doctor", store).status == .done)
   }
 
+  @Test("A main file without a store whose log is missing says where to look; another database does not")
+  func youngStore() throws {
+    let connection = try SQLiteConnection(path: store, mode: .create)
+    try connection.execute("CREATE TABLE T (X)")
+    try connection.close()
+    #expect(!CommandRun("store", "info", store).error.contains("young store"))
+    try run("PRAGMA journal_mode = WAL", on: store)
+    let info = CommandRun("store", "info", store)
+    #expect(info.status == .unreadableStore && info.error.contains("it has no table Z_METADATA"), "\(info.error)")
+    #expect(info.error.contains("look for Pictures.sqlite-wal where the file came from"), "\(info.error)")
+  }
+
   /// Changes a store in WAL mode, and returns its log as it is before it is checkpointed.
   private func log(of path: String, _ sql: String) throws -> Data {
     let connection = try SQLiteConnection(path: path, mode: .readWrite)
@@ -157,7 +169,7 @@ struct LostLogCommandTests {
     let run = CommandRun("doctor", store, shop.model)
     #expect(run.status == .no)
     let first = try #require(run.output.range(of: "problem  "))
-    #expect(run.output[first.lowerBound...].hasPrefix("problem  pages: The database is damaged. SQLite says: "))
+    #expect(run.output[first.lowerBound...].hasPrefix("problem  pages: The database is damaged. SQLite says:"))
     #expect(!run.output.contains("explain 1") && !run.output.contains("mapping model"), "\(run.output)")
     #expect(run.output.contains("coredata store verify \(store)"))
   }

@@ -1,106 +1,80 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import Foundation
 import Testing
 
-@testable import CoreDataSQLite
-
-@Suite("Write-ahead log")
+@Suite("The transactions in a write-ahead log")
 struct WriteAheadLogTests {
-  let directory: TemporaryDirectory
+  private let directory: TemporaryDirectory
+  private let path: String
+  private var log: URL { URL(fileURLWithPath: path + "-wal") }
 
   init() throws {
     directory = try TemporaryDirectory()
+    path = try directory.makeDatabase("Data.sqlite")
   }
 
-  /// A database whose third row is only in its log.
-  private func withLog() throws -> (connection: SQLiteConnection, path: String) {
-    let path = try directory.makeDatabase("Orders.sqlite", rows: 2)
-    let connection = try SQLiteConnection(path: path, mode: .readWrite, busyTimeout: 0)
-    try connection.setJournalMode(.wal)
-    try connection.run("INSERT INTO T (name) VALUES ('logged')")
-    return (connection, path)
-  }
-
-  @Test("A reader sees what stands in the log; an immutable one does not")
-  func reading() throws {
-    let (connection, path) = try withLog()
-    #expect(try connection.journalMode() == .wal)
-    #expect(directory.exists("Orders.sqlite-wal"))
-    #expect(try SQLiteConnection(path: path, mode: .readOnly).rowCount(of: "T") == 3)
-    #expect(try SQLiteConnection(path: path, mode: .immutable).rowCount(of: "T") == 2)
-  }
-
-  @Test("A log left behind by a killed process is read")
-  func leftBehind() throws {
-    let (connection, path) = try withLog()
-    for suffix in ["", "-wal"] {
-      try FileManager.default.copyItem(atPath: path + suffix, toPath: directory.path("Copy.sqlite" + suffix))
-    }
+  /// Writes transactions, and leaves their log beside the database, which is as it was.
+  ///
+  /// - Returns: the number of pages in the log.
+  @discardableResult
+  private func leaveLog(_ transactions: [String]) throws -> Int {
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    try connection.execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    for sql in transactions { try connection.execute(sql) }
+    let (database, bytes) = (try Data(contentsOf: URL(fileURLWithPath: path)), try Data(contentsOf: log))
     try connection.close()
-    #expect(try SQLiteConnection(path: directory.path("Copy.sqlite"), mode: .readOnly).rowCount(of: "T") == 3)
+    try database.write(to: URL(fileURLWithPath: path))
+    try bytes.write(to: log)
+    return (bytes.count - 32) / (24 + 4096)
   }
 
-  @Test("A truncating checkpoint brings everything into the file and empties the log")
-  func checkpoint() throws {
-    let (connection, path) = try withLog()
-    let result = try connection.checkpoint(.truncate)
-    #expect(result == SQLiteCheckpointResult(wasBlocked: false, logFrames: 0, checkpointedFrames: 0))
-    #expect(result.isComplete)
-    let size = try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? NSNumber
-    #expect(size?.intValue == 0)
-    #expect(try SQLiteConnection(path: path, mode: .immutable).rowCount(of: "T") == 3)
+  @Test("All pages up to the last transaction are counted, and the change count of the first page is the last one")
+  func pages() throws {
+    let count = try leaveLog(["UPDATE T SET name = 'x'", "CREATE TABLE U (X)", "INSERT INTO U VALUES (1)"])
+    let found = try #require(try WriteAheadLog(beside: path))
+    #expect(found.frameCount == count && count >= 4 && found.pageSize == 4096)
+    let bytes = try DatabaseFile(path: path).firstBytes(100)
+    let own = try #require(WriteAheadLog.changeCount(of: bytes))
+    #expect(try #require(found.changeCount) > own)
   }
 
-  @Test("A passive checkpoint tells how many frames it copied")
-  func passive() throws {
-    let (connection, _) = try withLog()
-    let result = try connection.checkpoint()
-    #expect(result.isComplete)
-    #expect(result.logFrames == result.checkpointedFrames)
-    #expect((result.logFrames ?? 0) > 0)
+  @Test("A log that has not written the first page has no change count; without a log there is nothing")
+  func few() throws {
+    #expect(try WriteAheadLog(beside: path) == nil)
+    try leaveLog(["UPDATE T SET name = 'x'"])
+    let found = try #require(try WriteAheadLog(beside: path))
+    #expect(found.frameCount == 1 && found.changeCount == nil)
   }
 
-  @Test("A reader of an older state blocks a checkpoint, which is a result")
-  func blocked() throws {
-    let (connection, path) = try withLog()
-    let reader = try SQLiteConnection(path: path, mode: .readOnly)
-    try reader.begin()
-    #expect(try reader.rowCount(of: "T") == 3)
-    try connection.run("DELETE FROM T")
-    let result = try connection.checkpoint(.truncate)
-    #expect(result.wasBlocked)
-    #expect(!result.isComplete)
-    #expect(try reader.rowCount(of: "T") == 3)
-    try reader.commit()
-    #expect(try connection.checkpoint(.truncate).isComplete)
-  }
-
-  @Test("Without a log there is nothing to check")
-  func noLog() throws {
-    let connection = try SQLiteConnection(path: directory.makeDatabase("Plain.sqlite"), mode: .readWrite)
-    let result = try connection.checkpoint(.full)
-    #expect(result == SQLiteCheckpointResult(wasBlocked: false, logFrames: nil, checkpointedFrames: nil))
-    #expect(result.isComplete)
-  }
-
-  @Test("A checkpoint inside a transaction throws")
-  func insideTransaction() throws {
-    let (connection, _) = try withLog()
-    try connection.transaction {
-      try connection.run("DELETE FROM T")
-      #expect(sqliteError { _ = try connection.checkpoint(.truncate) }?.code == 6)
-    }
-  }
-
-  @Test("A journal mode that SQLite refuses is an error")
-  func refused() throws {
-    let memory = try SQLiteConnection.inMemory()
-    #expect(try memory.journalMode() == .memory)
-    let error = sqliteError { try memory.setJournalMode(.wal) }
-    #expect(error?.message == "journal mode stays memory, wal was refused")
-    // Without a journal a failed statement could leave a damaged file.
-    #expect(sqliteError { try memory.setJournalMode(.off) }?.message == "journal mode stays memory, off was refused")
+  @Test("What SQLite ignores is not counted: a torn transaction, a changed byte, other salts")
+  func ignored() throws {
+    let count = try leaveLog(["UPDATE T SET name = 'x'", "CREATE TABLE U (X)"])
+    let whole = try Data(contentsOf: log)
+    let frame = 24 + 4096
+    try whole.dropLast(100).write(to: log)
+    #expect(try WriteAheadLog(beside: path)?.frameCount == 1)
+    var bytes = whole
+    bytes[32 + frame + 24 + 1_000] ^= 1
+    try bytes.write(to: log)
+    #expect(try WriteAheadLog(beside: path)?.frameCount == 1)
+    bytes = whole
+    bytes[32 + 8] ^= 1
+    try bytes.write(to: log)
+    #expect(try WriteAheadLog(beside: path)?.frameCount == 0)
+    bytes = whole
+    bytes[20] ^= 1
+    try bytes.write(to: log)
+    #expect(try WriteAheadLog(beside: path)?.frameCount == 0)
+    try Data("no log".utf8).write(to: log)
+    #expect(try WriteAheadLog(beside: path) == nil)
+    try whole.write(to: log)
+    #expect(try WriteAheadLog(beside: path)?.frameCount == count)
+    // And SQLite itself reads the same.
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    #expect(try connection.hasTable("U"))
+    try connection.close()
   }
 }

@@ -111,6 +111,20 @@ extension LogProblem {
 
 /// Logs that are missing.
 extension LogProblem {
+  /// Whether the main file of a store was last used with a log, and none is beside it.
+  static func lacksLog(_ url: URL) -> Bool {
+    let path = DatabaseFile.target(of: url.path)
+    // A file whose header cannot be read tells nothing of a log.
+    return (try? SQLiteFileHeader.read(path: path))?.usesWriteAheadLog == true
+      && !FileCalls.exists(URL(fileURLWithPath: path + "-wal"))
+  }
+
+  /// What to do with a main file that holds no store yet.
+  static func youngStore(_ url: URL) -> String {
+    let name = (DatabaseFile.target(of: url.path) as NSString).lastPathComponent
+    return "All of a young store can be in its log: look for \(name)-wal where the file came from, or restore a backup."
+  }
+
   /// What the files of large values say about missing rows.
   package struct Files {
     /// The names of files that belong to no row.
@@ -143,8 +157,8 @@ extension LogProblem {
       (try SQLiteFileHeader.read(path: path)?.usesWriteAheadLog ?? false, try WriteAheadLog(beside: path))
     }
     guard usesLog, log?.frameCount ?? 0 == 0 else { return nil }
-    let hasIndex =
-      FileCalls.exists(URL(fileURLWithPath: path + "-shm")) && !FileCalls.exists(URL(fileURLWithPath: path + "-wal"))
+    let hasLog = FileCalls.exists(URL(fileURLWithPath: path + "-wal"))
+    let hasIndex = !hasLog && FileCalls.exists(URL(fileURLWithPath: path + "-shm"))
     let keys = try keys(reader)
     let isEmpty = keys.allSatisfy { $0.count == 0 }
     let missing = keys.filter { $0.greatest < $0.kept }
@@ -174,11 +188,13 @@ extension LogProblem {
           : "\(CountText.grouped(orphans)) files of large values in \(folder) belong to no row")
     }
     if hasIndex { signs.append("\(name)-shm is there, the index of a log") }
-    let state = log == nil ? "no \(name)-wal is beside it" : "\(name)-wal has no complete transaction"
+    let state = !hasLog ? "no \(name)-wal is beside it" : "\(name)-wal has no complete transaction"
     let conclusion =
       kind == .missing
       ? "The -wal is probably missing, and with it the last rows."
-      : "Deleted objects can explain that, and so can a -wal that was not copied."
+      : hasIndex
+        ? "A -wal without content that was not copied can explain that, and so can one with rows."
+        : "Deleted objects can explain that, and so can a -wal that was not copied."
     return LogProblem(
       kind: kind,
       finding: sentence(signs) + ". The store uses a write-ahead log, and \(state). \(conclusion)",

@@ -38,34 +38,35 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     do {
       return try body()
     } catch {
-      throw translated(error, url)
+      try translate(error, url)
     }
   }
 
-  /// - Returns: the error itself where it is none of a store's file.
-  private static func translated(_ error: any Error, _ url: URL) -> any Error {
-    // Finding the target of links takes calls of the system, which only an error is worth: exports come by for every
-    // object.
+  /// - Throws: the error itself where it is none of a store's file.
+  private static func translate(_ error: any Error, _ url: URL) throws -> Never {
+    // Exports come by for every object: resolving links takes system calls, which only an error is worth.
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent
     switch error {
-    case let error as SQLiteError: return from(error, path: path)
+    case let error as SQLiteError:
+      throw from(error, path: path)
     case let problem as StoreFileProblem:
       switch problem {
-      case .busy: return StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+      case .busy: throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
       case .notAStore(_, let table):
-        return StoreProblem(
+        throw StoreProblem(
           .notAStore, "\(name) is a SQLite database, but not a Core Data store: it has no table \(table).")
-      case .noRoomForCopy: return StoreProblem(.noSpace, problem.description)
-      case .missing, .notRegular, .notADatabase: return StoreProblem(.notAStore, problem.description)
-      default: return StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
+      case .noRoomForCopy: throw StoreProblem(.noSpace, problem.description)
+      case .missing, .notRegular, .notADatabase: throw StoreProblem(.notAStore, problem.description)
+      default: throw StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
       }
     case let failure as FileFailure:
-      return uncopied(
+      throw uncopied(
         name, "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
     case let problem as RegularFile.Problem:
-      return uncopied(name, problem.description)
-    default: return error
+      throw uncopied(name, problem.description)
+    default:
+      throw error
     }
   }
 

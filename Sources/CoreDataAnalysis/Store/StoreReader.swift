@@ -48,8 +48,11 @@ package final class StoreReader: StoreCounting {
       try self.init(StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given)
     } catch let problem as StoreProblem where problem.kind == .damaged || problem.kind == .notAStore {
       // If the log cannot be examined either, the first problem is the one to report.
-      guard let log = try? LogProblem.foreign(at: url, uuid: nil, isDamaged: true) else { throw problem }
-      throw StoreProblem(problem.kind, "\(log.finding) \(log.cure)")
+      if let log = try? LogProblem.foreign(at: url, uuid: nil, isDamaged: true) {
+        throw StoreProblem(problem.kind, "\(log.finding) \(log.cure)")
+      }
+      guard problem.kind == .notAStore, LogProblem.lacksLog(url) else { throw problem }
+      throw StoreProblem(problem.kind, "\(problem) \(LogProblem.youngStore(url))")
     }
   }
 
@@ -175,8 +178,7 @@ package final class StoreReader: StoreCounting {
     guard !bytes.isEmpty else {
       throw StoreProblem(
         .notAStore,
-        "\(name) is empty: it holds no store. All of a young store can be in its log: look for \(name)-wal where the "
-          + "file came from, or restore a backup.")
+        "\(name) is empty: it holds no store. \(LogProblem.youngStore(url))")
     }
     do {
       _ = try SQLiteFileHeader(bytes: bytes, path: path)

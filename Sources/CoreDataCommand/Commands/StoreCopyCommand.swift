@@ -151,6 +151,8 @@ enum StoreCopyCommand: Command {
     var original: URL?
     /// Whether it is a SQLite store in a file.
     var isDatabase = false
+    /// Whether it is an XML or binary store.
+    var isWholeFile: Bool { original != nil && !isDatabase }
 
     /// - Throws: the errors of opening the store.
     init(
@@ -307,8 +309,9 @@ enum StoreCopyCommand: Command {
         try? directory.remove()
       }
       let draft = directory.url.appendingPathComponent(url.lastPathComponent)
+      // A file that is copied as a file is compared as it was before.
       let before =
-        kind == .sqlite && source.isDatabase
+        source.isWholeFile || kind == .sqlite && source.isDatabase
         ? try coordinator.digest(of: store, step: .rows, progress: progress) : nil
       let (made, result) = try coordinator.copyPersistentStore(
         store, to: draft, options: options, type: kind.storeType, settings)
@@ -318,7 +321,7 @@ enum StoreCopyCommand: Command {
         options: [NSReadOnlyPersistentStoreOption: true])
       let digest = try coordinator.digest(of: reopened, progress: progress)
       try coordinator.remove(reopened)
-      guard digest == before ?? result?.digest else { throw failure(name) }
+      guard digest == result?.digest ?? before else { throw failure(name) }
       try check(digest)
       if let original = source.original { try StoreFiles.takePermissions(of: original, for: draft) }
       // From here on the copy appears under its name, with its files.

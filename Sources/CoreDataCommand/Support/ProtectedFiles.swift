@@ -34,7 +34,14 @@ struct ProtectedFiles {
       try protected.check(output.value, of: output.name, output.role)
       let url = URL(fileURLWithPath: output.value)
       for other in outputs[..<position] where areSame(url, URL(fileURLWithPath: other.value)) {
-        throw CommandFailure(.usage, "\(output.name) and \(other.name) name the same file. Name another file.")
+        // Options come before arguments.
+        let isResult = other.name.hasPrefix("--") && !output.name.hasPrefix("--")
+        throw CommandFailure(
+          .usage,
+          isResult
+            ? "\(other.name) \(other.value) names \(output.name), which the command makes. Nothing was changed. Name "
+              + "another file."
+            : "\(output.name) and \(other.name) name the same file. Name another file.")
       }
     }
   }
@@ -113,9 +120,12 @@ struct ProtectedFiles {
     // A lock may be in the bundle that it locks, and is refused if it is another file.
     let identities = role == .updated ? Set([Self.identity(output)].compactMap { $0 }) : Self.identities(of: output)
     let own = Self.identity(output)
+    let missing = role == .updated ? [] : Self.missingFolders(of: output)
     let isFolder = role == .output && Self.isDirectory(output)
     for (url, meaning) in files where meaning != option {
-      if Self.areSame(output, url) || Self.identity(url).map({ identities.contains($0) }) == true { return meaning }
+      if Self.areSame(output, url) { return meaning }
+      if missing.contains(where: { Self.areSame($0, url) }) { return "a place in \(meaning)" }
+      if let found = Self.identity(url), identities.contains(found) { return "a place in \(meaning)" }
       // A directory that is to be replaced must contain none.
       if isFolder, let own, Self.identities(of: url).contains(own) { return "a directory that contains \(meaning)" }
       // A hard link of a file in a directory.
@@ -125,7 +135,8 @@ struct ProtectedFiles {
         return "a file in \(meaning)"
       }
     }
-    guard makesBackups || own != nil else { return nil }
+    // What an argument names never replaces anything.
+    guard makesBackups || own != nil || option.hasPrefix("--") else { return nil }
     let (folder, name) = (Self.identity(output.deletingLastPathComponent()), output.lastPathComponent)
     for store in stores {
       for place in [store.deletingLastPathComponent()] + backupFolders {
@@ -180,6 +191,17 @@ struct ProtectedFiles {
     var folder = output.deletingLastPathComponent().resolvingSymlinksInPath()
     while folder.path != "/", folder.path != folder.deletingLastPathComponent().path {
       if let own = identity(folder) { found.insert(own) }
+      folder = folder.deletingLastPathComponent()
+    }
+    return found
+  }
+
+  /// Returns the directories that contain a file and do not exist yet.
+  private static func missingFolders(of output: URL) -> [URL] {
+    var found: [URL] = []
+    var folder = output.deletingLastPathComponent()
+    while folder.path != folder.deletingLastPathComponent().path, !FileCalls.exists(folder) {
+      found.append(folder)
       folder = folder.deletingLastPathComponent()
     }
     return found
