@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
-# lines, `try?` without a reason, unfinished work, paths that exist on one machine only, and deviations that are not
+# lines, `try?` without a reason, casts to `CocoaError`, unfinished work, paths that exist on one machine only, and deviations that are not
 # listed. Looks at all files that are tracked, or would be if they were added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -62,6 +62,15 @@ files '*.swift' ':!Examples/Moved/Sources/OrderBook/Model' ':!Examples/Moved/Tes
     if (FNR - reason <= 2) reason = FNR; else waiting = FNR
   }
   END { report() }
+'
+
+# On Linux a cast to `CocoaError` succeeds for an `NSError` of any domain, and the domain is lost.
+files '*.swift' '*.md' | inspect '
+  /^ *\/\// { next }
+  /(^|[^A-Za-z0-9_])(as[?!]?|is) +CocoaError([^A-Za-z0-9_.]|$)/ || /(catch|case) +CocoaError *[.(]/ ||
+  /throws: *CocoaError/ {
+    print FILENAME ":" FNR ": CocoaError matches errors of any domain; compare domain and code (NSError.isCocoa)"
+  }
 '
 
 # What is there is finished.

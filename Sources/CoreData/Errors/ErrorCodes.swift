@@ -169,7 +169,10 @@ public let NSPersistentStoreSaveConflictsErrorKey = "conflictList"
 /// The domain of SQLite's result codes, and the key of such a code in other errors.
 public let NSSQLiteErrorDomain = "NSSQLiteErrorDomain"
 
-/// Core Data's error codes as Swift spells them, for `catch let error as CocoaError where error.code == .migration`.
+/// Core Data's error codes as Swift spells them.
+///
+/// A program that throws errors of its own should compare `domain` and `code` of `error as NSError`: on Linux, Foundation's
+/// casts to `CocoaError`, and a `catch` of one of its codes, match an `NSError` of any domain.
 extension CocoaError.Code {
   /// A validation failure without a more specific code.
   public static var managedObjectValidation: Self { Self(rawValue: NSManagedObjectValidationError) }

@@ -102,8 +102,7 @@ package enum FileErrors {
   }
 
   /// The error for one of Foundation's, which names neither the file nor the reason.
-  package static func error(_ error: CocoaError, store: URL) -> NSError {
-    let error = error as NSError
+  package static func error(_ error: NSError, store: URL) -> NSError {
     let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? (error.userInfo["NSURL"] as? URL)?.path
     guard let system = error.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
       return .cocoa(
@@ -136,7 +135,15 @@ package enum FileErrors {
   }
 }
 
-extension CocoaError {
-  /// Whether the error has no reason. Foundation's errors about files have none; those of this framework always do.
-  package var localizedFailureReasonIsMissing: Bool { (self as NSError).localizedFailureReason == nil }
+// On Linux a cast to `CocoaError` succeeds for an `NSError` of any domain, and drops the domain. So errors are told apart by
+// domain and code.
+extension NSError {
+  /// Whether the error is of Cocoa's domain.
+  package var isCocoa: Bool { domain == NSCocoaErrorDomain }
+
+  /// Whether the error is of Cocoa's domain, with a code.
+  package func isCocoa(_ code: Int) -> Bool { isCocoa && self.code == code }
+
+  /// Whether the error is one of Foundation's about files. These have no reason; those of this framework always do.
+  package var isFoundationFileError: Bool { isCocoa && localizedFailureReason == nil }
 }

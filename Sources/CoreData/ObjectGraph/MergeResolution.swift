@@ -53,8 +53,7 @@ struct MergeResolution {
 
   /// Whether an error is about a uniqueness constraint, and this context resolves such conflicts: migrations do not.
   private func isDuplicate(_ error: NSError) -> Bool {
-    error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectConstraintMergeError
-      && context.postsNotifications
+    error.isCocoa(NSManagedObjectConstraintMergeError) && context.postsNotifications
   }
 
   /// The objects that the resolution of a conflict over unique values may have changed.

@@ -355,9 +355,8 @@ extension StoreReader {
           guard let schema = counter.schema else { return items }
           return try counter.reading { try StoreContents(counter.database, schema: schema).counted(items) }
         }
-      } catch let error as CocoaError {
-        let error = error as NSError
-        throw error.moved(from: standIn, to: url) ?? error
+      } catch {
+        throw (error as NSError).moved(from: standIn, to: url) ?? error
       }
     }
   }

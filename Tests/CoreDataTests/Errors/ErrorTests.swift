@@ -23,15 +23,43 @@ struct ErrorTests {
     #expect(CocoaError.sqlite == CocoaError.Code(rawValue: NSSQLiteError))
   }
 
-  @Test("An error can be caught by its Swift name")
+  @Test("An error can be caught by its domain and Swift's name of its code")
   func catching() {
     do {
       throw StoreErrors.readOnly(url: url)
-    } catch let error as CocoaError where error.code == .fileWriteNoPermission {
+    } catch let error as NSError where error.domain == NSCocoaErrorDomain {
+      #expect(CocoaError.Code(rawValue: error.code) == .fileWriteNoPermission)
       #expect(error.userInfo["URL"] as? URL == url)
     } catch {
       Issue.record("\(error)")
     }
+  }
+
+  @Test("Errors are told apart by domain and code")
+  func domains() {
+    let missing = NSError(domain: NSCocoaErrorDomain, code: 260)
+    let foreign = NSError(domain: "com.example.App", code: 260)
+    #expect(missing.isCocoa && missing.isCocoa(260) && !missing.isCocoa(4) && missing.isFoundationFileError)
+    #expect(!foreign.isCocoa && !foreign.isCocoa(260) && !foreign.isFoundationFileError)
+    #expect(!StoreErrors.readOnly(url: url).isFoundationFileError)
+  }
+
+  @Test("Errors of a program pass the translation of errors about files as they are")
+  func foreign() {
+    let foreign = NSError(domain: "com.example.App", code: 260, userInfo: [NSLocalizedDescriptionKey: "my own words"])
+    func translated(_ error: NSError) -> NSError? {
+      do {
+        try RecoveryErrors.translating(url: url) { throw error }
+        return nil
+      } catch {
+        // The way of an app: a cast of what was thrown to the class has the domain that the thrown value says.
+        return error as NSError
+      }
+    }
+    #expect(translated(foreign)?.domain == foreign.domain && translated(foreign)?.code == 260)
+    #expect(translated(foreign)?.localizedDescription == "my own words")
+    let file = translated(NSError(domain: NSCocoaErrorDomain, code: 260))
+    #expect(file?.domain == NSCocoaErrorDomain && file?.localizedFailureReason?.contains(url.path) == true)
   }
 
   @Test("134100 says which entities differ and how, and carries the metadata")

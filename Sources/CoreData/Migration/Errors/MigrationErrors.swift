@@ -453,7 +453,7 @@ internal enum RecoveryErrors {
       throw FileErrors.error(failure, store: url)
     } catch let problem as RegularFile.Problem {
       throw FileErrors.error(problem, store: url)
-    } catch let error as CocoaError where error.localizedFailureReasonIsMissing {
+    } catch let error as NSError where error.isFoundationFileError {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {
       throw inProgress(held.journal, url: url)

@@ -146,7 +146,7 @@ struct ServerStoreMigration {
     }
     do {
       if let model = try work.carriedModel(), wrote(model) { return model }
-    } catch let error as NSError where error.code == CocoaError.Code.fileReadCorruptFile.rawValue {
+    } catch let error as NSError where error.isCocoa(CocoaError.Code.fileReadCorruptFile.rawValue) {
       // A damaged model is like none: the versions that are known may have written the store.
     }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {

@@ -252,7 +252,7 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
-    try ErrorPlace.naming({ $0.code == NSMigrationManagerDestinationStoreError ? destinationURL : sourceURL }) {
+    try ErrorPlace.naming({ $0.isCocoa(NSMigrationManagerDestinationStoreError) ? destinationURL : sourceURL }) {
       try migrate(
         from: sourceURL, sourceType, sourceOptions, by: mapping, to: destinationURL, destinationType, destinationOptions
       )

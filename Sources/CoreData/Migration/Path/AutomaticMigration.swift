@@ -81,7 +81,7 @@ struct AutomaticMigration {
       migration.managerFactory = try options.managerFactory()
       migration.integrityCheck = try options.integrityCheck()
       return migration
-    } catch let error as NSError where error.code == NSInferredMappingModelError {
+    } catch let error as NSError where error.isCocoa(NSInferredMappingModelError) {
       throw MigrationErrors.missingMappingModel(
         url: url, models: .init(known.version(fitting: metadata, configuration: configuration), wanted),
         underlying: error)

@@ -222,7 +222,7 @@ struct MigrationByCopy {
         done = min(max(rows, done), total)
         try tell(isStepDone: false)
       }
-    } catch let error as CocoaError {
+    } catch let error as NSError where error.isCocoa {
       throw AppFailure(error: error)
     }
     for position in executions.indices { executions[position].step = group.first + 1 }

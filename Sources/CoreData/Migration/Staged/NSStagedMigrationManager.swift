@@ -167,7 +167,7 @@ struct StagedMigration {
       return try MigrationPath(
         known: ModelVersions([source, destination]), from: source, to: destination,
         rules: MigrationPath.Rules(isProgressive: false), storeURL: url)
-    } catch let error as NSError where error.code == NSInferredMappingModelError && end - start > 1 {
+    } catch let error as NSError where error.isCocoa(NSInferredMappingModelError) && end - start > 1 {
       let between = try (start + 1..<end).map(required)
       return try inferring(source, destination) {
         try MigrationPath(
@@ -184,7 +184,7 @@ struct StagedMigration {
   ) throws -> MigrationPath {
     do {
       return try body()
-    } catch let error as NSError where error.code == NSInferredMappingModelError {
+    } catch let error as NSError where error.isCocoa(NSInferredMappingModelError) {
       throw MigrationErrors.missingMappingModel(
         url: url, models: .init(source, destination),
         suggestion:

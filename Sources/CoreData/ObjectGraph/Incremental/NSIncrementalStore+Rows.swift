@@ -40,7 +40,7 @@ extension NSIncrementalStore: RowStore {
     do {
       node = try newValuesForObject(with: id, with: context)
     } catch let error as NSError
-      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
+      where error.isCocoa(NSManagedObjectReferentialIntegrityError)
     {
       return nil
     }

@@ -220,7 +220,7 @@ final class MigrationRun {
   private func namingDuplicates(_ body: () throws -> Void) throws {
     do {
       try body()
-    } catch let error as NSError where error.code == NSManagedObjectConstraintMergeError {
+    } catch let error as NSError where error.isCocoa(NSManagedObjectConstraintMergeError) {
       throw MigrationErrors.constraintViolation(
         url: destination.store.url, entity: "", properties: [],
         values: error.localizedFailureReason ?? error.localizedDescription, underlying: error)

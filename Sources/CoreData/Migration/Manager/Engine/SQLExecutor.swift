@@ -191,7 +191,7 @@ final class SQLExecutor: MappingExecutor {
     default:
       let error = error as NSError
       if error.domain == NSPOSIXErrorDomain { return [ENOSPC, EDQUOT, EIO].contains(Int32(error.code)) }
-      if error.domain == NSCocoaErrorDomain, error.code == CocoaError.fileWriteOutOfSpace.rawValue { return true }
+      if error.isCocoa(CocoaError.Code.fileWriteOutOfSpace.rawValue) { return true }
       return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isAboutTheDisk) ?? false
     }
   }
