@@ -8,7 +8,7 @@ import Synchronization
 
 /// The description of an entity: a class of objects with the same properties.
 ///
-/// Editable until a coordinator uses its model; afterwards every setter traps.
+/// Editable until a coordinator uses its model; afterwards every setter but that of `userInfo` traps.
 ///
 /// Differs from Apple: editing the hierarchy keeps the indexes. Does not conform to `NSCoding` yet.
 open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
@@ -62,8 +62,15 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
-  /// The developer's own values.
-  open var userInfo: [AnyHashable: Any]? { willSet { willEdit() } }
+  /// The developer's own values; empty by default. They can be set while a coordinator uses the model, on any thread.
+  open var userInfo: [AnyHashable: Any]? {
+    get { ownUserInfo.values }
+    set {
+      if isEditable { willEdit() }
+      ownUserInfo.values = newValue
+    }
+  }
+  private let ownUserInfo = DescriptionUserInfo()
 
   /// Groups of attributes, or of their names, whose combined values must be unique. Part of the version hash.
   open var uniquenessConstraints: [[Any]] = [] { willSet { willEdit() } }
@@ -154,10 +161,13 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     }
   }
 
+  /// Whether no coordinator uses the model.
+  var isEditable: Bool { owningModel?.isEditable ?? true }
+
   /// Called before every edit. Traps once a coordinator uses the model, and drops derived state.
   func willEdit(_ member: String = #function) {
     precondition(
-      owningModel?.isEditable ?? true,
+      isEditable,
       "Entity '\(name ?? "")': '\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
     invalidateDerivedState()
   }

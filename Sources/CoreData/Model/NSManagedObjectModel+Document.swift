@@ -430,10 +430,9 @@ extension PlainValue {
     return plain
   }
 
-  /// Returns user info as Apple's API has it; nil if it is empty.
-  static func foundationUserInfo(_ plain: [String: PlainValue]) -> [AnyHashable: Any]? {
-    guard !plain.isEmpty else { return nil }
-    return plain.reduce(into: [:]) { $0[$1.key] = $1.value.foundationValue() }
+  /// Returns user info as Apple's API has it.
+  static func foundationUserInfo(_ plain: [String: PlainValue]) -> [AnyHashable: Any] {
+    plain.reduce(into: [:]) { $0[$1.key] = $1.value.foundationValue() }
   }
 }
 

@@ -6,7 +6,7 @@ import Foundation
 
 /// A model: the entities of a store, with configurations and fetch request templates.
 ///
-/// Editable until a coordinator uses it; afterwards every setter of the model and its parts traps. A copy can be edited
+/// Editable until a coordinator uses it; afterwards every setter of the model and its parts, but for `userInfo`, traps. A copy can be edited
 /// again. The model retains its entities; they do not retain the model.
 ///
 /// While they can be edited, a model and its parts belong to the thread that edits them: editing on one thread while another

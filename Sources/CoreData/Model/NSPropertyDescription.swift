@@ -7,7 +7,7 @@ import Foundation
 
 /// A property of an entity: the superclass of attributes, relationships and fetched properties.
 ///
-/// Editable until a coordinator uses its model; afterwards every setter traps.
+/// Editable until a coordinator uses its model; afterwards every setter but that of `userInfo` traps.
 ///
 /// Differs from Apple: a sub-entity inherits a read-only copy of the ancestor's property; edit the ancestor's. Does not
 /// conform to `NSCoding` yet.
@@ -47,8 +47,15 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The version hash of the property, 32 bytes: of its name, type, and other members that affect how it is stored.
   open var versionHash: Data { computedVersionHash }
 
-  /// The developer's own values.
-  open var userInfo: [AnyHashable: Any]? { willSet { willEdit() } }
+  /// The developer's own values; empty by default. They can be set while a coordinator uses the model, on any thread.
+  open var userInfo: [AnyHashable: Any]? {
+    get { (inheritedFrom ?? self).ownUserInfo.values }
+    set {
+      if inheritedFrom != nil || owningEntity?.isEditable ?? true { willEdit() }
+      ownUserInfo.values = newValue
+    }
+  }
+  private let ownUserInfo = DescriptionUserInfo()
 
   var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
   var hasIndexFlag = false { willSet { willEdit("isIndexed") } }

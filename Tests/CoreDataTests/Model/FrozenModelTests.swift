@@ -11,8 +11,8 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
   case modelTemplate, propertyValidation, indexPredicate
   case modelEntities, modelConfiguration, modelVersionIdentifiers, modelLocalization
   case entityName, entityProperties, entitySubentities, entityAbstract, entityClass, entityRenaming, entityModifier
-  case entityUserInfo, entityConstraints, entityIndexes
-  case propertyName, propertyOptional, propertyTransient, propertyRenaming, propertyModifier, propertyUserInfo
+  case entityConstraints, entityIndexes
+  case propertyName, propertyOptional, propertyTransient, propertyRenaming, propertyModifier
   case propertySpotlight
   case attributeType, attributeDefault, attributeClass, attributeTransformer, attributeExternal, attributeHistory
   case attributeEncryption
@@ -49,7 +49,6 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     case .entityClass: department.managedObjectClassName = "Team"
     case .entityRenaming: department.renamingIdentifier = "Team"
     case .entityModifier: department.versionHashModifier = "1"
-    case .entityUserInfo: department.userInfo = [:]
     case .entityConstraints: department.uniquenessConstraints = [["name"]]
     case .entityIndexes: department.indexes = []
     case .propertyName: name.name = "title"
@@ -57,7 +56,6 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     case .propertyTransient: name.isTransient = true
     case .propertyRenaming: name.renamingIdentifier = "title"
     case .propertyModifier: name.versionHashModifier = "1"
-    case .propertyUserInfo: name.userInfo = [:]
     case .propertySpotlight: name.isIndexedBySpotlight = true
     case .attributeType: name.type = .integer16
     case .attributeDefault: name.defaultValue = "none"

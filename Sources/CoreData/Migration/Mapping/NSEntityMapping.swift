@@ -49,11 +49,11 @@ open class NSEntityMapping: NSObject {
   /// The class of the migration policy; nil for `NSEntityMigrationPolicy`. A custom mapping needs one.
   open var entityMigrationPolicyClassName: String?
 
-  /// Custom information.
+  /// Custom information; empty by default.
   ///
   /// An inferred mapping holds the names of properties here, as sets: `mappedProperties`, `addedProperties`,
   /// `removedProperties`.
-  open var userInfo: [AnyHashable: Any]?
+  open var userInfo: [AnyHashable: Any]? = [:]
 
   /// The syntax tree of `sourceExpression`.
   internal var sourceSyntax: ExpressionSyntax?
@@ -148,8 +148,8 @@ open class NSPropertyMapping: NSObject {
   /// The name of the property in the destination entity.
   open var name: String?
 
-  /// Custom information.
-  open var userInfo: [AnyHashable: Any]?
+  /// Custom information; empty by default.
+  open var userInfo: [AnyHashable: Any]? = [:]
 
   /// The tree of the value's expression; nil where the property keeps its default value.
   package internal(set) var valueSyntax: ExpressionSyntax?
