@@ -14,12 +14,17 @@ struct TrackedFetch {
   private let predicate: PredicateSyntax?
 
   init(_ specification: FetchSpecification, sectionNameKeyPath: String?, in context: NSManagedObjectContext) throws {
-    self.specification = specification
+    let entityName = specification.entity?.name ?? specification.entityName
+    var tracked = specification
+    if let entity = entityName.flatMap({ context.coordinator.managedObjectModel.entitiesByName[$0] }) {
+      tracked.predicate = specification.predicate?.convertingConstants(for: entity)
+    }
+    self.specification = tracked
     self.sectionNameKeyPath = sectionNameKeyPath
     self.context = context
-    entityName = specification.entity?.name ?? specification.entityName
+    self.entityName = entityName
     do {
-      predicate = try specification.predicate.map(PredicateSyntax.init)
+      predicate = try tracked.predicate.map(PredicateSyntax.init)
     } catch is OpaqueCriterion {
       predicate = nil
     }

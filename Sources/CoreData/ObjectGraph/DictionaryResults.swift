@@ -48,7 +48,9 @@ struct DictionaryResults {
     isDistinct = specification.returnsDistinctResults
     groupColumns = try (specification.propertiesToGroupBy ?? []).map { try DictionaryResults.column($0, entity) }
     do {
-      having = try specification.havingPredicate.map { try PredicateSyntax($0).evaluatingConstants() }
+      having = try specification.havingPredicate.map {
+        try PredicateSyntax($0).evaluatingConstants().convertingConstants(for: entity)
+      }
     } catch let opaque as OpaqueCriterion {
       throw ObjectGraphErrors.badRequest(
         opaque.description, entity: entity, suggestion: "Make the havingPredicate from a format.")

@@ -36,9 +36,10 @@ struct FetchExecution {
     var isOpaque = false
     if let predicate = specification.predicate {
       do {
-        query.predicate = try PredicateSyntax(predicate).evaluatingConstants()
+        query.predicate = try PredicateSyntax(predicate).evaluatingConstants().convertingConstants(for: entity)
       } catch is OpaqueCriterion {
         isOpaque = true
+        self.specification.predicate = predicate.convertingConstants(for: entity)
       }
     }
     query.order = try (specification.sortDescriptors ?? []).compactMap { try SortKey(described: $0, entity: entity) }
@@ -49,7 +50,8 @@ struct FetchExecution {
     if isSortedByCode { query.order = [] }
     necessary =
       try isOpaque
-      ? specification.predicate.flatMap(PredicateSyntax.init(partsOf:))?.evaluatingConstants() : query.predicate
+      ? specification.predicate.flatMap(PredicateSyntax.init(partsOf:))?.evaluatingConstants()
+        .convertingConstants(for: entity) : query.predicate
     query.limit = specification.fetchLimit
     query.offset = specification.fetchOffset
     self.query = query

@@ -161,7 +161,7 @@ extension NSPersistentStoreCoordinator {
   private func query(_ specification: FetchSpecification, _ entity: NSEntityDescription) throws -> RowQuery? {
     var query = RowQuery(entity: entity, includesSubentities: specification.includesSubentities)
     do {
-      query.predicate = try specification.predicate.map { try PredicateSyntax($0) }
+      query.predicate = try specification.predicate.map { try PredicateSyntax($0).convertingConstants(for: entity) }
     } catch is OpaqueCriterion {
       return nil
     }

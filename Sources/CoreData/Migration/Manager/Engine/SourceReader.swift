@@ -57,7 +57,7 @@ struct SourceReader {
     guard let predicate = specification.predicate else { return query }
     let condition: PredicateSyntax
     do {
-      condition = try PredicateSyntax(predicate)
+      condition = try PredicateSyntax(predicate).convertingConstants(for: entity)
     } catch is OpaqueCriterion {
       return nil
     }
