@@ -17,8 +17,9 @@ extension NSPersistentStoreCoordinator {
     }
     // Requests may be changed on other threads: each property is read once.
     let resultType = request.resultType
+    let origin = context.requestOrigin
     let done = try withLock {
-      store.prepareHistory(for: context)
+      store.origin = origin
       var hasRun = false
       return try store.batch(derivations) { run in
         // A handler gives each object once.
@@ -114,13 +115,14 @@ extension NSPersistentStoreCoordinator {
     let affected = request.affectedStores
     context.willChangeRows()
     let stores = try batchStores(for: entity, request, among: affected)
+    let origin = context.requestOrigin
     func performAll(_ selection: BatchSelection) throws -> (count: Int, ids: [NSManagedObjectID]) {
       try withLock {
         var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
         func work() throws {
           done = (0, [])
           for store in stores {
-            store.prepareHistory(for: context)
+            store.origin = origin
             let added = try store.batch(derivations) { run in
               let rows = try run.rows()
               try rows.add(selection)
@@ -174,11 +176,6 @@ extension NSPersistentStoreCoordinator {
     }
     return query
   }
-}
-
-extension HistoryStore {
-  /// Notes who makes the following changes.
-  fileprivate func prepareHistory(for context: NSManagedObjectContext) { origin = HistoryOrigin(context) }
 }
 
 extension BatchInsert {

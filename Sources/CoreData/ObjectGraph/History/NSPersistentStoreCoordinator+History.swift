@@ -15,6 +15,18 @@ extension HistoryOrigin {
   }
 }
 
+extension NSManagedObjectContext {
+  /// The origin of what a request changes that this context executes. A child hands the request to its parent: the name and
+  /// the author are those of the root of the tree, and those of a child where the contexts above it have none.
+  var requestOrigin: HistoryOrigin {
+    guard let parent else { return HistoryOrigin(self) }
+    var origin = parent.queue.sync { parent.requestOrigin }
+    origin.author = origin.author ?? transactionAuthor
+    origin.contextName = origin.contextName ?? name
+    return origin
+  }
+}
+
 extension NSPersistentStoreCoordinator {
   /// Returns the position after the last transaction of stores.
   ///
@@ -134,7 +146,7 @@ private struct HistoryFetch {
         suggestion: "Use NSPersistentHistoryTransaction.fetchRequest or NSPersistentHistoryChange.fetchRequest.")
     }
     do {
-      predicate = try specification?.predicate.map { try PredicateSyntax($0) }
+      predicate = try specification?.predicate.map { try PredicateSyntax($0).comparingHistory() }
       order = try (specification?.sortDescriptors ?? []).map { try SortKey($0) }
     } catch let opaque as OpaqueCriterion {
       throw HistoryErrors.badRequest(opaque.description, suggestion: "Filter and sort the results in memory.")
