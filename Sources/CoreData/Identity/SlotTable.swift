@@ -24,6 +24,8 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
   package let kinds: [NSAttributeType]
   /// Whether each property is transient.
   private let transient: [Bool]
+  /// The positions of transient properties.
+  package let transients: [Int]
   /// The default values of transient attributes, which fetched objects start with.
   package let transientDefaults: [(position: Int, value: Slot)]
   /// The positions of properties whose values the model restricts.
@@ -45,7 +47,9 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
     firstRelationship = attributes.count
     positions = NameTable(names)
     kinds = attributes.map(\.value.attributeType) + relationships.map { _ in .undefinedAttributeType }
-    transient = attributes.map(\.value.isTransient) + relationships.map(\.value.isTransient)
+    let transient = attributes.map(\.value.isTransient) + relationships.map(\.value.isTransient)
+    self.transient = transient
+    transients = transient.indices.filter { transient[$0] }
     restricted =
       attributes.indices.filter { attributes[$0].value.restrictsValues }
       + relationships.indices.filter { relationships[$0].value.restrictsMembers }

@@ -57,7 +57,7 @@ final class ConflictCheck {
   func finish() {
     context.conflictChecks = []
     for (object, row) in zip(objects, rows) where object.context === context && !isCurrent(object, row) {
-      if row == nil { context.noteInaccessible(object) } else { object.turnIntoFault(keeping: row) }
+      if let row { object.turnIntoFault(keeping: row, keepsTransients: true) } else { context.noteInaccessible(object) }
     }
   }
 

@@ -92,7 +92,9 @@ struct FetchExecution {
     guard context.hasChanges else { return [] }
     context.processPendingChanges()
     return context.changedInOrder.filter { object in
-      query.includesSubentities
+      // A row that is found after all revives its object.
+      if object.isInaccessible { return false }
+      return query.includesSubentities
         ? object.entity.isKindOf(entity: query.entity) : object.entity === query.entity
     }
   }

@@ -189,7 +189,7 @@ struct LockingResolution {
       // Its row is what the conflict of its own, if there is one, would be resolved with.
       _ = other.isDeleted || context.renew(other, keepingChanges: true)
     } else if let row = try context.coordinator.row(for: other.identifier, in: context) {
-      other.turnIntoFault(keeping: row)
+      other.turnIntoFault(keeping: row, keepsTransients: true)
       other.holds?.update()
     }
   }

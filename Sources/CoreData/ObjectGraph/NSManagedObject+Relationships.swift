@@ -83,7 +83,9 @@ extension NSManagedObject {
 
   /// Adds `source` to this object's inverse of a relationship that now leads from `source` to this object.
   final func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
-    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
+    guard !source.isAwakening, let inverse = relationship.inverseRelationship,
+      let position = table.position(of: inverse.name)
+    else {
       return
     }
     if source === self && inverse.name == relationship.name { return }
@@ -101,7 +103,9 @@ extension NSManagedObject {
 
   /// Removes `source` from this object's inverse of a relationship.
   final func removeInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
-    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
+    guard !source.isAwakening, let inverse = relationship.inverseRelationship,
+      let position = table.position(of: inverse.name)
+    else {
       return
     }
     noteInverseChange(of: inverse.name) {
@@ -123,9 +127,13 @@ extension NSManagedObject {
   }
 
   private func noteInverseChange(of key: String, _ change: () -> Void) {
+    // The change is one of the other object, even if this one is awakening.
+    let wasAwakening = isAwakening
+    if wasAwakening { isAwakening = false }
     willChangeValue(forKey: key)
     change()
     didChangeValue(forKey: key)
+    if wasAwakening { isAwakening = true }
   }
 
   @discardableResult
@@ -213,6 +221,20 @@ extension NSManagedObject {
   /// Removes destinations from this object's relationships, without changing inverses.
   final func forgetDestinations(where isGone: (NSManagedObjectID) -> Bool) {
     guard isRealized else { return }
+    forgetDestinations(in: &slots, where: isGone)
+    holds?.update()
+  }
+
+  /// As `forgetDestinations(where:)`, in the values from the start of the current event too, so that undo does not bring the
+  /// destinations back.
+  final func forgetMergedDestinations(where isGone: (NSManagedObjectID) -> Bool) {
+    forgetDestinations(where: isGone)
+    guard isRealized, !eventChanges.isEmpty, var start = slotsAtEventStart ?? snapshot?.slots else { return }
+    forgetDestinations(in: &start, where: isGone)
+    slotsAtEventStart = start
+  }
+
+  private func forgetDestinations(in slots: inout [Slot], where isGone: (NSManagedObjectID) -> Bool) {
     for position in table.firstRelationship..<table.count {
       switch slots[position] {
       case .toOne(let id) where isGone(id.current): slots[position] = .null
@@ -222,7 +244,6 @@ extension NSManagedObject {
       default: break
       }
     }
-    holds?.update()
   }
 
   /// Returns a live set of a to-many relationship: changing it changes the relationship.

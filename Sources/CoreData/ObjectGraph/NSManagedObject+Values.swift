@@ -204,21 +204,22 @@ extension NSManagedObject {
   final func noteChange() {
     // Looking the context up costs more than setting a value.
     if changes.contains(.updated), eventChanges.contains(.updated) { return }
+    if isAwakening { return noteSetWhileAwakening() }
     guard let context else { return }
     context.noteUpdate(self)
   }
 
-  /// Returns the values that differ from those last fetched or saved, by property name.
+  /// Returns the values that differ from those last fetched or saved, by property name. Transient properties are left out.
   public final func changedValues() -> [String: Any] { values(at: changedSlots(), in: slots) }
 
   /// Returns, by property name, the earlier values of properties that have changed since the last
-  /// `processPendingChanges()`.
+  /// `processPendingChanges()`. Transient properties are left out.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
     guard isRealized, let before = slotsAtEventStart ?? snapshot?.slots else { return [:] }
     return values(at: slots.indices.filter { !slots[$0].isSame(as: before[$0]) }, in: before)
   }
 
-  /// Returns the values last fetched or saved, by property name; `NSNull` for none.
+  /// Returns the values last fetched or saved, by property name; `NSNull` for none. Transient properties are left out.
   ///
   /// - Parameter keys: the names of properties; nil for all.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
@@ -230,7 +231,7 @@ extension NSManagedObject {
 
   private func values(at positions: [Int], in given: [Slot]) -> [String: Any] {
     var result: [String: Any] = [:]
-    for position in positions {
+    for position in positions where !table.isTransient(at: position) {
       result[table.names[position]] = publicValue(of: given[position]) ?? NSNull()
     }
     return result
@@ -249,6 +250,7 @@ extension NSManagedObject {
 
   /// Sets a slot, without tracking the change or updating an inverse.
   final func storePrimitive(_ value: Any?, at position: Int) {
+    if isAwakening { noteSetWhileAwakening() }
     switch table.properties[position] {
     case .attribute(let attribute):
       slots[position] = Misuse.stop { try slot(of: value, for: attribute) }

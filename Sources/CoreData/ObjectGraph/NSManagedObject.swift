@@ -30,19 +30,15 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     /// No value has been read or set since the object was made; `unpackedSlots` are empty.
     static let fresh = State(rawValue: 16)
     static let deferringRemovals = State(rawValue: 32)
+    /// `awakeFromFetch()` is running: what it sets is no change.
+    static let awakening = State(rawValue: 64)
+    /// `awakeFromFetch()` has set a value.
+    static let setWhileAwakening = State(rawValue: 128)
   }
 
   /// The object's entity.
   public let entity: NSEntityDescription
   final let table: SlotTable
-
-  /// What few objects have, so that the others need no space for it.
-  final class Rarities {
-    /// Replaced identifiers and registries.
-    var replaced: [AnyObject] = []
-    var batch: FetchBatch?
-    var recorder: KeyPathRecorder?
-  }
 
   // Properties read with every value skip the exclusivity check: their accesses are short and confined to the context's
   // queue, so none can overlap another.
@@ -95,27 +91,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     set { set(.deferringRemovals, newValue) }
   }
 
+  /// Whether `awakeFromFetch()` is running. Setters then change neither inverse relationships nor the object's state.
+  final var isAwakening: Bool {
+    get { state.contains(.awakening) }
+    set { set(.awakening, newValue) }
+  }
+
   private final func set(_ member: State, _ isMember: Bool) {
     if isMember { state.insert(member) } else { state.remove(member) }
   }
 
-  /// The fetch batch that the fault's row is read with; nil for most objects.
-  final var batch: FetchBatch? {
-    get { rarities?.batch }
-    set {
-      if newValue == nil, rarities == nil { return }
-      rarities = rarities ?? Rarities()
-      rarities?.batch = newValue
-    }
-  }
-  /// Who evaluates a key path by this object, which then has no values; nil for others.
-  final var recorder: KeyPathRecorder? {
-    get { rarities?.recorder }
-    set {
-      rarities = rarities ?? Rarities()
-      rarities?.recorder = newValue
-    }
-  }
   // The small properties are together, so that they share eight bytes.
   @exclusivity(unchecked) final var changes: Changes = []
   /// The changes since the last `processPendingChanges()`.
@@ -267,6 +252,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   open func awakeFromInsert() {}
 
   /// Called after a fault's values have been read.
+  ///
+  /// Override it to set transient values and other caches. Setters do not mark the object as changed meanwhile, and a
+  /// relationship that is set does not change its inverse.
   open func awakeFromFetch() {}
 
   /// Called after several properties have changed at once: by undo and redo, a rollback, a refresh that keeps changes,
@@ -283,7 +271,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Called after the object has been saved.
   open func didSave() {}
 
-  /// Called before the object is deleted.
+  /// Called before the object is deleted, also when the context merges its deletion by others: its row is gone then, so an
+  /// object whose values have not been read has none.
   open func prepareForDeletion() {}
 
   /// Called before the object turns into a fault.
@@ -376,11 +365,12 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     didChangeValue(forKey: key)
   }
 
-  /// Returns the value of a property without firing a fault.
+  /// Returns the value of a property without calling `willAccessValue(forKey:)`. Reads the object's row if the object is a
+  /// fault.
   ///
   /// - Parameter key: the property's name.
   open func primitiveValue(forKey key: String) -> Any? {
-    guard isRealized else { return nil }
+    realize(for: key)
     if let recorder { return recorder.answer(forKey: key, of: self) }
     return heldValue(at: position(of: key))
   }
@@ -458,7 +448,7 @@ extension NSManagedObject {
         preconditionFailure("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
       }
       loseValues()
-      context.noteInaccessible(self)
+      context.noteInaccessibleFault(self)
       return
     }
     if snapshot.packed != nil {
@@ -468,8 +458,17 @@ extension NSManagedObject {
       unpackedSlots = snapshot.slots
     }
     isRealized = true
+    state.insert(.awakening)
+    takeTransients()
     awakeFromFetch()
+    let isSet = state.contains(.setWhileAwakening)
+    state.subtract([.awakening, .setWhileAwakening])
+    // What has been set belongs to no event, which undo would reverse.
+    if isSet, isRealized { noteEventEnd() }
   }
+
+  /// Notes that a value has been set while `awakeFromFetch()` is running.
+  final func noteSetWhileAwakening() { state.insert(.setWhileAwakening) }
 
   /// The values of an object that is no fault, one for each property, in the order of the entity's `SlotTable`.
   final var slots: [Slot] {
@@ -576,13 +575,17 @@ extension NSManagedObject {
 
   /// Turns the object into a fault.
   ///
-  /// - Parameter row: the row to take the values from when the fault fires; nil to read it then.
-  final func turnIntoFault(keeping row: RowSnapshot?) {
+  /// - Parameters:
+  ///   - row: the row to take the values from when the fault fires; nil to read it then.
+  ///   - keepsTransients: whether the object gets its transient values back when the fault fires.
+  final func turnIntoFault(keeping row: RowSnapshot?, keepsTransients: Bool = false) {
     guard isRealized else {
       snapshot = row
+      if !keepsTransients { rarities?.transients = [] }
       return
     }
     willTurnIntoFault()
+    noteTransients(isKeeping: keepsTransients)
     slots = []
     isRealized = false
     snapshot = row

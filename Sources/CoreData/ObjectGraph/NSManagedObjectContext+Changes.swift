@@ -37,6 +37,23 @@ extension NSManagedObjectContext {
     object.changes.insert(.deleted)
   }
 
+  /// Marks a fault whose row is gone as deleted, until the next save.
+  func noteInaccessibleFault(_ object: NSManagedObject) {
+    noteInaccessible(object)
+    // A row that cannot be read may still be there.
+    if readingFailure == nil { note(object, .deleted) }
+  }
+
+  /// Calls `prepareForDeletion()` of objects that were deleted elsewhere.
+  func prepareForMergedDeletion(of objects: [NSManagedObject]) {
+    for object in objects where type(of: object) != NSManagedObject.self && !object.isDeleted && object.context === self
+    {
+      if !object.isRealized, object.snapshot == nil || stalenessInterval >= 0 { object.loseValues() }
+      object.realize()
+      object.prepareForDeletion()
+    }
+  }
+
   /// Objects with unsaved changes, in the order in which they were first changed.
   var changedInOrder: [NSManagedObject] { changed.objects }
 
@@ -63,13 +80,38 @@ extension NSManagedObjectContext {
   }
 
   /// Processes the changes of an event, whose group of the undo manager stays open.
+  ///
+  /// - Parameter isSaving: whether a save comes next, so that all deletion rules are applied.
   @discardableResult
-  func processEvent() -> SavedIdentifiers {
-    propagateDeletions()
-    let recorder = EventRecorder(self)
+  func processEvent(isSaving: Bool = false) -> SavedIdentifiers {
+    let propagates = propagatesDeletesAtEndOfEvent || isSaving
+    // Those of earlier events.
+    let waiting = propagates ? unprocessedDeletions.filter { $0.eventChanges.isEmpty } : []
+    if propagates { propagateDeletions() }
+    var processed = finishEvent(EventRecorder(self), withdrawing: waiting, keepsDeleted: !propagates)
+    if propagates, propagateAgain(isSaving: isSaving) {
+      let again = finishEvent(nil, withdrawing: [], keepsDeleted: false)
+      processed.inserted += again.inserted
+      processed.updated += again.updated
+      processed.deleted += again.deleted
+    }
+    return processed
+  }
+
+  /// Ends an event: forgets new objects that have been deleted, and posts what has changed.
+  ///
+  /// - Parameters:
+  ///   - recorder: registers the event with the undo manager; nil if it is not recorded.
+  ///   - waiting: objects that were deleted in earlier events, and whose rules have only now been applied.
+  ///   - keepsDeleted: whether new objects that have been deleted stay until their rules are applied.
+  private func finishEvent(
+    _ recorder: EventRecorder?, withdrawing waiting: [NSManagedObject], keepsDeleted: Bool
+  ) -> SavedIdentifiers {
     let event = touched
     touched = []
-    forgetUnsaved(event.filter { $0.isDeleted && $0.isInserted && $0.context === self })
+    if !keepsDeleted {
+      forgetUnsaved((event + waiting).filter { $0.isDeleted && $0.isInserted && $0.context === self })
+    }
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
@@ -137,6 +179,38 @@ extension NSManagedObjectContext {
       withExtendedLifetime(related) {}
     }
     unprocessedDeletions = []
+  }
+
+  /// Has the deletion rules of a deleted object applied to what others have related to it meanwhile. This is no change of the
+  /// program, so it is not recorded for undo.
+  func repeatDeletion(of object: NSManagedObject) {
+    if undoManager == nil { unprocessedDeletions.append(object) } else { repeatedDeletions.unlinked.append(object) }
+  }
+
+  /// Applies the deletion rules of objects whose rows have been read again. Only a save deletes by cascading: undoing the
+  /// deletion before it must find the other objects.
+  ///
+  /// - Returns: whether there were such objects.
+  private func propagateAgain(isSaving: Bool) -> Bool {
+    let deletions = repeatedDeletions
+    guard !deletions.unlinked.isEmpty || isSaving && !deletions.cascading.isEmpty else { return false }
+    let unlinked = deletions.unlinked.filter { $0.context === self && $0.isDeleted }
+    if isSaving {
+      repeatedDeletions = RepeatedDeletions()
+      unprocessedDeletions += deletions.cascading + unlinked
+      propagateDeletions()
+      return true
+    }
+    repeatedDeletions = RepeatedDeletions(cascading: deletions.cascading + unlinked)
+    for object in unlinked {
+      object.realize()
+      for position in object.table.firstRelationship..<object.table.count {
+        guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .nullifyDeleteRule
+        else { continue }
+        propagateDeletion(of: object, at: position, relationship)
+      }
+    }
+    return true
   }
 
   /// Reads what the deletion rules of several objects need, with a query for many objects instead of several for each.
@@ -247,6 +321,14 @@ extension NSManagedObjectContext {
   }
 }
 
+/// Deleted objects whose rows have been read again since, in contexts that record changes for undo.
+struct RepeatedDeletions {
+  /// Those from which other objects have to be unlinked.
+  var unlinked: [NSManagedObject] = []
+  /// Those whose cascading rules wait for a save.
+  var cascading: [NSManagedObject] = []
+}
+
 /// The sets of objects of the notifications about one save: that of its event, and that of the save itself, which mostly
 /// have the same objects. Making a set takes as long as writing a row.
 struct EventSets {
@@ -316,7 +398,7 @@ struct SaveReport {
     }
     inserted = part { $0.isInserted && !$0.isDeleted }
     updated = part { !$0.isInserted && !$0.isDeleted }
-    deleted = part { $0.isDeleted }
+    deleted = part { $0.isDeleted && !$0.isInaccessibleFault }
   }
 
   var identifiers: SavedIdentifiers {

@@ -181,7 +181,7 @@ extension NSManagedObjectContext {
       object.snapshot = row
       if recordsTimes { rowTimes[object.key] = ProcessInfo.processInfo.systemUptime }
     } else if refreshing, !object.hasChanges {
-      object.turnIntoFault(keeping: row)
+      object.turnIntoFault(keeping: row, keepsTransients: true)
     }
   }
 
@@ -267,8 +267,8 @@ extension NSManagedObjectContext {
   ///
   /// - Parameters:
   ///   - object: an object of this context.
-  ///   - flag: false to discard the object's changes, including the insertion of a new object; true to reread the row
-  ///     and keep the changes on top of it.
+  ///   - flag: false to discard the object's changes, including the insertion of a new object, and its transient values;
+  ///     true to reread the row and keep the changes and the transient values on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     ConcurrencyDebug.check(self)
     precondition(
@@ -303,17 +303,20 @@ extension NSManagedObjectContext {
     readAhead.removeAll()
     if object.isInaccessible { revive(object) }
     // Its deletion rules concern what others have related to it meanwhile, of which no conflict will tell any more.
-    if keepingChanges, object.isDeleted { unprocessedDeletions.append(object) }
+    if keepingChanges, object.isDeleted { repeatDeletion(of: object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
-      object.turnIntoFault(keeping: nil)
+      object.turnIntoFault(keeping: nil, keepsTransients: keepingChanges)
       object.holds?.update()
       return true
     }
     let before = object.snapshot?.slots ?? []
-    let kept = object.changedSlots().map { ($0, object.slots[$0]) }
+    let table = object.table
+    let kept = object.changedSlots().filter { !table.isTransient(at: $0) }.map { ($0, object.slots[$0]) }
+    let transients = table.transients.map { ($0, object.slots[$0]) }
     guard let row = readRow(for: object) else { return true }
     object.slots = row.slots
+    for (position, slot) in transients { object.slots[position] = slot }
     object.snapshot = RowSnapshot(id: row.id, version: row.version, slots: object.slots, origin: row.origin)
     for (position, slot) in kept {
       guard case .toMany(let members) = slot else {
@@ -325,10 +328,13 @@ extension NSManagedObjectContext {
         case .toMany(let base) = before[position]
       else { continue }
       object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
+      if case .toMany(let members) = object.slotsAtEventStart?[position] {
+        object.slotsAtEventStart?[position] = .toMany(members.rebased(from: base, onto: stored))
+      }
     }
     if object.slotsAtEventStart != nil {
       // Only the object's own changes count as those of the event.
-      let own = Set(kept.map(\.0))
+      let own = Set((kept + transients).map(\.0))
       for position in object.slots.indices where !own.contains(position) {
         object.slotsAtEventStart?[position] = object.slots[position]
       }
@@ -361,6 +367,7 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     undoManager?.removeAllActions()
     unprocessedDeletions = []
+    repeatedDeletions = RepeatedDeletions()
     readAhead.removeAll()
     touched = []
     readingFailure = nil
@@ -374,7 +381,10 @@ extension NSManagedObjectContext {
       if wasInserted {
         registry.remove(object)
         if !wasDeleted { withdrawn.insert(object) }
-      } else if let snapshot = object.snapshot, object.isRealized, !object.isInaccessible {
+      } else if object.isInaccessible {
+        revive(object)
+        refreshed.insert(object)
+      } else if let snapshot = object.snapshot, object.isRealized {
         object.slots = snapshot.slots
         object.holds?.release()
         object.holds?.update()
@@ -413,6 +423,7 @@ extension NSManagedObjectContext {
     readAhead.removeAll()
     touched = []
     unprocessedDeletions = []
+    repeatedDeletions = RepeatedDeletions()
     readingFailure = nil
     assignments = [:]
     conflictChecks = []

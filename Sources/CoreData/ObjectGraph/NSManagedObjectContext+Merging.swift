@@ -102,7 +102,8 @@ extension NSManagedObjectContext {
     var renewed = concerned.filter { !isAdded.contains($0) && renew($0, keepingChanges: true) }
     let invalidated = registered(saved.invalidated).filter { renew($0, keepingChanges: true) }
     let gone = registered(saved.deleted)
-    for object in gone { forget(object) }
+    prepareForMergedDeletion(of: gone)
+    for object in gone where object.context === self { forget(object) }
     renewed += forgetDestinations(saved.deleted)
     let sets = [
       NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSInvalidatedObjectsKey: Set(invalidated),
@@ -137,7 +138,7 @@ extension NSManagedObjectContext {
   private func forgetDestinations(_ deleted: [NSManagedObjectID]) -> [NSManagedObject] {
     guard !deleted.isEmpty else { return [] }
     let keys = Set(deleted.map(\.current.key))
-    for object in changed.objects { object.forgetDestinations { keys.contains($0.key) } }
+    for object in changed.objects { object.forgetMergedDestinations { keys.contains($0.key) } }
     return registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
   }
 }

@@ -64,7 +64,7 @@ extension NSManagedObjectContext {
     var missing = parent == nil && postsNotifications ? MissingDestinations(in: self) : nil
     defer { undoManager?.closeEventGroup() }
     for _ in 0..<NSManagedObjectContext.maximumRounds {
-      processEvent()
+      processEvent(isSaving: true)
       // Only subclasses can override `willSave()`.
       var due: [NSManagedObject] = []
       if changed.hasSubclasses {
@@ -92,7 +92,7 @@ extension NSManagedObjectContext {
       try validate(validated.isEmpty ? all : all.filter { !validated.contains(ObjectIdentifier($0)) })
       if !unprocessedDeletions.isEmpty {
         validated = []
-        processEvent()
+        processEvent(isSaving: true)
       } else if changed.count == all.count {
         return try deriveFromValidated()
       } else {
@@ -114,7 +114,7 @@ extension NSManagedObjectContext {
     for object in objects {
       do {
         if object.isDeleted {
-          if !object.isInserted { try object.validateForDelete() }
+          if !object.isInserted, !object.isInaccessibleFault { try object.validateForDelete() }
         } else if object.isInserted {
           try object.validateForInsert()
         } else {

@@ -110,9 +110,12 @@ extension NSManagedObjectContext {
     // Changes that have not been processed are an event of their own.
     processPendingChanges()
     // Objects come before the relationships that lead to them.
-    let revived = changes.entries.filter { $0.wasPresent && !$0.isPresent && revive($0.object) }
-    for entry in revived {
-      entry.object.slots = entry.before.map { restored($0, from: $0, over: $0) }
+    let deleted = changes.entries.filter { $0.wasPresent && !$0.isPresent }
+    let unsaved = Set(deleted.lazy.map(\.object).filter { $0.context === self && $0.isRealized })
+    for entry in deleted.filter({ revive($0.object) }) {
+      entry.object.slots =
+        unsaved.contains(entry.object)
+        ? valuesBeforeDeletion(entry) : entry.before.map { restored($0, from: $0, over: $0) }
       entry.object.isRealized = true
       entry.object.holds?.update()
     }
@@ -125,7 +128,18 @@ extension NSManagedObjectContext {
     }
     processPendingChanges()
     for object in changes.entries.map(\.object) where object.context === self && object.changes.isSubset(of: .updated) {
-      if object.isRealized, object.changedSlots().isEmpty { forgetChanges(of: object) }
+      if object.isRealized, object.changedStoredSlots().isEmpty { forgetChanges(of: object) }
+    }
+  }
+
+  /// Returns the values of an object before a deletion that has not been saved, with what has been merged since.
+  private func valuesBeforeDeletion(_ entry: EventChanges.Entry) -> [Slot] {
+    let object = entry.object
+    return entry.before.indices.map { position in
+      object.readRelationship(at: position)
+      let (before, after, current) = (entry.before[position], entry.after[position], object.slots[position])
+      let isUnchanged = position < object.table.firstRelationship && before.isSame(as: after)
+      return isUnchanged ? current : restored(before, from: after, over: current)
     }
   }
 

@@ -33,8 +33,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   let registry = ObjectRegistry()
   /// Objects with unsaved changes, retained until they are saved.
   @exclusivity(unchecked) var changed = ChangeList()
-  /// Objects deleted since the last `processPendingChanges()`.
+  /// Deleted objects whose deletion rules have not been applied.
   var unprocessedDeletions: [NSManagedObject] = []
+  /// Deleted objects whose deletion rules are applied again.
+  var repeatedDeletions = RepeatedDeletions()
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
@@ -170,8 +172,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var retainsRegisteredObjects = false {
     didSet { registry.retainsObjects = retainsRegisteredObjects }
   }
-  /// Whether a fault whose row is gone becomes a deleted object without values, instead of stopping the program; true
-  /// by default.
+  /// Whether a fault whose row is gone becomes a deleted object without values, which `deletedObjects` contains until the next
+  /// save, instead of stopping the program; true by default.
   open var shouldDeleteInaccessibleFaults = true
   /// For how many seconds a fault may use a row that was read before the fault fires; older rows are read again. Negative,
   /// the default, for any time; 0 for never.
@@ -196,7 +198,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     shouldDeleteInaccessibleFaults
   }
 
-  /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default) or at once (false).
+  /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default), or not before the next save
+  /// (false).
   open var propagatesDeletesAtEndOfEvent = true
   /// Whether the context merges what others save to its coordinator or to its parent, and what the parent itself saves
   /// or merges; false by default.
@@ -257,7 +260,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       "The object \(object.objectID) already belongs to another context.")
     if object.isInserted || object.context === self && (object.isDeleted || !object.hasTemporaryID) {
       // Inserting a registered object only undoes its deletion.
-      guard object.isDeleted else { return }
+      guard object.isDeleted, !object.isInaccessible else { return }
       object.changes.remove(.deleted)
       note(object, .revived)
       return
@@ -281,7 +284,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     object.changes.insert(.deleted)
     note(object, .deleted)
     unprocessedDeletions.append(object)
-    if !propagatesDeletesAtEndOfEvent { propagateDeletions() }
   }
 
   /// Chooses the store of a new object; needed where several stores hold its entity.

@@ -229,7 +229,7 @@ extension NSManagedObjectContext {
     for position in save.dropped { noteInaccessible(objects[positions[position]]) }
     finishSave(objects)
     for (position, origin) in zip(positions, save.objects) { objects[position].snapshot?.origin = origin }
-    for position in save.superseded { objects[positions[position]].turnIntoFault(keeping: nil) }
+    for position in save.superseded { objects[positions[position]].turnIntoFault(keeping: nil, keepsTransients: true) }
     assignments = [:]
     check.finish()
   }

@@ -275,7 +275,7 @@ final class RelationshipSettlement {
   private func takeStoredRow(of object: NSManagedObject) throws -> Bool {
     guard let row = try context.coordinator.row(for: object.identifier, in: context) else { return false }
     if object.hasChanges { return context.renew(object, keepingChanges: true) }
-    object.turnIntoFault(keeping: row)
+    object.turnIntoFault(keeping: row, keepsTransients: true)
     object.holds?.update()
     return true
   }

@@ -243,7 +243,9 @@ extension NSManagedObjectContext {
   func serving<Result>(_ body: () throws -> Result) throws -> Result {
     try queue.sync {
       adoptPermanentIDs()
-      if !touched.isEmpty || !unprocessedDeletions.isEmpty { processPendingChanges() }
+      if !touched.isEmpty || !unprocessedDeletions.isEmpty || !repeatedDeletions.unlinked.isEmpty {
+        processPendingChanges()
+      }
       let wasHolding = registry.isHolding
       registry.isHolding = false
       defer { registry.isHolding = wasHolding }

@@ -1,0 +1,61 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+extension NSManagedObject {
+  /// What few objects have, so that the others need no space for it.
+  final class Rarities {
+    /// Replaced identifiers and registries.
+    var replaced: [AnyObject] = []
+    var batch: FetchBatch?
+    var recorder: KeyPathRecorder?
+    /// Transient values of a fault, which the object gets back when the fault fires.
+    var transients: [(position: Int, slot: Slot)] = []
+  }
+
+  /// The fetch batch that the fault's row is read with; nil for most objects.
+  final var batch: FetchBatch? {
+    get { rarities?.batch }
+    set {
+      if newValue == nil, rarities == nil { return }
+      rarities = rarities ?? Rarities()
+      rarities?.batch = newValue
+    }
+  }
+  /// Who evaluates a key path by this object, which then has no values; nil for others.
+  final var recorder: KeyPathRecorder? {
+    get { rarities?.recorder }
+    set {
+      rarities = rarities ?? Rarities()
+      rarities?.recorder = newValue
+    }
+  }
+
+  /// Whether the object is deleted only because its row is gone.
+  final var isInaccessibleFault: Bool { isInaccessible && changes == .deleted }
+
+  /// Notes the transient values of an object that becomes a fault, but for those that a fetched object has.
+  ///
+  /// - Parameter isKeeping: false to drop them.
+  final func noteTransients(isKeeping: Bool) {
+    var transients: [(position: Int, slot: Slot)] = []
+    if isKeeping {
+      for position in table.transients {
+        let slot = slot(at: position)
+        if !slot.isSame(as: table.defaults[position]) { transients.append((position, slot)) }
+      }
+    }
+    if transients.isEmpty, rarities == nil { return }
+    rarities = rarities ?? Rarities()
+    rarities?.transients = transients
+  }
+
+  /// Gives an object whose fault has just fired the transient values back that it had before.
+  final func takeTransients() {
+    guard let rarities, !rarities.transients.isEmpty else { return }
+    for (position, slot) in rarities.transients {
+      if position < table.firstRelationship { replace(slot, at: position) } else { slots[position] = slot }
+    }
+    rarities.transients = []
+    noteSetWhileAwakening()
+  }
+}
