@@ -257,6 +257,7 @@ struct ChangedObjects {
     let before = Set(entries.map { ObjectIdentifier($0.object) })
     for object in context.changedInOrder where !before.contains(ObjectIdentifier(object)) {
       context.forgetChanges(of: object)
+      object.isInaccessible = false
       object.turnIntoFault(keeping: object.snapshot)
       object.holds?.update()
     }
