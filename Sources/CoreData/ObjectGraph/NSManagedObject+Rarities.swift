@@ -10,6 +10,7 @@ extension NSManagedObject {
     var recorder: KeyPathRecorder?
     /// Transient values of a fault, which the object gets back when the fault fires.
     var transients: [(position: Int, slot: Slot)] = []
+    var isInaccessibleFault = false
   }
 
   /// The fetch batch that the fault's row is read with; nil for most objects.
@@ -30,8 +31,15 @@ extension NSManagedObject {
     }
   }
 
-  /// Whether the object is deleted only because its row is gone.
-  final var isInaccessibleFault: Bool { isInaccessible && changes == .deleted }
+  /// Whether the object counts as deleted because its row was gone when its fault fired.
+  final var isInaccessibleFault: Bool {
+    get { isInaccessible && rarities?.isInaccessibleFault == true }
+    set {
+      if !newValue, rarities == nil { return }
+      rarities = rarities ?? Rarities()
+      rarities?.isInaccessibleFault = newValue
+    }
+  }
 
   /// Notes the transient values of an object that becomes a fault, but for those that a fetched object has.
   ///

@@ -34,12 +34,14 @@ extension NSManagedObjectContext {
   /// Marks an object whose row is gone from the store.
   func noteInaccessible(_ object: NSManagedObject) {
     object.isInaccessible = true
+    object.isInaccessibleFault = false
     object.changes.insert(.deleted)
   }
 
   /// Marks a fault whose row is gone as deleted, until the next save.
   func noteInaccessibleFault(_ object: NSManagedObject) {
     noteInaccessible(object)
+    object.isInaccessibleFault = true
     // A row that cannot be read may still be there.
     if readingFailure == nil { note(object, .deleted) }
   }
