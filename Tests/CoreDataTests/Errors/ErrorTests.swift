@@ -37,16 +37,17 @@ struct ErrorTests {
 
   @Test("Errors are told apart by domain and code")
   func domains() {
-    let missing = NSError(domain: NSCocoaErrorDomain, code: 260)
-    let foreign = NSError(domain: "com.example.App", code: 260)
-    #expect(missing.isCocoa && missing.isCocoa(260) && !missing.isCocoa(4) && missing.isFoundationFileError)
-    #expect(!foreign.isCocoa && !foreign.isCocoa(260) && !foreign.isFoundationFileError)
+    // A code for which Foundation has no words.
+    let file = NSError(domain: NSCocoaErrorDomain, code: 512)
+    let foreign = NSError(domain: "com.example.App", code: 512)
+    #expect(file.isCocoa && file.isCocoa(512) && !file.isCocoa(4) && file.isFoundationFileError)
+    #expect(!foreign.isCocoa && !foreign.isCocoa(512) && !foreign.isFoundationFileError)
     #expect(!StoreErrors.readOnly(url: url).isFoundationFileError)
   }
 
   @Test("Errors of a program pass the translation of errors about files as they are")
   func foreign() {
-    let foreign = NSError(domain: "com.example.App", code: 260, userInfo: [NSLocalizedDescriptionKey: "my own words"])
+    let foreign = NSError(domain: "com.example.App", code: 512, userInfo: [NSLocalizedDescriptionKey: "my own words"])
     func translated(_ error: NSError) -> NSError? {
       do {
         try RecoveryErrors.translating(url: url) { throw error }
@@ -56,9 +57,9 @@ struct ErrorTests {
         return error as NSError
       }
     }
-    #expect(translated(foreign)?.domain == foreign.domain && translated(foreign)?.code == 260)
+    #expect(translated(foreign)?.domain == foreign.domain && translated(foreign)?.code == 512)
     #expect(translated(foreign)?.localizedDescription == "my own words")
-    let file = translated(NSError(domain: NSCocoaErrorDomain, code: 260))
+    let file = translated(NSError(domain: NSCocoaErrorDomain, code: 512))
     #expect(file?.domain == NSCocoaErrorDomain && file?.localizedFailureReason?.contains(url.path) == true)
   }
 

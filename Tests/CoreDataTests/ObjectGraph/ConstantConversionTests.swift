@@ -107,7 +107,7 @@ struct ConstantConversionTests {
       #expect(texts(try context.fetch(request)) == item.found, "\(item.format) with a block")
     }
     let boxes = try context.all(
-      "Box", where: NSPredicate(format: "ANY items.text == 9 OR ANY items.text IN %@", [[11]]))
+      "Box", where: NSPredicate(format: "ANY items.text == 9 OR ANY items.text IN %@", [11]))
     #expect(boxes.compactMap { $0["name"] as? String } == ["11", "9"])
     let containing = try context.all("Box", where: NSPredicate(format: "items.text CONTAINS 10 OR 9 IN items.text"))
     #expect(containing.compactMap { $0["name"] as? String } == ["10", "9"])
@@ -152,6 +152,9 @@ struct ConstantConversionTests {
     #expect(texts(try bench.context().all("Item", by: "text")) == ["", "11", "9", "9.5"])
   }
 
+  /// A controller follows changes only if it has a delegate.
+  private final class Watcher: NSObject, NSFetchedResultsControllerDelegate {}
+
   @Test("A fetched results controller follows changes by the same rule")
   func controller() throws {
     let bench = try StoreKindBench(.sqlite, Self.model)
@@ -163,10 +166,13 @@ struct ConstantConversionTests {
     request.sortDescriptors = [NSSortDescriptor(key: "text", ascending: true)]
     let controller = NSFetchedResultsController(
       fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: nil, cacheName: nil)
+    let watcher = Watcher()
+    controller.delegate = watcher
     try controller.performFetch()
     #expect(controller.fetchedObjects?.count == 1)
     let new = context.make("Item", ["text": "9"])
     context.processPendingChanges()
     #expect(controller.fetchedObjects?.count == 2 && controller.fetchedObjects?.contains(new) == true)
+    withExtendedLifetime(watcher) {}
   }
 }
