@@ -210,7 +210,7 @@ extension OptionSpecification {
     "to", .text("V"), summary: "The version to migrate to (default: the current one).")
   static let mappings = OptionSpecification(
     "mappings", .path("DIR", .input), repeats: true,
-    summary: "A mapping model (.cdm or .xcmappingmodel), or a directory of them.")
+    summary: "A mapping model (.cdm, .xcmappingmodel or .mapping), or a directory with some.")
   static let policies = OptionSpecification(
     "policies", .path("LIB.so", .input), repeats: true,
     summary: "A shared library with the app's migration policies, of the module that it is named after.")

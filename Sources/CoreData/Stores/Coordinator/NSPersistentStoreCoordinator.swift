@@ -488,9 +488,9 @@ extension NSPersistentStoreCoordinator {
       }
       do {
         try writeTogether(stores, &hasCommitted, body)
-      } catch where FullDisk.isCause(of: error) {
+      } catch let failure where FullDisk.isCause(of: failure) {
         for store in stores { _ = store.makeRoom() }
-        throw error
+        throw failure
       }
     }
   }
