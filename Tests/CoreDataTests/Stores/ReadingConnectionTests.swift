@@ -55,13 +55,11 @@ struct ReadingConnectionTests {
     let counts = Box<[Int]>([])
     let thread = Thread {
       let found: [Int?]? = store.concurrently { source in
-        guard let opened = source as? SQLiteStore.Opened else { return [] }
-        try opened.connection.begin(.deferred)
+        guard let opened = source as? SQLiteStore.Opened, opened.connection.inTransaction else { return [] }
         let before = try source.count(for: query)
         isReading.signal()
         let isInTime = isSaved.wait(timeout: Self.patience) == .success
         let after = try source.count(for: query)
-        try opened.connection.rollback()
         return isInTime ? [before, after] : []
       }
       counts.value = (found ?? []).compactMap { $0 }
