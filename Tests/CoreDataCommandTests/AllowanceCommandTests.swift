@@ -162,7 +162,7 @@ struct AllowanceCommandTests {
     arguments: [
       ("DS102:Order.title", "a reason"), ("DS102 ", "a reason"), ("DS102: why", "CODE:Entity.property"),
       ("DS102:.title why", "CODE:Entity.property"), ("DS102:Order. why", "CODE:Entity.property"),
-      ("DS102:Order.a.b why", "CODE:Entity.property"), ("DS109 why", "The nearest codes are DS101, DS102, DS103"),
+      ("DS102:Order.a.b why", "CODE:Entity.property"), ("DS100 why", "The nearest codes are DS101, DS102, DS103"),
       ("moved to the archive", "`coredata explain` lists all codes"),
     ])
   func badLine(line: String, expected: String) throws {
@@ -177,7 +177,7 @@ struct AllowanceCommandTests {
   @Test("An allowance on the command line that cannot be read, and a file that cannot: status 2")
   func badOption() throws {
     for (value, expected) in [
-      ("DS109", "The nearest codes are DS101, DS102, DS103"), ("XX", "`coredata explain` lists all codes"),
+      ("DS100", "The nearest codes are DS101, DS102, DS103"), ("XX", "`coredata explain` lists all codes"),
       ("DS102:", "CODE:Entity.property"), ("DS102:Order.title because", "CODE:Entity.property"),
     ] {
       let run = CommandRun("migrate", "plan", store, workshop.model, "--allow", value)

@@ -122,10 +122,9 @@ struct OutputSafetyTests {
     let before = try state()
     for output in outputs {
       for path in paths {
-        // An option that the output replaces is left out: it may be given once.
-        let arguments = words + output + [path]
-        let isPositional = output.isEmpty
-        let line = isPositional ? command.path + positionals(command, with: path, words) : arguments
+        // An option is given beside an output of its own among the arguments.
+        let result = output.isEmpty ? path : shop.path("result")
+        let line = command.path + positionals(command, with: result, words) + output + (output.isEmpty ? [] : [path])
         let run = CommandRun(line)
         #expect(run.status == .usage, "\(line): \(run.output)\(run.error)")
         #expect(run.error.contains("Nothing was changed."), "\(line): \(run.error)")
@@ -134,11 +133,10 @@ struct OutputSafetyTests {
     #expect(try state() == before)
   }
 
-  /// The words after the command, with an output in its place among the arguments.
+  /// The words after the command, with an output in its place among the arguments if the command has one.
   private func positionals(_ command: CommandSpecification, with path: String, _ words: [String]) -> [String] {
     var rest = Array(words.dropFirst(command.path.count))
-    let position = command.positionals.firstIndex { $0.role == .output } ?? 0
-    rest.insert(path, at: position)
+    if let position = command.positionals.firstIndex(where: { $0.role == .output }) { rest.insert(path, at: position) }
     return rest
   }
 

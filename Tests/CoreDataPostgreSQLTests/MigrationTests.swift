@@ -66,6 +66,7 @@ struct MigrationTests {
     func without(_ name: String) -> NSManagedObjectModel {
       model { $0.entitiesByName["Employee"]?.properties.removeAll { $0.name == name } }
     }
+    let options = options.merging([MigrationOption.allowsDowngrade: true]) { $1 }
     let error = try #require(throws: (any Error).self) { try bench.coordinator(options, without("badge")) } as NSError
     #expect(
       error.code == NSMigrationMissingSourceModelError && "\(error)".contains("1 value of 'Employee.badge'"), "\(error)"
