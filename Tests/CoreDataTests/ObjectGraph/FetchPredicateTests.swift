@@ -225,8 +225,9 @@ struct FetchPredicateTests {
     let context = try store.context(CompanyModel.make())
     let sqlite = try #require(context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
     let statements = Statements()
-    // One connection sees all statements.
+    // One connection sees all statements. Its first read makes certain that nobody has migrated the store.
     sqlite.connections.pause()
+    _ = try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Employee"))
     try sqlite.state().connection.setTrace { _ in statements.count += 1 }
     let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
     request.relationshipKeyPathsForPrefetching = ["department"]

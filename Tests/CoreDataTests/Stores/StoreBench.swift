@@ -101,7 +101,8 @@ final class StoreBench {
       if case .string(let name)? = slot("name", of: row) { return name }
       return "-"
     }
-    let sql = statements.last ?? ""
+    // What is read first after a change is read in a transaction.
+    let sql = statements.last { $0 != "COMMIT" } ?? ""
     return (names, sql.range(of: " FROM ").map { String(sql[$0.upperBound...]) } ?? sql)
   }
 
