@@ -111,10 +111,12 @@ extension NSManagedObjectContext {
     processPendingChanges()
     // Objects come before the relationships that lead to them.
     let deleted = changes.entries.filter { $0.wasPresent && !$0.isPresent }
-    let unsaved = Set(deleted.lazy.map(\.object).filter { $0.context === self && $0.isRealized })
+    // Only what was merged since, and is in no event, makes a difference between the values now and those of the event.
+    let merged = Set(repeatedDeletions.unlinked + repeatedDeletions.cascading)
+    let renewed = Set(deleted.lazy.map(\.object).filter { $0.context === self && $0.isRealized && merged.contains($0) })
     for entry in deleted.filter({ revive($0.object) }) {
       entry.object.slots =
-        unsaved.contains(entry.object)
+        renewed.contains(entry.object)
         ? valuesBeforeDeletion(entry) : entry.before.map { restored($0, from: $0, over: $0) }
       entry.object.isRealized = true
       entry.object.holds?.update()
