@@ -10,9 +10,8 @@ import Foundation
 
 /// The files that no output of a command must name: those that the command reads or works on, and what belongs to them.
 ///
-/// What a command reads and writes follows from its specification (`PathRole`). Files are compared by device and
-/// inode, and by
-/// their directory, so that links and spellings do not matter.
+/// What a command reads and writes follows from its specification (`PathRole`). Files are compared by device and inode, and
+/// by their directory, so that links and spellings do not matter.
 struct ProtectedFiles {
   /// Files and directories, which need not exist yet. The contents of a directory are protected too.
   private var files: [(url: URL, meaning: String)] = []
@@ -23,9 +22,8 @@ struct ProtectedFiles {
   /// Whether the command may make a backup.
   private let makesBackups: Bool
 
-  /// Throws a `CommandFailure` with the status for a usage error if an output of a command line names one of its
-  /// inputs, is in one
-  /// or contains one, or belongs to one, as the log of a store does; and if two outputs are the same.
+  /// Throws a `CommandFailure` with the status for a usage error if an output of a command line names one of its inputs, is
+  /// in one or contains one, or belongs to one, as the log of a store does; and if two outputs are the same.
   static func check(_ arguments: ParsedCommand) throws {
     let outputs = arguments.paths.filter { $0.role.isWritten && !isURL($0.value) }
     guard !outputs.isEmpty else { return }

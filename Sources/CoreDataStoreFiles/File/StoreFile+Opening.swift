@@ -325,7 +325,10 @@ extension StoreFile {
   private static func checkpointAlone(_ url: URL) -> Bool {
     // The caller throws its own error if this is impossible: another process uses the store, or the pages in the log need space too.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite, busyTimeout: 0) else { return false }
-    defer { try? connection.close() }
+    defer {
+      // What the checkpoint has not done stays in the log.
+      try? connection.close()
+    }
     guard (try? connection.setPragma("locking_mode", to: "EXCLUSIVE")) != nil,
       (try? connection.pragma("schema_version")) != nil
     else { return false }
