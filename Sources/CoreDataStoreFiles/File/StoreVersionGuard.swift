@@ -106,7 +106,7 @@ package final class StoreVersionGuard {
     do {
       let schema = try file.schema(
         for: opening.document, configuration: opening.configuration, allowsMissing: opening.allowsMissing)
-      guard schema == opening.schema else { throw StoreVersionProblem.rearranged }
+      guard schema.hasNames(of: opening.schema) else { throw StoreVersionProblem.rearranged }
     } catch is SchemaProblem {
       throw StoreVersionProblem.rearranged
     }

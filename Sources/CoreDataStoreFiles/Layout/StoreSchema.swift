@@ -88,6 +88,16 @@ package struct StoreSchema: Hashable, Sendable {
     tables.first { $0.name == name }
   }
 
+  /// Whether statements for another layout work in this one: numbers, tables and columns are the same. The order of columns,
+  /// which changes when superfluous ones are removed, and indexes do not matter.
+  package func hasNames(of other: StoreSchema) -> Bool {
+    func columns(_ schema: StoreSchema) -> [String: Set<ColumnLayout>] {
+      Dictionary(schema.tables.map { ($0.name, Set($0.columns)) }) { $0.union($1) }
+    }
+    return dialect == other.dialect && entities == other.entities && joinTables == other.joinTables
+      && columns(self) == columns(other)
+  }
+
   /// Returns a column of an attribute or a relationship with its type; nil where the table has no such column.
   package func column(named name: String, of entity: EntityLayout) -> ColumnLayout? {
     table(named: entity.table)?.columns.first { $0.name == name }
