@@ -16,6 +16,8 @@ class FileStore: MemoryStore, @unchecked Sendable {
   private var file: WholeFile?
   /// What has been read from the file; nil for a new store, and for an open one.
   private var contents: (any StoreFormat)?
+  /// The version of the file as it was last read or written; nil for a missing file.
+  private var fileVersion: StoreVersion?
 
   /// The format of the file.
   class var format: any StoreFormat.Type { preconditionFailure("\(self) has no format.") }
@@ -34,6 +36,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
             metadata: contents.metadata, model: model, configuration: customConfigurationName, url: url)
         }
         self.contents = contents
+        fileVersion = StoreVersion(metadata: contents.metadata)
         take(contents.metadata)
       } else if isReadOnly {
         throw StoreFileProblem.missing(path: url.path)
@@ -67,7 +70,9 @@ class FileStore: MemoryStore, @unchecked Sendable {
     guard let url, let file else { throw StoreErrors.operationFailed(url: url, reason: "The store has no URL.") }
     try FileStoreErrors.translating(url) {
       do {
-        try Self.write(Self.format.data(of: tables, metadata: metadata ?? [:]), to: file, url)
+        let values = metadata ?? [:]
+        try Self.write(Self.format.data(of: tables, metadata: values), to: file, url)
+        fileVersion = StoreVersion(metadata: values)
       } catch let problem as WholeFile.Problem {
         try checkVersion(of: url)
         throw problem
@@ -80,8 +85,8 @@ class FileStore: MemoryStore, @unchecked Sendable {
   /// - Throws: 134100 for another version.
   private func checkVersion(of url: URL) throws {
     // A file that is gone, or that is no store, has no version, and the change of the file is the error to report.
-    guard let found = try? Self.contents(of: WholeFile(url), url).metadata else { return }
-    let (old, new) = (StoreVersion(metadata: metadata ?? [:]), StoreVersion(metadata: found))
+    guard let old = fileVersion, let found = try? Self.contents(of: WholeFile(url), url).metadata else { return }
+    let new = StoreVersion(metadata: found)
     guard old.hashes != new.hashes else { return }
     throw StoreErrors.changedVersion(
       url: url, .migrated(from: old, to: new), wasReplaced: true, name: versionName(of:))
@@ -106,17 +111,20 @@ class FileStore: MemoryStore, @unchecked Sendable {
     if let earlier = other?.tables { tables.reserve(from: earlier.nextNumber) }
     self.tables = tables
     file = other?.file ?? url.map { WholeFile($0) }
+    fileVersion = other?.fileVersion
   }
 
   /// Has the next save go to another file, and replace what is there.
   func setDestination(_ url: URL) {
     self.url = url
     file = WholeFile(url, replacesUnread: true)
+    fileVersion = nil
     hasUnsavedMetadata = true
   }
 
   override func takeRows(of other: MemoryStore) throws {
     file = url.map { WholeFile($0) }
+    fileVersion = nil
     try super.takeRows(of: other)
   }
 
