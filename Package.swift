@@ -23,14 +23,19 @@ let package = Package(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
     .systemLibrary(name: "CSwiftRuntime"),
-    .target(name: "CoreDataFileSystem"),
-    .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CSQLite"]),
+    .target(name: "CoreDataMistakes"),
+    .target(name: "CoreDataFileSystem", dependencies: ["CoreDataMistakes"]),
+    .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CSQLite"]),
     .target(name: "CoreDataPredicates"),
-    .target(name: "CoreDataModelFiles", dependencies: ["CoreDataFileSystem", "CoreDataPredicates", "CZlib"]),
+    .target(
+      name: "CoreDataModelFiles",
+      dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CoreDataPredicates", "CZlib"]),
     .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles"]),
     .target(
       name: "CoreDataStoreFiles",
-      dependencies: ["CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+      dependencies: [
+        "CoreDataFileSystem", "CoreDataMistakes", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+      ]),
     .target(
       name: "CoreDataMigration",
       dependencies: [
@@ -39,8 +44,8 @@ let package = Package(
     .target(
       name: "CoreData",
       dependencies: [
-        "CSwiftRuntime", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
-        "CoreDataSQLite", "CoreDataStoreFiles",
+        "CSwiftRuntime", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes", "CoreDataModelFiles",
+        "CoreDataPredicates", "CoreDataSQLite", "CoreDataStoreFiles",
       ]
     ),
     .target(
@@ -57,19 +62,20 @@ let package = Package(
       ]),
     // libpq is loaded when a store first needs it, so that nothing else needs it: neither a build nor a program.
     .target(name: "CPostgreSQL"),
-    .target(name: "CoreDataPostgreSQLClient", dependencies: ["CPostgreSQL"]),
+    .target(name: "CoreDataPostgreSQLClient", dependencies: ["CoreDataMistakes", "CPostgreSQL"]),
     .target(
       name: "CoreDataPostgreSQL",
       dependencies: [
         "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles",
       ]),
-    .target(name: "CoreDataTerminal"),
+    .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
     .executableTarget(
       name: "CoreDataCommand",
       dependencies: [
-        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
-        "CoreDataPostgreSQL", "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
+        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes",
+        "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal",
+        "CoreDataTesting",
       ]),
 
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
@@ -103,6 +109,7 @@ let package = Package(
         "CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataTestSupport",
         "CoreDataTesting",
       ]),
+    .testTarget(name: "CoreDataMistakesTests", dependencies: ["CoreDataMistakes"]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(
       name: "CoreDataSQLiteTests",

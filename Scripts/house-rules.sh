@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
-# lines, `try?` without a reason, casts to `CocoaError`, unfinished work, paths that exist on one machine only, and deviations that are not
-# listed. Looks at all files that are tracked, or would be if they were added.
+# lines, `try?` without a reason, casts to `CocoaError`, traps without a word in release builds, unfinished work, paths
+# that exist on one machine only, and deviations that are not listed. Looks at all files that are tracked, or would be if they were added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -70,6 +70,14 @@ files '*.swift' '*.md' | inspect '
   /(^|[^A-Za-z0-9_])(as[?!]?|is) +CocoaError([^A-Za-z0-9_.]|$)/ || /(catch|case) +CocoaError *[.(]/ ||
   /throws: *CocoaError/ {
     print FILENAME ":" FNR ": CocoaError matches errors of any domain; compare domain and code (NSError.isCocoa)"
+  }
+'
+
+# Release builds leave out the texts of these; fatalError has one place, so that all mistakes are told in one way.
+files 'Sources/*.swift' ':!Sources/CoreDataMistakes' | inspect '
+  /^ *\/\// { next }
+  /(^|[^A-Za-z0-9_.])(precondition|preconditionFailure|assert|assertionFailure|fatalError)\(/ {
+    print FILENAME ":" FNR ": stops without a word in release builds; call trap (CoreDataMistakes)"
   }
 '
 

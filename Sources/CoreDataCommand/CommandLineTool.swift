@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMistakes
 import CoreDataTerminal
 import Foundation
 
@@ -54,7 +55,7 @@ enum CommandLineTool {
         try streams.output(text + "\n")
       case .command(let parsed):
         guard let command = commands.first(where: { $0.specification.path == parsed.specification.path }) else {
-          preconditionFailure("There is no command \(parsed.specification.path).")
+          trap("There is no command \(parsed.specification.path).")
         }
         try checkPaths(parsed)
         return try run(command, CommandInvocation(parsed, of: specification, streams: streams))

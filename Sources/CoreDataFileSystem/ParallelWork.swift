@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Dispatch
 import Foundation
 import Synchronization
@@ -37,7 +38,7 @@ package final class ParallelWork<Outcome: Sendable>: Sendable {
   /// - Throws: what the work has thrown.
   package func wait() throws -> Outcome {
     end.wait()
-    guard let result = outcome.withLock({ $0 }) else { preconditionFailure("The work ends with an outcome.") }
+    guard let result = outcome.withLock({ $0 }) else { trap("The work ends with an outcome.") }
     return try result.get()
   }
 }

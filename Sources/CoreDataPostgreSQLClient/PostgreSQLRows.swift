@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPostgreSQL
+import CoreDataMistakes
 import Foundation
 
 /// The rows that a statement has returned, in PostgreSQL's binary format. Columns are read by the types that they have.
@@ -41,7 +42,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
   package var affected: Int { Int(String(libpq: cpq_PQcmdTuples(result))) ?? 0 }
 
   package func type(of column: Int) -> PostgreSQLType {
-    precondition(column >= 0 && column < columnCount, "the result has no column \(column)")
+    trap(unless: column >= 0 && column < columnCount, "the result has no column \(column)")
     return types[column]
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import CoreDataMistakes
 import Foundation
 
 /// The `sqlite3 *` of a connection, with everything that must live as long as it.
@@ -34,7 +35,7 @@ final class DatabaseHandle {
   /// The pointer. Using a closed connection is a programming error here.
   var live: OpaquePointer {
     guard let pointer else {
-      preconditionFailure("The connection to \(path) was closed; open a new one before using it.")
+      trap("The connection to \(path) was closed; open a new one before using it.")
     }
     return pointer
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import CoreDataMistakes
 import Foundation
 
 /// A compiled SQL statement: bind values, step through rows, read columns.
@@ -62,7 +63,7 @@ package final class SQLiteStatement {
   /// The pointer. Using a finalized statement is a programming error here.
   var live: OpaquePointer {
     guard let pointer, handle.isOpen else {
-      preconditionFailure("The statement was finalized or its connection closed: \(sql)")
+      trap("The statement was finalized or its connection closed: \(sql)")
     }
     return pointer
   }

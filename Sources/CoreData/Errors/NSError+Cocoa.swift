@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataMistakes
 import Foundation
 
 /// Core Data's keys of the user info of errors, besides Foundation's.
@@ -73,7 +74,7 @@ package enum Misuse {
     do {
       return try body()
     } catch {
-      preconditionFailure((error as NSError).localizedFailureReason ?? "\(error)")
+      trap((error as NSError).localizedFailureReason ?? "\(error)")
     }
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A controller of any result type.
@@ -110,12 +111,12 @@ final class FetchedResults {
   // MARK: Reading
 
   func object(at indexPath: IndexPath) -> NSObject {
-    guard let content else { preconditionFailure("The controller has no contents: call performFetch() first.") }
-    precondition(indexPath.count == 2, "\(indexPath) is not an index path of a section and an object.")
+    guard let content else { trap("The controller has no contents: call performFetch() first.") }
+    trap(unless: indexPath.count == 2, "\(indexPath) is not an index path of a section and an object.")
     let (section, item) = (indexPath[0], indexPath[1])
-    precondition(content.sections.indices.contains(section), "There is no section at index \(section).")
-    precondition(
-      content.sections[section].objects.indices.contains(item),
+    trap(unless: content.sections.indices.contains(section), "There is no section at index \(section).")
+    trap(
+      unless: content.sections[section].objects.indices.contains(item),
       "There is no object at index \(item) in the section at index \(section).")
     return content.sections[section].objects[item]
   }
@@ -156,8 +157,9 @@ final class FetchedResults {
 
   func section(forIndexTitle title: String, at index: Int) -> Int {
     let titles = sectionIndexTitles
-    precondition(
-      titles.indices.contains(index) && titles[index] == title, "The index title at \(index) is not '\(title)'.")
+    trap(
+      unless: titles.indices.contains(index) && titles[index] == title, "The index title at \(index) is not '\(title)'."
+    )
     return content?.sections.firstIndex { indexTitle(ofSection: $0.name) == title } ?? NSNotFound
   }
 

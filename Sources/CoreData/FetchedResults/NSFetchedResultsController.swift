@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// The results of a fetch in sections, which follow the changes of the context and tell a delegate about them.
@@ -32,8 +33,8 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     fetchRequest: NSFetchRequest<ResultType>, managedObjectContext context: NSManagedObjectContext,
     sectionNameKeyPath: String?, cacheName name: String?
   ) {
-    precondition(
-      fetchRequest.sortDescriptors?.isEmpty == false,
+    trap(
+      unless: fetchRequest.sortDescriptors?.isEmpty == false,
       "A fetched results controller needs a fetch request with sort descriptors.")
     request = fetchRequest
     results = FetchedResults(context: context, sectionNameKeyPath: sectionNameKeyPath, cacheName: name)
@@ -153,7 +154,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
 
   private static func result(_ object: NSObject) -> ResultType {
     guard let result = object as? ResultType else {
-      preconditionFailure("The fetched objects are of the class \(type(of: object)), not \(ResultType.self).")
+      trap("The fetched objects are of the class \(type(of: object)), not \(ResultType.self).")
     }
     return result
   }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -43,7 +44,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     // A store's metadata may have any string as its UUID; a host may have only letters, digits and hyphens.
     let host = (store?.identifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
-      preconditionFailure(
+      trap(
         "x-coredata://\(host)/\(path)/\(reference) is not a URI, although it contains only valid characters.")
     }
     return url

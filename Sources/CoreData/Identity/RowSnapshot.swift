@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
+
 /// The numbers of a row: that of its entity in its store, and its primary key.
 package struct RowKey: Hashable, Comparable, Sendable {
   package let entity: Int32
@@ -192,7 +194,7 @@ package struct RowSnapshot: @unchecked Sendable {
   }
 
   private static func stopBeingTaken() -> Never {
-    preconditionFailure("A row was read while it was being changed.")
+    trap("A row was read while it was being changed.")
   }
 }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -246,10 +247,10 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
       willEdit()
       var names: Set<String> = []
       for element in newValue {
-        precondition(
-          names.insert(element.name).inserted, "'\(name)' cannot have two elements named '\(element.name)'.")
-        precondition(
-          element.owningEntity == nil && (element.owningComposite == nil || element.owningComposite === self),
+        trap(
+          unless: names.insert(element.name).inserted, "'\(name)' cannot have two elements named '\(element.name)'.")
+        trap(
+          unless: element.owningEntity == nil && (element.owningComposite == nil || element.owningComposite === self),
           "'\(element.name)' belongs to another entity or composite attribute: add a copy of it.")
       }
       for element in members { element.owningComposite = nil }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSwiftRuntime
+import CoreDataMistakes
 import CoreDataModelFiles
 import Foundation
 import Synchronization
@@ -50,8 +51,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   open var name: String? {
     willSet {
       willEdit()
-      precondition(
-        newValue == name || owningModel?.entitiesByName[newValue ?? ""] == nil,
+      trap(
+        unless: newValue == name || owningModel?.entitiesByName[newValue ?? ""] == nil,
         "A model cannot have two entities named '\(newValue ?? "")'.")
     }
   }
@@ -83,7 +84,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The model that the entity belongs to. Traps if there is none.
   open var managedObjectModel: NSManagedObjectModel {
     guard let owningModel else {
-      preconditionFailure("The entity '\(name ?? "")' has no model: add it to the entities of one, and keep the model.")
+      trap("The entity '\(name ?? "")' has no model: add it to the entities of one, and keep the model.")
     }
     return owningModel
   }
@@ -106,8 +107,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     set {
       willEdit()
       for index in newValue {
-        precondition(
-          index.owningEntity == nil || index.owningEntity === self,
+        trap(
+          unless: index.owningEntity == nil || index.owningEntity === self,
           "The index '\(index.name)' belongs to entity '\(index.owningEntity?.name ?? "")': add a copy of it.")
       }
       for index in ownIndexes { index.owningEntity = nil }
@@ -166,8 +167,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
 
   /// Called before every edit. Traps once a coordinator uses the model, and drops derived state.
   func willEdit(_ member: String = #function) {
-    precondition(
-      isEditable,
+    trap(
+      unless: isEditable,
       "Entity '\(name ?? "")': '\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
     invalidateDerivedState()
   }
@@ -218,11 +219,11 @@ extension NSEntityDescription {
     let own = list.filter { !inherited.contains(ObjectIdentifier($0)) }
     var names: Set<String> = []
     for property in own {
-      precondition(
-        property.owningEntity == nil || property.owningEntity === self,
+      trap(
+        unless: property.owningEntity == nil || property.owningEntity === self,
         "'\(property.name)' belongs to entity '\(property.owningEntity?.name ?? "")': add a copy of it.")
-      precondition(
-        names.insert(property.name).inserted,
+      trap(
+        unless: names.insert(property.name).inserted,
         "Entity '\(name ?? "")' cannot have two properties named '\(property.name)'.")
     }
     for property in ownProperties { property.owningEntity = nil }
@@ -261,11 +262,11 @@ extension NSEntityDescription {
     willEdit("subentities")
     for child in list {
       child.willEdit("superentity")
-      precondition(
-        child.parent == nil || child.parent === self,
+      trap(
+        unless: child.parent == nil || child.parent === self,
         "'\(child.name ?? "")' already has the superentity '\(child.parent?.name ?? "")': remove it there first.")
-      precondition(
-        !lineage.contains { $0 === child },
+      trap(
+        unless: !lineage.contains { $0 === child },
         "Entity '\(child.name ?? "")' cannot inherit from '\(name ?? "")', which is itself or inherits from it.")
     }
     for child in children where !list.contains(where: { $0 === child }) {

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -31,8 +32,8 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
     get { parts }
     set {
       willEdit()
-      precondition(
-        Set(newValue.map(\.collationType)).count < 2,
+      trap(
+        unless: Set(newValue.map(\.collationType)).count < 2,
         "The elements of the index '\(name)' must be either all binary or all R-tree elements.")
       for element in parts { element.owningIndex = nil }
       parts = newValue

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -319,7 +320,7 @@ struct StoredRequest {
         let key = try SortKey(descriptor)
         return SortKeyDocument(keyPath: key.keyPath, ascending: key.isAscending)
       } catch {
-        preconditionFailure("The request '\(name)' cannot be part of a model. \(error)")
+        trap("The request '\(name)' cannot be part of a model. \(error)")
       }
     }
     document.fetchLimit = specification.fetchLimit

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMigration
+import CoreDataMistakes
 import CoreDataModelFiles
 import Foundation
 
@@ -15,7 +16,7 @@ extension NSManagedObjectModel {
     guard let models, !models.isEmpty else { return nil }
     let merge = ModelMerge(models)
     if let conflict = merge.conflicts.first {
-      preconditionFailure(
+      trap(
         "Models with two different \(conflict.subject == .entity ? "entities" : "fetch request templates") named "
           + "'\(conflict.name)' cannot be merged."
           + (conflict.differences.first.map { " \($0.words)." } ?? ""))

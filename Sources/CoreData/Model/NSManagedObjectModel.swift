@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import Foundation
 
@@ -81,13 +82,13 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     }
     var names: Set<String> = []
     for entity in complete {
-      precondition(
-        entity.owningModel == nil || entity.owningModel === self,
+      trap(
+        unless: entity.owningModel == nil || entity.owningModel === self,
         "Entity '\(entity.name ?? "")' belongs to another model: add a copy of it.")
       guard let name = entity.name, !name.isEmpty else {
-        preconditionFailure("An entity needs a name before it can be part of a model.")
+        trap("An entity needs a name before it can be part of a model.")
       }
-      precondition(names.insert(name).inserted, "A model cannot have two entities named '\(name)'.")
+      trap(unless: names.insert(name).inserted, "A model cannot have two entities named '\(name)'.")
     }
     for entity in members where !seen.contains(ObjectIdentifier(entity)) { entity.owningModel = nil }
     members = complete
@@ -99,8 +100,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   }
 
   func willEdit(_ member: String = #function) {
-    precondition(
-      isEditable, "'\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
+    trap(
+      unless: isEditable, "'\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
     invalidateDerivedState()
   }
 
@@ -151,8 +152,8 @@ extension NSManagedObjectModel {
   public func setEntities(_ entities: [NSEntityDescription], forConfigurationName configuration: String) {
     willEdit("setEntities(_:forConfigurationName:)")
     for entity in entities {
-      precondition(
-        entity.owningModel === self,
+      trap(
+        unless: entity.owningModel === self,
         "Entity '\(entity.name ?? "")' cannot be in configuration '\(configuration)': it is not in the model.")
     }
     configurationMembers[configuration] = entities

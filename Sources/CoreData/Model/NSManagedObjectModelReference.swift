@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A reference to a model: where to find it, and the checksum that it must have. It is resolved on first use.
@@ -63,7 +64,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
       return try resolve()
     } catch {
       let reason = (error as NSError).localizedFailureReason ?? error.localizedDescription
-      preconditionFailure("Error 134504: \(reason)")
+      trap("Error 134504: \(reason)")
     }
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -26,8 +27,8 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   open var name = "" {
     willSet {
       willEdit()
-      precondition(
-        newValue == name || owningEntity?.propertiesByName[newValue] == nil,
+      trap(
+        unless: newValue == name || owningEntity?.propertiesByName[newValue] == nil,
         "Entity '\(owningEntity?.name ?? "")' cannot have two properties named '\(newValue)'.")
     }
   }
@@ -72,7 +73,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The entity that the property belongs to. Traps if there is none.
   open var entity: NSEntityDescription {
     guard let owningEntity else {
-      preconditionFailure("The property '\(name)' has no entity: add it to the properties of one first.")
+      trap("The property '\(name)' has no entity: add it to the properties of one first.")
     }
     return owningEntity
   }
@@ -122,7 +123,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// state.
   func willEdit(_ member: String = #function) {
     if let inheritedFrom {
-      preconditionFailure(
+      trap(
         "'\(name)' of entity '\(owningEntity?.name ?? "?")' is inherited from "
           + "'\(inheritedFrom.owningEntity?.name ?? "?")': set '\(member)' there.")
     }
@@ -169,8 +170,8 @@ extension NSPropertyDescription {
     _ validationPredicates: [NSPredicate]?, withValidationWarnings validationWarnings: [String]?
   ) {
     let predicates = validationPredicates ?? []
-    precondition(
-      validationWarnings.map { $0.count == predicates.count } ?? true,
+    trap(
+      unless: validationWarnings.map { $0.count == predicates.count } ?? true,
       "'\(name)' needs one validation warning for each of its \(predicates.count) predicates.")
     validations = predicates.enumerated().map { position, predicate in
       ValidationDocument(
@@ -200,7 +201,7 @@ extension PredicateSyntax {
     do {
       try self.init(predicate)
     } catch {
-      preconditionFailure("\(subject) cannot be part of a model. \(error)")
+      trap("\(subject) cannot be part of a model. \(error)")
     }
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Stops the program where a context or one of its objects is used off the context's queue.
@@ -29,7 +30,7 @@ enum ConcurrencyDebug {
   /// Stops the program if the check is on and the current thread is not executing for the context's queue.
   static func check(_ context: @autoclosure () -> NSManagedObjectContext?, _ use: StaticString = #function) {
     guard isOn, let context = context(), !context.queue.isCurrent else { return }
-    preconditionFailure(
+    trap(
       "Core Data concurrency violation: \(use) was called on \(Thread.current) for a context with "
         + "\(context.concurrencyType == .mainQueueConcurrencyType ? "the main queue" : "a private queue"). Use the "
         + "context and its objects only inside its perform(_:) or performAndWait(_:).")

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 extension NSManagedObjectContext {
@@ -10,8 +11,8 @@ extension NSManagedObjectContext {
   /// - Parameter object: an object of this context.
   public func detectConflicts(for object: NSManagedObject) {
     ConcurrencyDebug.check(self)
-    precondition(
-      object.context === self, "The object \(object.objectID) belongs to another context: mark it there.")
+    trap(
+      unless: object.context === self, "The object \(object.objectID) belongs to another context: mark it there.")
     object.realize()
     if !conflictChecks.contains(where: { $0 === object }) { conflictChecks.append(object) }
   }

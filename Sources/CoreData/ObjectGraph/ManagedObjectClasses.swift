@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Finds the classes that entities name.
@@ -138,7 +139,7 @@ final class ClassRegistry: @unchecked Sendable {
       return nil
     }
     if let other {
-      preconditionFailure(
+      trap(
         "The class \(String(reflecting: type)) cannot be registered as '\(name)', which is the name of "
           + "\(String(reflecting: other)). Register it under another name, and use that in the model or mapping model.")
     }
@@ -194,7 +195,7 @@ extension NSEntityDescription {
   ) -> NSManagedObject {
     guard let entity = context.entity(named: entityName) else {
       let known = context.coordinator.managedObjectModel.entities.compactMap(\.name).sorted()
-      preconditionFailure(
+      trap(
         "The model has no entity named '\(entityName)'. It has: \(known.joined(separator: ", ")).")
     }
     return ManagedObjectClasses.of(entity).init(entity: entity, insertInto: context)

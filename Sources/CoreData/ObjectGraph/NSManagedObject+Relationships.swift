@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Relationships and their inverses, which change together.
@@ -264,7 +265,7 @@ extension NSManagedObject {
     let position = position(of: key)
     guard let relationship = table.relationship(at: position), relationship.isToMany, relationship.isOrdered == ordered
     else {
-      preconditionFailure(
+      trap(
         "\(key) of \(entity.name ?? "") is not \(ordered ? "an ordered" : "an unordered") to-many relationship.")
     }
     return position
@@ -280,7 +281,7 @@ extension NSManagedObject {
 
   final func insertMember(_ member: Any, at position: Int) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
-      preconditionFailure("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
+      trap("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
     }
     Misuse.stop { try check(object, for: relationship) }
     willChangeValue(forKey: table.names[position])
@@ -479,7 +480,7 @@ enum ReleaseChain {
       let queue: UnsafeMutableRawPointer? = queue
       if let queue { Unmanaged<Queue>.fromOpaque(queue).release() }
     }
-    precondition(failure == 0, "The process has no thread-specific keys left (error \(failure)).")
+    trap(unless: failure == 0, "The process has no thread-specific keys left (error \(failure)).")
     return key
   }()
 

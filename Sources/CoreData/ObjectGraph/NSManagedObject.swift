@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -178,7 +179,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// A class that no loaded model has, or that a model has for several entities, stops the program.
   open class func entity() -> NSEntityDescription {
     if let entity = ManagedObjectClasses.entity(of: self) { return entity }
-    preconditionFailure(
+    trap(
       "entity() needs a loaded model with exactly one entity of the class \(String(reflecting: self)). "
         + "Make a coordinator or a container with the model first.")
   }
@@ -445,7 +446,7 @@ extension NSManagedObject {
         context.readingFailure != nil
           || context.shouldHandleInaccessibleFault(self, for: identifier, triggeredByProperty: property)
       else {
-        preconditionFailure("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
+        trap("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
       }
       loseValues()
       context.noteInaccessibleFault(self)

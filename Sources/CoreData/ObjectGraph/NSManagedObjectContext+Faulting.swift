@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 extension NSManagedObjectContext {
@@ -13,7 +14,7 @@ extension NSManagedObjectContext {
     if let id = ownIdentifier(objectID) { return object(for: id) }
     // A store that has been removed from its coordinator.
     if objectID.current.persistentStore?.persistentStoreCoordinator == nil { return object(for: objectID) }
-    preconditionFailure(
+    trap(
       "\(objectID.uriRepresentation().absoluteString) belongs to a store of another coordinator, which this context's has not "
         + "opened.")
   }
@@ -50,8 +51,8 @@ extension NSManagedObjectContext {
   /// - Throws: the store's errors.
   public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
     for object in objects {
-      precondition(
-        object.context === self,
+      trap(
+        unless: object.context === self,
         "The object \(object.objectID) belongs to another context: obtain its identifier there.")
     }
     adoptPermanentIDs()
@@ -86,7 +87,7 @@ extension NSManagedObjectContext {
     if let row = readAhead[destination.key] { return object(for: row) }
     // The object of a row needs no identifier.
     guard let layout = destination.layout(last: lastDestinationLayout) else {
-      preconditionFailure("The row of \(destination.key) was packed without an entity.")
+      trap("The row of \(destination.key) was packed without an entity.")
     }
     lastDestinationLayout = layout
     let object = NSManagedObject.makeFault(
@@ -271,8 +272,8 @@ extension NSManagedObjectContext {
   ///     true to reread the row and keep the changes and the transient values on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     ConcurrencyDebug.check(self)
-    precondition(
-      object.context == nil || object.context === self,
+    trap(
+      unless: object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context: refresh it there.")
     if renew(object, keepingChanges: flag) {
       post(NSManagedObjectContext.didChangeObjectsNotification, refreshed([object]))

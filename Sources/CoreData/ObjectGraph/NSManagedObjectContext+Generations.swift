@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Which state of the stores a context reads.
@@ -35,7 +36,7 @@ extension NSManagedObjectContext {
   ///   of another coordinator; the stores' errors.
   public func setQueryGenerationFrom(_ generation: NSQueryGenerationToken?) throws {
     ConcurrencyDebug.check(self)
-    precondition(parent == nil, "A context with a parent reads what its parent reads: set the parent's generation.")
+    trap(unless: parent == nil, "A context with a parent reads what its parent reads: set the parent's generation.")
     guard let generation else {
       self.generation = .latest
       return

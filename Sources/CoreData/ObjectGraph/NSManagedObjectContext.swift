@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Dispatch
 import Foundation
 
@@ -86,7 +87,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// Differs from Apple: calling it on a subclass stops the program; call the subclass's initializer.
   public class func new() -> Self {
-    precondition(self == NSManagedObjectContext.self, "Make a \(self) by one of its initializers instead of new().")
+    trap(unless: self == NSManagedObjectContext.self, "Make a \(self) by one of its initializers instead of new().")
     return unsafeDowncast(NSManagedObjectContext(), to: Self.self)
   }
 
@@ -109,8 +110,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { knownParent?.persistentStoreCoordinator ?? knownCoordinator }
     set {
-      precondition(
-        knownParent == nil || newValue === knownParent?.persistentStoreCoordinator,
+      trap(
+        unless: knownParent == nil || newValue === knownParent?.persistentStoreCoordinator,
         "This context has a parent, whose coordinator it uses: it cannot have another coordinator.")
       if knownParent != nil { return }
       knownCoordinator?.forget(self)
@@ -144,15 +145,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 
   private func checkParent(_ parent: NSManagedObjectContext) {
-    precondition(
-      knownParent == nil && knownCoordinator == nil,
+    trap(
+      unless: knownParent == nil && knownCoordinator == nil,
       "This context already has a \(knownParent == nil ? "coordinator" : "parent"), which cannot be replaced.")
-    precondition(
-      parent.concurrencyType != .confinementConcurrencyType,
+    trap(
+      unless: parent.concurrencyType != .confinementConcurrencyType,
       "A parent context must have a queue: make it with the type privateQueue or mainQueue.")
     var ancestor: NSManagedObjectContext? = parent
     while let next = ancestor {
-      precondition(next !== self, "A context cannot be its own ancestor.")
+      trap(unless: next !== self, "A context cannot be its own ancestor.")
       ancestor = next.knownParent
     }
   }
@@ -219,8 +220,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// anything else stops the program.
   open var mergePolicy: Any = NSMergePolicy.error {
     didSet {
-      precondition(
-        mergePolicy is NSMergePolicy, "\(type(of: mergePolicy)) is not a merge policy: set an NSMergePolicy.")
+      trap(
+        unless: mergePolicy is NSMergePolicy, "\(type(of: mergePolicy)) is not a merge policy: set an NSMergePolicy.")
     }
   }
   /// The author recorded for this context's changes in persistent history.
@@ -255,8 +256,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// - Parameter object: the object.
   open func insert(_ object: NSManagedObject) {
     ConcurrencyDebug.check(self)
-    precondition(
-      object.context == nil || object.context === self,
+    trap(
+      unless: object.context == nil || object.context === self,
       "The object \(object.objectID) already belongs to another context.")
     if object.isInserted || object.context === self && (object.isDeleted || !object.hasTemporaryID) {
       // Inserting a registered object only undoes its deletion.
@@ -276,8 +277,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// - Parameter object: an object of this context.
   open func delete(_ object: NSManagedObject) {
     ConcurrencyDebug.check(self)
-    precondition(
-      object.context == nil || object.context === self,
+    trap(
+      unless: object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context: delete it there.")
     guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
@@ -293,7 +294,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///   - store: a store of the context's coordinator.
   open func assign(_ object: Any, to store: NSPersistentStore) {
     guard let object = object as? NSManagedObject else {
-      preconditionFailure("Only managed objects can be assigned to a store, not \(type(of: object)).")
+      trap("Only managed objects can be assigned to a store, not \(type(of: object)).")
     }
     assignments[object.identifier.key] = store
   }
@@ -322,7 +323,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var coordinator: NSPersistentStoreCoordinator {
     if let knownParent { return knownParent.coordinator }
     guard let knownCoordinator else {
-      preconditionFailure("This context has no persistent store coordinator.")
+      trap("This context has no persistent store coordinator.")
     }
     return knownCoordinator
   }
@@ -343,7 +344,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     let entities = all.filter { ManagedObjectClasses.of($0) == type }
     guard let entity = entities.first, entities.count == 1 else {
       let names = entities.isEmpty ? "no entity" : entities.compactMap(\.name).sorted().joined(separator: ", ")
-      preconditionFailure(
+      trap(
         "init(context:) needs exactly one entity with the class \(String(reflecting: type)); the model has \(names). "
           + "If the model gives the class another name, register that with ManagedObjectClasses.register(_:as:).")
     }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// The live set behind `mutableSetValue(forKey:)`.
@@ -15,11 +16,11 @@ final class RelationshipSet: NSMutableSet {
   }
 
   required init?(coder: NSCoder) {
-    preconditionFailure("A relationship's set cannot be decoded.")
+    trap("A relationship's set cannot be decoded.")
   }
 
   required convenience init(capacity: Int) {
-    preconditionFailure("A relationship's set is made by mutableSetValue(forKey:).")
+    trap("A relationship's set is made by mutableSetValue(forKey:).")
   }
 
   override var count: Int { owner.objectIDs(forRelationshipNamed: owner.table.names[position]).count }
@@ -77,11 +78,11 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
   }
 
   required init?(coder: NSCoder) {
-    preconditionFailure("A relationship's set cannot be decoded.")
+    trap("A relationship's set cannot be decoded.")
   }
 
   required convenience init(arrayLiteral elements: Any...) {
-    preconditionFailure("A relationship's set is made by mutableOrderedSetValue(forKey:).")
+    trap("A relationship's set is made by mutableOrderedSetValue(forKey:).")
   }
 
   // MARK: Following the relationship
@@ -139,7 +140,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
 
   private func managed(_ object: Any) -> NSManagedObject {
     guard let object = object as? NSManagedObject else {
-      preconditionFailure("An ordered relationship holds managed objects, not \(type(of: object)).")
+      trap("An ordered relationship holds managed objects, not \(type(of: object)).")
     }
     return object
   }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// `as?` between requests: `Person.fetchRequest() =>? NSFetchRequest<Person>.self`.
@@ -21,7 +22,7 @@ public func =>? <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NS
 /// Returns the request with another type of results, as `=>?`; anything but a request stops the program.
 public func =>! <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NSFetchRequest<Result> {
   if let result = request =>? type { return result }
-  preconditionFailure("\(request ?? "nil") is no fetch request.")
+  trap("\(request ?? "nil") is no fetch request.")
 }
 
 /// A request, whatever its results are.

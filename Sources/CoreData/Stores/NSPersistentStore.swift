@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -103,7 +104,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The store's type as in its metadata, such as `NSSQLiteStoreType`.
-  open var type: String { preconditionFailure("\(Swift.type(of: self)) must override type.") }
+  open var type: String { trap("\(Swift.type(of: self)) must override type.") }
 
   /// The store's UUID.
   open var identifier: String! {
@@ -124,7 +125,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   ///
   /// - Throws: 134080 and its family if the store cannot be opened.
   open func loadMetadata() throws {
-    preconditionFailure("\(Swift.type(of: self)) must override loadMetadata().")
+    trap("\(Swift.type(of: self)) must override loadMetadata().")
   }
 
   /// Returns the metadata of a store that is not open.
@@ -132,7 +133,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// - Parameter url: the location of the store.
   /// - Throws: the store's errors.
   open class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
-    preconditionFailure("\(self) must override metadataForPersistentStore(with:).")
+    trap("\(self) must override metadataForPersistentStore(with:).")
   }
 
   /// Replaces the metadata of a store that is not open.
@@ -142,7 +143,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   ///   - url: the location of the store.
   /// - Throws: the store's errors.
   open class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
-    preconditionFailure("\(self) must override setMetadata(_:forPersistentStoreAt:).")
+    trap("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
 
   /// The class of the migration manager of stores of this type.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// The identifiers of a store whose subclass identifies objects by values of its own, such as strings.
@@ -67,7 +68,7 @@ package final class ReferenceObjects {
     var top = entity
     while let parent = top.superentity { top = parent }
     guard let root = roots[top.name ?? ""] else {
-      preconditionFailure("The entity '\(entity.name ?? "")' is not in the store's model.")
+      trap("The entity '\(entity.name ?? "")' is not in the store's model.")
     }
     return root
   }
@@ -82,7 +83,7 @@ package final class ReferenceObjects {
     case let value as AnyHashable: return value
     case let value as NSObject: return value
     default:
-      preconditionFailure(
+      trap(
         "A \(type(of: reference)) cannot be a reference object: use a string, a number or another hashable value.")
     }
   }

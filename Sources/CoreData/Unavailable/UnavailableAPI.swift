@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 // Apple's declarations for services that exist only on Apple's systems: CloudKit, Core Spotlight, iCloud documents and
@@ -363,4 +364,4 @@ extension NSPersistentStoreCoordinator {
 }
 
 /// The body of declarations that the compiler lets nobody use.
-private func unavailable() -> Never { preconditionFailure("The declaration is unavailable.") }
+private func unavailable() -> Never { trap("The declaration is unavailable.") }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Dispatch
 import Foundation
 
@@ -61,7 +62,7 @@ open class UndoManager: NSObject {
 
   /// Closes the innermost open group. Without one, stops the program.
   open func endUndoGrouping() {
-    precondition(!openGroups.isEmpty, "endUndoGrouping() was called without a matching beginUndoGrouping().")
+    trap(unless: !openGroups.isEmpty, "endUndoGrouping() was called without a matching beginUndoGrouping().")
     post(.NSUndoManagerCheckpoint)
     let isDiscardable = openGroups.last?.isDiscardable ?? false
     post(.NSUndoManagerWillCloseUndoGroup, [NSUndoManagerGroupIsDiscardableKey: isDiscardable])
@@ -131,7 +132,7 @@ open class UndoManager: NSObject {
   ) {
     guard isUndoRegistrationEnabled else { return }
     if openGroups.isEmpty {
-      precondition(groupsByEvent, "Call beginUndoGrouping() before registering undo operations.")
+      trap(unless: groupsByEvent, "Call beginUndoGrouping() before registering undo operations.")
       openEventGroup()
     }
     if !isUndoing, !isRedoing { redoStack = [] }
@@ -146,7 +147,7 @@ open class UndoManager: NSObject {
 
   /// Enables registration again. Without a matching `disableUndoRegistration()`, stops the program.
   open func enableUndoRegistration() {
-    precondition(disabledCount > 0, "enableUndoRegistration() was called without disableUndoRegistration().")
+    trap(unless: disabledCount > 0, "enableUndoRegistration() was called without disableUndoRegistration().")
     disabledCount -= 1
   }
 
@@ -199,13 +200,13 @@ open class UndoManager: NSObject {
   /// Closes the group that is open, and undoes the last group. More than one open group stops the program.
   open func undo() {
     if openGroups.count == 1, !isUndoing, !isRedoing { endUndoGrouping() }
-    precondition(openGroups.isEmpty, "undo() was called while groups are open: end them first.")
+    trap(unless: openGroups.isEmpty, "undo() was called while groups are open: end them first.")
     undoNestedGroup()
   }
 
   /// Undoes the last group that has been closed, which may be a nested one.
   open func undoNestedGroup() {
-    precondition(!isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
+    trap(unless: !isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
     post(.NSUndoManagerCheckpoint)
     let group: Group
     if let outer = openGroups.last {
@@ -228,8 +229,8 @@ open class UndoManager: NSObject {
 
   /// Redoes the group that was undone last. An open group stops the program.
   open func redo() {
-    precondition(!isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
-    precondition(openGroups.isEmpty, "redo() was called while groups are open: end them first.")
+    trap(unless: !isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
+    trap(unless: openGroups.isEmpty, "redo() was called while groups are open: end them first.")
     post(.NSUndoManagerCheckpoint)
     guard let group = redoStack.popLast() else { return }
     post(.NSUndoManagerWillRedoChange)

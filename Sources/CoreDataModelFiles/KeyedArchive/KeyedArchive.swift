@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
@@ -194,7 +195,7 @@ struct KeyedArchiveBuilder {
 
   /// Writes an object into a reserved place.
   mutating func fill(_ place: ArchiveValue, _ className: String, _ fields: [String: ArchiveValue]) {
-    guard case .uid(let position) = place else { preconditionFailure("Only reserved places can be filled.") }
+    guard case .uid(let position) = place else { trap("Only reserved places can be filled.") }
     var fields = fields
     fields["$class"] = reference(toClass: className)
     objects[position] = .dictionary(fields)
@@ -202,7 +203,7 @@ struct KeyedArchiveBuilder {
 
   /// Writes an object of another archive into a reserved place.
   mutating func fill(_ place: ArchiveValue, with value: ArchiveValue) {
-    guard case .uid(let position) = place else { preconditionFailure("Only reserved places can be filled.") }
+    guard case .uid(let position) = place else { trap("Only reserved places can be filled.") }
     objects[position] = value
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// The limits of a property list, independent of what its bytes claim.
@@ -318,7 +319,7 @@ struct BinaryPropertyListWriter {
     case .uid(let position):
       let size = size(of: position)
       return [0x80 | UInt8(size - 1)] + bigEndian(position, size: size)
-    case .array, .dictionary: preconditionFailure("Containers are written after their elements.")
+    case .array, .dictionary: trap("Containers are written after their elements.")
     }
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataSQLite
 
 /// The statements of PostgreSQL that create what a store consists of: tables, sequences, indexes and constraints.
@@ -14,7 +15,7 @@ package struct PostgreSQLDefinitions {
 
   /// - Parameter schema: the layout of a store in PostgreSQL.
   package init(_ schema: StoreSchema) {
-    precondition(schema.dialect == .postgreSQL, "The layout has the names of another engine.")
+    trap(unless: schema.dialect == .postgreSQL, "The layout has the names of another engine.")
     self.schema = schema
   }
 

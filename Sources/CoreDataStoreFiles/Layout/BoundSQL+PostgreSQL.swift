@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataSQLite
 
 extension BoundSQL {
@@ -71,7 +72,7 @@ private struct PostgreSQLParameters {
   mutating func text(_ position: Int?) -> String {
     let position = position ?? next
     next = position + 1
-    precondition(position < values.count, "The statement has more parameters than values.")
+    trap(unless: position < values.count, "The statement has more parameters than values.")
     if let text = known[position] { return text }
     let value = values[position]
     if isShared, !value.isNull, let text = texts[value] { return text }

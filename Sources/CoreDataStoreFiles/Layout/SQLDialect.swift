@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataSQLite
 
@@ -43,8 +44,8 @@ package enum SQLDialect: Hashable, Sendable {
 extension StoreSchema {
   /// Returns the same layout with the names and column types of another engine than SQLite: `self` is SQLite's.
   package func named(for dialect: SQLDialect) -> StoreSchema {
-    precondition(
-      self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
+    trap(
+      unless: self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
     guard dialect == .postgreSQL else { return self }
     var schema = self
     schema.splitDates()

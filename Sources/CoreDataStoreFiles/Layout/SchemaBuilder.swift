@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataPredicates
 
@@ -53,7 +54,7 @@ package struct SchemaBuilder {
 
   package func number(of entity: String) -> Int {
     guard let number = numbers[entity] else {
-      preconditionFailure("The entity \(entity) has been laid out without a number.")
+      trap("The entity \(entity) has been laid out without a number.")
     }
     return number
   }
@@ -189,7 +190,7 @@ extension SchemaBuilder {
       throw SchemaProblem.unstorableAttribute(
         entity: entity, attribute: path.joined(separator: "."), kind: "\(attribute.kind)")
     }
-    guard let name = names[path] else { preconditionFailure("No name was taken for \(path.joined(separator: ".")).") }
+    guard let name = names[path] else { trap("No name was taken for \(path.joined(separator: ".")).") }
     list.append(name, group, type, .attribute(entity: entity, path: path))
     layout.column = name
     return layout

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A complete and valid command line.
@@ -35,14 +36,14 @@ package struct ParsedCommand: Hashable, Sendable {
 
   /// Returns the values of a repeatable option, in order.
   package func values(_ name: String) -> [String] {
-    precondition(options.contains { $0.name == name }, "\(path) has no option --\(name).")
+    trap(unless: options.contains { $0.name == name }, "\(path) has no option --\(name).")
     return optionValues[name] ?? []
   }
 
   /// Returns the value of an integer option.
   package func integer(_ name: String) -> Int? {
     value(name).map { text in
-      guard let number = Int(text) else { preconditionFailure("--\(name) is not declared as an integer.") }
+      guard let number = Int(text) else { trap("--\(name) is not declared as an integer.") }
       return number
     }
   }
@@ -52,7 +53,7 @@ package struct ParsedCommand: Hashable, Sendable {
   where Choice.RawValue == String {
     value(name).map { text in
       guard let choice = Choice(rawValue: text) else {
-        preconditionFailure("--\(name) allows \"\(text)\", which \(Choice.self) does not know.")
+        trap("--\(name) allows \"\(text)\", which \(Choice.self) does not know.")
       }
       return choice
     }
@@ -62,7 +63,7 @@ package struct ParsedCommand: Hashable, Sendable {
   package func pairs(_ name: String) -> [(key: String, word: String)] {
     values(name).map { text in
       guard let equals = text.firstIndex(of: "=") else {
-        preconditionFailure("--\(name) is not declared as a pair.")
+        trap("--\(name) is not declared as a pair.")
       }
       return (String(text[..<equals]), String(text[text.index(after: equals)...]))
     }
@@ -70,7 +71,7 @@ package struct ParsedCommand: Hashable, Sendable {
 
   /// Returns a required argument.
   package func argument(_ name: String) -> String {
-    guard let value = arguments(name).first else { preconditionFailure("\(name) of \(path) is optional.") }
+    guard let value = arguments(name).first else { trap("\(name) of \(path) is optional.") }
     return value
   }
 
@@ -80,7 +81,7 @@ package struct ParsedCommand: Hashable, Sendable {
 
   /// Returns the values of a repeatable argument, in order.
   package func arguments(_ name: String) -> [String] {
-    precondition(specification.positionals.contains { $0.name == name }, "\(path) has no argument \(name).")
+    trap(unless: specification.positionals.contains { $0.name == name }, "\(path) has no argument \(name).")
     return positionalValues[name] ?? []
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A group of commands, called by a common first word.
@@ -159,7 +160,7 @@ package struct CommandSpecification: Hashable, Sendable {
     _ path: [String], summary: String, discussion: String = "", positionals: [PositionalSpecification] = [],
     options: [OptionSpecification] = []
   ) {
-    precondition((1...2).contains(path.count), "A command consists of a word, or of a group and a word: \(path)")
+    trap(unless: (1...2).contains(path.count), "A command consists of a word, or of a group and a word: \(path)")
     self.path = path
     self.summary = summary
     self.discussion = discussion

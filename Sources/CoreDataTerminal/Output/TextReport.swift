@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Text for people, built line by line in indented sections.
@@ -93,7 +94,7 @@ package struct TextTable: Hashable, Sendable {
 
   /// Adds a row.
   package mutating func add(_ cells: [StyledText]) {
-    precondition(cells.count <= columns.count, "A row of \(cells.count) cells in a table of \(columns.count) columns.")
+    trap(unless: cells.count <= columns.count, "A row of \(cells.count) cells in a table of \(columns.count) columns.")
     rows.append(cells + Array(repeating: "", count: columns.count - cells.count))
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
@@ -181,7 +182,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   var running: MigrationRun {
     guard let run else {
-      preconditionFailure("No migration is running: contexts and associations are there only while one is.")
+      trap("No migration is running: contexts and associations are there only while one is.")
     }
     return run
   }
@@ -286,7 +287,7 @@ extension NSMigrationManager {
     from sourceURL: URL, _ sourceOptions: [AnyHashable: Any]?, by mapping: NSMappingModel, to destinationURL: URL,
     _ destinationOptions: [AnyHashable: Any]?, isDraft: Bool
   ) throws {
-    precondition(run == nil, "A migration manager runs one migration at a time.")
+    trap(unless: run == nil, "A migration manager runs one migration at a time.")
     begin(mapping)
     defer { showIdle() }
     try MappingResolver.check(mapping, from: sourceModel, to: destinationModel)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMigration
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
@@ -32,8 +33,8 @@ open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
     self.stages = stages
     super.init()
     let repeated = StageOrder(stages).repeated
-    precondition(
-      repeated.isEmpty,
+    trap(
+      unless: repeated.isEmpty,
       "NSStagedMigrationManager: Duplicate version checksums across stages detected: \(repeated.joined(separator: ", ")). "
         + "Give each version one stage. \(MigrationErrors.stageHelp)")
   }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 extension ManagedProperty {
@@ -130,7 +131,7 @@ extension PropertyAccess {
       if let answer = recorder.answer(sample, to: self, of: object) as? Value ?? nothing() { return answer }
     }
     guard let none: Value = nothing() else {
-      preconditionFailure(
+      trap(
         "A key path through \(name), of the type \(Value.self), cannot be turned into a string. Write \"\(name)\".")
     }
     recorder.answerNothing(to: self, of: object)

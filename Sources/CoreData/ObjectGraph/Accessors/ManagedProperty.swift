@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -153,7 +154,7 @@ final class PropertyAccess: Sendable {
         " The class \(destination.entity.managedObjectClassName ?? "") that the model names for "
         + "\(destination.entity.name ?? "") was not found; its name in the model may lack the module."
     }
-    preconditionFailure("\(name) of \(entity) is declared as \(wanted), but has \(value).\(advice)")
+    trap("\(name) of \(entity) is declared as \(wanted), but has \(value).\(advice)")
   }
 }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A request to update attributes of all objects that match a predicate, directly in the stores.
@@ -27,7 +28,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// executed.
   open var entity: NSEntityDescription {
     guard let givenEntity else {
-      preconditionFailure(
+      trap(
         "The batch update of '\(givenName)' was made with the name of its entity: use entityName, or make the request "
           + "with init(entity:).")
     }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -44,7 +45,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   ///
   /// - Throws: any error, with which adding the store fails.
   open override func loadMetadata() throws {
-    preconditionFailure("\(Swift.type(of: self)) must override loadMetadata().")
+    trap("\(Swift.type(of: self)) must override loadMetadata().")
   }
 
   /// Called after a context has registered objects of the store. Does nothing by default.
@@ -72,7 +73,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   ///   identifiers; dictionaries; or one number. For a save, an empty array.
   /// - Throws: any error, which the fetch or save of the context throws then.
   open func execute(_ request: NSPersistentStoreRequest, with context: NSManagedObjectContext?) throws -> Any {
-    preconditionFailure("\(Swift.type(of: self)) must override execute(_:with:).")
+    trap("\(Swift.type(of: self)) must override execute(_:with:).")
   }
 
   /// Returns the values of an object. Must be overridden.
@@ -85,7 +86,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   open func newValuesForObject(
     with objectID: NSManagedObjectID, with context: NSManagedObjectContext
   ) throws -> NSIncrementalStoreNode {
-    preconditionFailure("\(Swift.type(of: self)) must override newValuesForObject(with:with:).")
+    trap("\(Swift.type(of: self)) must override newValuesForObject(with:with:).")
   }
 
   /// Returns the destinations of a relationship. Must be overridden by stores of models with to-many relationships.
@@ -101,7 +102,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
     forRelationship relationship: NSRelationshipDescription, forObjectWith objectID: NSManagedObjectID,
     with context: NSManagedObjectContext?
   ) throws -> Any {
-    preconditionFailure("\(Swift.type(of: self)) must override newValue(forRelationship:forObjectWith:with:).")
+    trap("\(Swift.type(of: self)) must override newValue(forRelationship:forObjectWith:with:).")
   }
 
   /// Returns permanent identifiers of new objects, by `newObjectID(for:referenceObject:)`. Must be overridden by stores
@@ -111,7 +112,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// - Returns: the identifiers in the same order.
   /// - Throws: any error, which the save of the context throws then.
   open func obtainPermanentIDs(for array: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    preconditionFailure("\(Swift.type(of: self)) must override obtainPermanentIDs(for:).")
+    trap("\(Swift.type(of: self)) must override obtainPermanentIDs(for:).")
   }
 
   /// Returns an identifier for a new store, by default a UUID.
@@ -133,7 +134,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameter objectID: an identifier of this store.
   public func referenceObject(for objectID: NSManagedObjectID) -> Any {
     guard let reference = references.reference(of: objectID.current) else {
-      preconditionFailure("\(objectID) is no identifier of this store.")
+      trap("\(objectID) is no identifier of this store.")
     }
     return reference
   }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
@@ -209,7 +210,7 @@ struct PredicateEvaluator {
     } catch EvaluationError.wrongType {
       return false
     } catch {
-      preconditionFailure("The predicate \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+      trap("The predicate \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
     }
   }
 
@@ -220,7 +221,7 @@ struct PredicateEvaluator {
     } catch EvaluationError.wrongType {
       return nil
     } catch {
-      preconditionFailure("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+      trap("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
     }
   }
 }

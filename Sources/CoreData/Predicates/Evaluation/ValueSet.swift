@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A set of values that Foundation's sets on Linux treat wrongly: the `hash` of a decimal number calls itself without
@@ -52,7 +53,7 @@ final class ValueSet: NSSet {
   }
 
   required init?(coder: NSCoder) {
-    preconditionFailure("A set of decimal numbers, strings or collections cannot be decoded on Linux.")
+    trap("A set of decimal numbers, strings or collections cannot be decoded on Linux.")
   }
 
   override var count: Int { allObjects.count }

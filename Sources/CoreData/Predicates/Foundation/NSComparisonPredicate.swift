@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
@@ -66,7 +67,7 @@ open class NSComparisonPredicate: NSPredicate {
   ) {
     guard let op = ComparisonSyntax.Operator(rawValue: type.rawValue),
       let modifier = ComparisonSyntax.Modifier(rawValue: modifier.rawValue)
-    else { preconditionFailure("NSComparisonPredicate has no operator \(type) with the modifier \(modifier).") }
+    else { trap("NSComparisonPredicate has no operator \(type) with the modifier \(modifier).") }
     syntax = ComparisonSyntax(
       lhs.syntax, op, rhs.syntax, modifier: modifier, options: .init(rawValue: options.rawValue))
     super.init(block: Self.unused)

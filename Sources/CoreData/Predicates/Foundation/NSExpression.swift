@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 // Like Apple's Core Data, this module re-exports Foundation. A file that imports only `CoreData` sees our
 // `NSExpression` and `NSComparisonPredicate` instead of Foundation's, which do nothing on Linux.
@@ -305,6 +306,6 @@ extension NSExpression {
   }
 
   private func missing(_ part: String) -> Never {
-    preconditionFailure("The expression \(self) has no \(part).")
+    trap("The expression \(self) has no \(part).")
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
@@ -36,7 +37,7 @@ open class NSFetchRequestExpression: NSExpression, @unchecked Sendable {
 
   private var parts: (request: ExpressionSyntax, context: ExpressionSyntax, countOnly: Bool) {
     guard case .fetch(let request, let context, let countOnly) = syntax else {
-      preconditionFailure("\(self) is not a fetch: make it with expression(forFetch:context:countOnly:).")
+      trap("\(self) is not a fetch: make it with expression(forFetch:context:countOnly:).")
     }
     return (request, context, countOnly)
   }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
@@ -30,7 +31,7 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
   /// Differs from Apple: the selector is a string, since there are no selectors without Objective-C.
   public init(key: String?, ascending: Bool, selector: String?) {
     guard let method = SortKey.Method(rawValue: selector ?? SortKey.Method.compare.rawValue) else {
-      preconditionFailure("NSSortDescriptor cannot sort by the method \(selector ?? ""). Use a comparator instead.")
+      trap("NSSortDescriptor cannot sort by the method \(selector ?? ""). Use a comparator instead.")
     }
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending, method: method))
   }
@@ -66,7 +67,7 @@ final class KeySortDescriptor: NSSortDescriptor {
       // Values of different types have no order.
       return .orderedSame
     } catch {
-      preconditionFailure("Objects cannot be sorted by \"\(sortKey.keyPath)\": \(error)")
+      trap("Objects cannot be sorted by \"\(sortKey.keyPath)\": \(error)")
     }
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -20,7 +21,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
   private var fileVersion: StoreVersion?
 
   /// The format of the file.
-  class var format: any StoreFormat.Type { preconditionFailure("\(self) has no format.") }
+  class var format: any StoreFormat.Type { trap("\(self) has no format.") }
 
   override func loadMetadata() throws {
     guard let url else { throw StoreErrors.cannotOpen(url: nil, reason: "The store has no URL.") }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A store that holds all its objects in memory, and reads and writes them as a whole: the superclass of a program's
@@ -48,12 +49,12 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   /// file yet, or an empty one.
   ///
   /// - Throws: any error, which adding the store throws then.
-  open func load() throws { preconditionFailure("\(Swift.type(of: self)) must override load().") }
+  open func load() throws { trap("\(Swift.type(of: self)) must override load().") }
 
   /// Writes all nodes, and the metadata. Must be overridden.
   ///
   /// - Throws: any error, which saving a context throws then; the nodes are as before the save then.
-  open func save() throws { preconditionFailure("\(Swift.type(of: self)) must override save().") }
+  open func save() throws { trap("\(Swift.type(of: self)) must override save().") }
 
   /// Returns a node with the values of a new object.
   ///
@@ -140,7 +141,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   ///
   /// - Parameter managedObject: the new object.
   open func newReferenceObject(for managedObject: NSManagedObject) -> Any {
-    preconditionFailure("\(Swift.type(of: self)) must override newReferenceObject(for:).")
+    trap("\(Swift.type(of: self)) must override newReferenceObject(for:).")
   }
 
   /// Returns the identifier of an object.
@@ -157,7 +158,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameter objectID: an identifier of this store.
   public func referenceObject(for objectID: NSManagedObjectID) -> Any {
     guard let reference = references.reference(of: objectID.current) else {
-      preconditionFailure("\(objectID) is no identifier of this store.")
+      trap("\(objectID) is no identifier of this store.")
     }
     return reference
   }

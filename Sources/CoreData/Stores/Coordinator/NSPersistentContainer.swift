@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// A model, a coordinator with its stores, and a context for the main queue.
@@ -50,7 +51,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
       self.init(name: name, managedObjectModel: try NSManagedObjectModel.load(named: name))
     } catch {
       let error = error as NSError
-      preconditionFailure(
+      trap(
         "NSPersistentContainer(name: \"\(name)\"): \(error.localizedFailureReason ?? error.localizedDescription) "
           + (error.localizedRecoverySuggestion ?? ""))
     }

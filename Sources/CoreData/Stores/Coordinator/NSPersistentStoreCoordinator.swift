@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import Dispatch
@@ -155,7 +156,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     switch result {
     case .success(let value)?: return value
     case .failure(let error)?: return try rescue(error)
-    case nil: preconditionFailure("The coordinator's queue has not run the block.")
+    case nil: trap("The coordinator's queue has not run the block.")
     }
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSwiftRuntime
+import CoreDataMistakes
 import Foundation
 
 /// The classes of stores by type.
@@ -92,7 +93,7 @@ extension NSPersistentStoreCoordinator {
     guard let kind = storeClass as? NSPersistentStore.Type,
       kind is NSAtomicStore.Type || kind is NSIncrementalStore.Type
     else {
-      preconditionFailure(
+      trap(
         "\(storeClass) cannot be the class of stores of type '\(storeType)': it must be a subclass of NSAtomicStore or "
           + "NSIncrementalStore.")
     }

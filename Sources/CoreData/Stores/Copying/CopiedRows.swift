@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataStoreFiles
 import Foundation
 
@@ -84,7 +85,7 @@ package final class CopiedRows {
 
   /// Returns the identifier in the destination of a row of an entity; the target must not be nil.
   package func identifier(_ position: Int, _ number: Int64) -> NSManagedObjectID {
-    guard let target else { preconditionFailure("Rows that are only read have no identifiers elsewhere.") }
+    guard let target else { trap("Rows that are only read have no identifiers elsewhere.") }
     return target.identifier(keys.entities[position], position, number)
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// The rows of a store that is held in memory.
@@ -90,7 +91,7 @@ package final class RowTables {
     if let plan = plans[ObjectIdentifier(entity)] { return plan }
     // An identifier may have an entity of an equal model.
     if let own = model.entitiesByName[entity.name ?? ""], let plan = plans[ObjectIdentifier(own)] { return plan }
-    preconditionFailure("The entity '\(entity.name ?? "")' is not in the store's model.")
+    trap("The entity '\(entity.name ?? "")' is not in the store's model.")
   }
 
   /// Returns the identifier of a row.

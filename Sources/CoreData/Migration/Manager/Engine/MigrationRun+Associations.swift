@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// Associations of source objects with destination objects: how they are made and looked up.
@@ -8,8 +9,8 @@ extension MigrationRun {
   /// Associates a source object with a destination object, and gives a new destination object its primary key.
   func associate(_ sourceObject: NSManagedObject, _ destinationObject: NSManagedObject, _ mapping: NSEntityMapping) {
     let plan = plan(of: mapping)
-    precondition(
-      sourceObject.context === source.context && destinationObject.context === destination.context,
+    trap(
+      unless: sourceObject.context === source.context && destinationObject.context === destination.context,
       "Associate an object of the source context with one of the destination context.")
     do {
       guard let from = source.rowKey(of: sourceObject), let table = try table(of: plan) else { return }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 
 /// One migration: two stacks, the resolved mappings, and three passes over them.
@@ -137,7 +138,7 @@ final class MigrationRun {
   func plan(of mapping: NSEntityMapping) -> ResolvedMapping {
     guard let plan = plans.first(where: { $0.mapping === mapping }) ?? plans.first(where: { $0.name == mapping.name })
     else {
-      preconditionFailure("The entity mapping '\(mapping.name ?? "")' is not one of the migration that is running.")
+      trap("The entity mapping '\(mapping.name ?? "")' is not one of the migration that is running.")
     }
     return plan
   }

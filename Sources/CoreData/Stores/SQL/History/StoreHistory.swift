@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -40,7 +41,7 @@ package final class StoreHistory {
   private func facts(of number: Int) -> Facts {
     if let known = facts[number] { return known }
     guard let layout = entities.schema.entity(number: number) else {
-      preconditionFailure("The schema has no entity with the number \(number).")
+      trap("The schema has no entity with the number \(number).")
     }
     let attributes = entities.description(number: number)?.attributesByName ?? [:]
     let kept = attributes.values.filter { $0.preservesValueInHistoryOnDeletion && !$0.isTransient }

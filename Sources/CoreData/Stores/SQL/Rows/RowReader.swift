@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -317,7 +318,7 @@ enum RowStep {
         if let element = slot.partValue(of: description) { value[name as NSString] = element }
       }
       return Slot(composite: value)
-    case .toOne: preconditionFailure("The elements of a composite attribute are attributes.")
+    case .toOne: trap("The elements of a composite attribute are attributes.")
     }
   }
 }
