@@ -14,10 +14,9 @@ package final class PrivateDirectory {
   private var isRemoved = false
 
   private static let lockName = "lock"
-  /// The directories that this process has made with `make(prefix:in:)`, and not removed yet.
-  private static let temporary = Mutex<Set<URL>>([])
-  /// Whether the process ends, so that nothing may be made any more that nobody would remove.
-  private static let isEnding = Atomic(false)
+  /// The directories that this process has made with `make(prefix:in:)`, and not removed yet; and whether the process ends,
+  /// so that nothing may be made any more that nobody would remove.
+  private static let temporary = Mutex<(directories: Set<URL>, isEnding: Bool)>(([], false))
 
   private init(url: URL, descriptor: Int32) {
     self.url = url
@@ -64,21 +63,28 @@ package final class PrivateDirectory {
       do {
         for _ in 0..<100 {
           let name = prefix + UUID().uuidString
-          if let made = try claim(parent.appendingPathComponent(name, isDirectory: true)) {
-            temporary.withLock { _ = $0.insert(made.url) }
-            if isEnding.load(ordering: .sequentiallyConsistent) {
-              // What stays is private, and the next process with the same prefix removes it.
-              try? made.remove()
-              while true { sleep(1) }
-            }
-            return made
-          }
+          if let made = try claimTemporary(parent.appendingPathComponent(name, isDirectory: true)) { return made }
         }
       } catch let error as FileFailure {
         failure = error
       }
     }
     throw failure
+  }
+
+  /// Creates and locks a directory that `removeTemporary()` removes. Does not return if the process ends.
+  private static func claimTemporary(_ url: URL) throws -> PrivateDirectory? {
+    var made: PrivateDirectory?
+    while true {
+      let mayMake = try temporary.withLock { state in
+        if state.isEnding { return false }
+        made = try claim(url)
+        if made != nil { state.directories.insert(url) }
+        return true
+      }
+      if mayMake { return made }
+      sleep(1)
+    }
   }
 
   /// Locks a directory that another process created with `claim(_:)` and abandoned.
@@ -107,16 +113,16 @@ package final class PrivateDirectory {
     // directory.
     try FileCalls.removeDirectoryIfEmpty(url)
     isRemoved = true
-    Self.temporary.withLock { _ = $0.remove(url) }
+    Self.temporary.withLock { _ = $0.directories.remove(url) }
   }
 
   /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work. Threads that
   /// make another one wait for that end.
   package static func removeTemporary() {
-    isEnding.store(true, ordering: .sequentiallyConsistent)
+    temporary.withLock { $0.isEnding = true }
     // Another thread may still be making files in them.
     for _ in 0..<50 {
-      let left = temporary.withLock { $0 }.filter { FileCalls.exists($0) }
+      let left = temporary.withLock { $0.directories }.filter { FileCalls.exists($0) }
       guard !left.isEmpty else { return }
       for url in left {
         // What stays is private, and the next process with the same prefix removes it.

@@ -166,6 +166,8 @@ final class ProgramRun {
     try process.run()
   }
 
+  var isRunning: Bool { process.isRunning }
+
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
   /// Waits for its end.
