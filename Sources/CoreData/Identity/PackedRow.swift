@@ -59,6 +59,9 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   /// The slots, in the order of the entity's `SlotTable`.
   package var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
 
+  /// The slots that are not kept as bytes.
+  var slotsOfObjects: [Slot] { withUnsafeMutablePointerToHeader { $0.pointee.others } }
+
   /// Whether a slot is the same as another.
   package func isSame(as slot: Slot, at position: Int) -> Bool {
     guard case .string(var text) = slot else { return self.slot(at: position).isSame(as: slot) }

@@ -18,7 +18,7 @@ package enum Slot {
   case string(String)
   case data(Data)
   case uuid(UUID)
-  /// A decimal number, a URL, a composite's dictionary, or the value of a transformable attribute.
+  /// A decimal number, a URL, a composite's dictionary, the value of a transformable attribute, or an `UnreadableValue`.
   case object(NSObject)
   /// The stored form of a transformable attribute, not decoded yet.
   case archived(Data)
@@ -289,10 +289,11 @@ package enum Slot {
 
   package static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
 
-  private static func unboxed(_ value: NSObject) -> Any {
+  private static func unboxed(_ value: NSObject) -> Any? {
     switch value {
     case let box as SwiftValueBox: box.value
     case let url as NSURL: url as URL
+    case let unreadable as UnreadableValue: unreadable.rest
     default: value
     }
   }

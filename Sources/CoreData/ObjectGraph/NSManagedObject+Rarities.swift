@@ -1,6 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+import Foundation
+
 extension NSManagedObject {
   /// What few objects have, so that the others need no space for it.
   final class Rarities {
@@ -11,6 +14,27 @@ extension NSManagedObject {
     /// Transient values of a fault, which the object gets back when the fault fires.
     var transients: [(position: Int, slot: Slot)] = []
     var isInaccessibleFault = false
+    /// The places of values that cannot be read and that the program has asked for.
+    var missedPositions: Set<Int> = []
+  }
+
+  /// Notes that the program has asked for a value that cannot be read, and got none.
+  final func noteReading(_ value: UnreadableValue, at position: Int) {
+    rarities = rarities ?? Rarities()
+    rarities?.missedPositions.insert(position)
+    guard let context, context.throwsForUnreadableValues, context.readingFailure == nil else { return }
+    context.readingFailure = SQLiteStoreErrors.error(for: value.problem, url: identifier.persistentStore?.url)
+  }
+
+  /// The values that cannot be read and that the program has asked for, with their attributes.
+  final var missedValues: [(attribute: NSAttributeDescription, value: UnreadableValue)] {
+    guard let rarities, !rarities.missedPositions.isEmpty else { return [] }
+    return rarities.missedPositions.sorted().compactMap { position in
+      guard case .object(let value as UnreadableValue) = slot(at: position),
+        let attribute = table.attribute(at: position)
+      else { return nil }
+      return (attribute, value)
+    }
   }
 
   /// The fetch batch that the fault's row is read with; nil for most objects.

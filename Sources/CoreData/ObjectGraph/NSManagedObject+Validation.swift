@@ -9,7 +9,10 @@ extension NSManagedObject {
   /// Validates all properties, one after another, with `validateValue(_:forKey:)`.
   final func validateProperties() throws {
     realize()
-    var failures: [NSError] = []
+    // What the program has computed from a missing value may be wrong.
+    var failures = missedValues.map { attribute, value in
+      ValidationErrors.unreadable(.init(attribute, nil, self), value.problem, url: identifier.persistentStore?.url)
+    }
     // Only subclasses can override `validateValue`. Otherwise, properties that the model does not restrict are valid.
     let positions =
       type(of: self) == NSManagedObject.self ? table.restricted + outOfRange() : Array(table.properties.indices)
@@ -31,9 +34,19 @@ extension NSManagedObject {
     table.ranged.filter { !slot(at: $0).isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
   }
 
-  /// Whether a relationship is a fault: it cannot have changed, and is not read for validation.
+  /// Whether a value is not read for validation: a relationship that is a fault cannot have changed, and neither can a value
+  /// that cannot be read.
   private func needsNoValue(at position: Int) -> Bool {
-    isUnread(at: position)
+    isUnread(at: position) || isUnreadable(at: position)
+  }
+
+  private func isUnreadable(at position: Int) -> Bool {
+    guard position < table.firstRelationship else { return false }
+    let kind = table.kinds[position]
+    guard kind == .binaryDataAttributeType || kind == .compositeAttributeType,
+      case .object(_ as UnreadableValue) = slot(at: position)
+    else { return false }
+    return true
   }
 
   /// Validates a value by the rules of the model.
@@ -41,9 +54,10 @@ extension NSManagedObject {
     let position = position(of: key)
     switch table.properties[position] {
     case .attribute(let attribute):
+      if value == nil, isUnreadable(at: position) { return }
       try ValidationRules.check(value, of: attribute, in: self)
     case .relationship(let relationship):
-      if needsNoValue(at: position) { return }
+      if isUnread(at: position) { return }
       try ValidationRules.check(value, of: relationship, in: self)
     }
   }

@@ -46,6 +46,9 @@ extension NSManagedObject {
       guard let attribute = table.attribute(at: position) else { return data }
       slots[position] = .unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data))
       return slots[position].publicValue
+    case .object(let value as UnreadableValue):
+      noteReading(value, at: position)
+      return value.rest
     case let slot:
       return slot.publicValue
     }
@@ -394,6 +397,9 @@ extension NSManagedObject {
       if isRealized { return try body() }
       throw ObjectGraphErrors.missingObject(identifier)
     }
+    let earlier = context.throwsForUnreadableValues
+    context.throwsForUnreadableValues = true
+    defer { context.throwsForUnreadableValues = earlier }
     return try context.throwingReadingFailures {
       realize()
       if isInaccessible, context.readingFailure == nil { throw ObjectGraphErrors.missingObject(identifier) }

@@ -59,6 +59,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var eventSets = EventSets()
   /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
+  /// Whether reading a property whose value cannot be read is a `readingFailure`. Otherwise it is an error of the object, if
+  /// that is saved.
+  var throwsForUnreadableValues = false
   /// The fetched properties whose requests are being executed, one because of another.
   var fetchedProperties: [FetchedPropertyUse] = []
   /// The changed objects as they were before the merge policy of the current save resolved conflicts.

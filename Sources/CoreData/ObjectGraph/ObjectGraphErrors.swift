@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
 import Foundation
 
 /// Errors of contexts and their objects.
@@ -211,6 +212,15 @@ enum ValidationErrors {
       suggestion: "Correct the rule in the model.")
   }
 
+  /// A value that the program has asked for and that cannot be read: 1550.
+  static func unreadable(_ subject: Subject, _ problem: RowProblem, url: URL?) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) could not be read.",
+      reason: problem.description,
+      suggestion: "Restore the file and refresh the object, or set the property; nil gives the old value up.",
+      underlying: SQLiteStoreErrors.error(for: problem, url: url))
+  }
+
   /// An object of an entity other than the relationship's destination: 1550.
   static func wrongEntity(_ subject: Subject, expected: String, found: String) -> NSError {
     error(
@@ -257,14 +267,14 @@ enum ValidationErrors {
 
   private static func error(
     _ code: Int, _ subject: Subject, _ description: String, reason: String, suggestion: String,
-    predicate: NSPredicate? = nil
+    predicate: NSPredicate? = nil, underlying: (any Error)? = nil
   ) -> NSError {
     var info = ErrorDetail.place(entity: subject.entity, property: subject.property)
     info[NSValidationObjectErrorKey] = subject.object
     info[NSValidationKeyErrorKey] = subject.property
     info[NSValidationValueErrorKey] = subject.value
     info[NSValidationPredicateErrorKey] = predicate
-    return NSError.cocoa(code, description, reason: reason, suggestion: suggestion, info)
+    return NSError.cocoa(code, description, reason: reason, suggestion: suggestion, underlying: underlying, info)
   }
 
   private static func words(for code: Int) -> String {

@@ -71,6 +71,12 @@ package final class ExternalData {
       default: "its file '\(path)' cannot be read: \(cause)"
       }
     }
+
+    /// Whether reading the file again is likely to fail too, unlike after a failure of the disk or a lack of memory.
+    package var isLasting: Bool {
+      guard let failure = cause as? FileFailure else { return cause is RegularFile.Problem }
+      return [ENOENT, ENOTDIR, EISDIR, ELOOP, EACCES, EPERM].contains(failure.number)
+    }
   }
 
   /// The column's bytes for a value. Writes a file for a large one.

@@ -9,7 +9,7 @@ package struct RowProblem: Error, CustomStringConvertible {
     /// The row's `Z_ENT` is not the number of an entity in its table.
     case unknownEntity(number: Int64)
     /// The file of a large value is missing or cannot be read.
-    case unreadableFile(entity: String, reason: String)
+    case unreadableFile(entity: String, reason: String, isLasting: Bool)
     /// A value of a type that the property cannot have.
     case unwritableValue(found: String)
 
@@ -37,7 +37,7 @@ package struct RowProblem: Error, CustomStringConvertible {
     case .unreadableValue(let found): return "The value in \(place) cannot be read: it is \(found)."
     case .unknownEntity(let number):
       return "The entity of \(place) is not in the model: its number is \(number)."
-    case .unreadableFile(let entity, let reason):
+    case .unreadableFile(let entity, let reason, _):
       return "The value of '\(property)' of the row \(primaryKey) in \(table), entity '\(entity)', cannot be read: "
         + "\(reason)."
     case .unwritableValue(let found): return "The value for \(place) cannot be written: it is \(found)."

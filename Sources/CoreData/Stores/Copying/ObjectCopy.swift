@@ -25,6 +25,9 @@ struct ObjectCopy {
       }
       return rows
     }
+    try SQLiteStoreErrors.translating(url: source.url, isOpening: false) {
+      for row in rows { try row.requireReadable() }
+    }
     let objects = rows.map { NSManagedObject(entity: $0.id.entityDescription, insertInto: nil) }
     let ids = try destination.makeIdentifiers(forObjects: objects)
     let newIDs = Dictionary(zip(rows.map(\.id.key), ids)) { first, _ in first }

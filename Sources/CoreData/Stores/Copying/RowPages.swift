@@ -34,7 +34,7 @@ package struct RowPages {
 
   /// Returns the next rows, in the order of their numbers; empty after the last one.
   ///
-  /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
+  /// - Throws: 134070 for a store whose rows cannot be listed, and for a value whose file is missing; the store's errors.
   package mutating func page() throws -> [RowSnapshot] {
     if store is any RowTableStore { return try pageOfHeld() }
     guard let first = next else { return [] }
@@ -66,7 +66,12 @@ package struct RowPages {
   }
 
   private static func rows(_ query: RowQuery, of store: any RowStore) throws -> [RowSnapshot] {
-    if let rows = try store.rows(for: query) { return rows }
+    if let rows = try store.rows(for: query) {
+      try SQLiteStoreErrors.translating(url: store.url, isOpening: false) {
+        for row in rows { try row.requireReadable() }
+      }
+      return rows
+    }
     throw StoreErrors.operationFailed(
       url: store.url, reason: "The rows of a store of the type '\(store.type)' cannot be listed.")
   }

@@ -56,7 +56,7 @@ private final class SQLiteBatchEngine: BatchEngine {
     let reader = RowReader(
       entity: entity, includesSubentities: true, entities: state.entities, external: state.external)
     for key in keys {
-      if let row = try reader.row(key, state.connection) { try body(key, row) }
+      if let row = try reader.tolerating({ try reader.row(key, state.connection) }) { try body(key, row) }
     }
   }
 

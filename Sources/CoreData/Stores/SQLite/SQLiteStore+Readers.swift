@@ -56,7 +56,8 @@ extension SQLiteStore {
       let file = StoreFile(url: url, connection: connection)
       try Self.register(with: connection)
       let reader = Opened(
-        file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url))
+        file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url),
+        toleratesUnreadableFiles: state.toleratesUnreadableFiles)
       reader.version = state.version.map { StoreVersionGuard(file, like: $0) }
       return reader
     } catch {

@@ -8,7 +8,11 @@ import CoreDataStoreFiles
 import Foundation
 
 extension SQLiteStore.Opened: RowSource {
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try readRows(for: query) { try $0.rows() } }
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+    try tolerating(reader(for: query.entity, includesSubentities: query.includesSubentities)) { _ in
+      try readRows(for: query) { try $0.rows() }
+    }
+  }
 
   func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
     let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
@@ -60,12 +64,14 @@ extension SQLiteStore.Opened: RowSource {
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
     // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
-    return try reader(for: id.entityDescription, includesSubentities: true).row(id.key.number, connection)
+    return try tolerating(reader(for: id.entityDescription, includesSubentities: true)) {
+      try $0.row(id.key.number, connection)
+    }
   }
 
   func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard layout.identities.store == entities.identities?.store else { return nil }
-    return try reader(for: layout.entity, includesSubentities: true).row(primaryKey, connection)
+    return try tolerating(reader(for: layout.entity, includesSubentities: true)) { try $0.row(primaryKey, connection) }
   }
 
   func members(
@@ -102,28 +108,30 @@ extension SQLiteStore.Opened: RowSource {
     let pairs = RelationshipPairs(of: layout, in: entities.schema)
     let count = MemberReader.ownersPerQuery
     guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
-    var members = RowGroups()
-    members.ranges.reserveCapacity(primaryKeys.count)
-    var rows = RowCollection()
-    try inParts(primaryKeys, of: count, query) { statement in
-      // The rows of an owner follow each other.
-      var (owner, start): (Int64, Int) = (0, rows.count)
-      func end() {
-        if start < rows.count { members.ranges[owner] = start..<rows.count }
-        start = rows.count
-      }
-      while try statement.step() {
-        let next = statement.int64(at: reader.columns.count)
-        if next != owner {
-          end()
-          owner = next
+    return try tolerating(reader) { reader in
+      var members = RowGroups()
+      members.ranges.reserveCapacity(primaryKeys.count)
+      var rows = RowCollection()
+      try inParts(primaryKeys, of: count, query) { statement in
+        // The rows of an owner follow each other.
+        var (owner, start): (Int64, Int) = (0, rows.count)
+        func end() {
+          if start < rows.count { members.ranges[owner] = start..<rows.count }
+          start = rows.count
         }
-        try rows.add { try reader.pack(statement, into: $0) }
+        while try statement.step() {
+          let next = statement.int64(at: reader.columns.count)
+          if next != owner {
+            end()
+            owner = next
+          }
+          try rows.add { try reader.pack(statement, into: $0) }
+        }
+        end()
       }
-      end()
+      members.rows = rows.rows()
+      return members
     }
-    members.rows = rows.rows()
-    return members
   }
 
   func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
@@ -136,13 +144,19 @@ extension SQLiteStore.Opened: RowSource {
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 {
       query += " AND Z_ENT = \(layout.number)"
     }
-    var rows = RowCollection()
-    rows.reserveCapacity(primaryKeys.count)
-    // In the order of the table, so that neighbours are on a page that has just been read.
-    try inParts(primaryKeys.sorted(), of: count, query) { statement in
-      while try statement.step() { try rows.add { try reader.pack(statement, into: $0) } }
+    return try tolerating(reader) { reader in
+      var rows = RowCollection()
+      rows.reserveCapacity(primaryKeys.count)
+      // In the order of the table, so that neighbours are on a page that has just been read.
+      try inParts(primaryKeys.sorted(), of: count, query) { statement in
+        while try statement.step() { try rows.add { try reader.pack(statement, into: $0) } }
+      }
+      return rows.rows()
     }
-    return rows.rows()
+  }
+
+  private func tolerating<Result>(_ reader: RowReader, _ body: (RowReader) throws -> Result) throws -> Result {
+    toleratesUnreadableFiles ? try reader.tolerating { try body(reader) } : try body(reader)
   }
 
   /// Runs a query for every so many keys, with the keys as its parameters.

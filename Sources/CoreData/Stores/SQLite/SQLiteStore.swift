@@ -31,11 +31,16 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     var history: StoreHistory?
     /// Detects migrations by other connections; nil for a store in memory.
     var version: StoreVersionGuard?
+    /// Whether rows are read whose values are in files that cannot be read.
+    let toleratesUnreadableFiles: Bool
 
-    init(file: StoreFile, entities: StoredEntities, external: ExternalData) {
+    init(
+      file: StoreFile, entities: StoredEntities, external: ExternalData, toleratesUnreadableFiles: Bool
+    ) {
       self.file = file
       self.entities = entities
       self.external = external
+      self.toleratesUnreadableFiles = toleratesUnreadableFiles
       statements = StoreStatements(entities: entities, connection: file.connection)
     }
 
@@ -118,6 +123,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   var recordsCopies = true
   /// Whether a batch request is running, whose handlers must not write.
   var isInBatch = false
+  /// Whether rows can be read whose values are in files that cannot be read; false while a migration copies rows. Takes
+  /// effect when the store is opened.
+  var toleratesUnreadableFiles = true
   /// Whether the metadata have unsaved changes.
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
@@ -188,7 +196,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
           hasUnsavedMetadata = true
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
-        let state = Opened(file: file, entities: entities, external: ExternalData(store: url))
+        let state = Opened(
+          file: file, entities: entities, external: ExternalData(store: url),
+          toleratesUnreadableFiles: toleratesUnreadableFiles)
         if !RegularFile.isNullDevice(url) {
           let version = StoreVersionGuard(file, opening)
           if hasUnsavedMetadata { version.accept(metadata: values) }

@@ -16,7 +16,8 @@ final class WritesBehind {
 
   init(beside state: SQLiteStore.Opened) {
     self.state = SQLiteStore.Opened(
-      file: state.file, entities: StoredEntities(sharing: state.entities), external: state.external)
+      file: state.file, entities: StoredEntities(sharing: state.entities), external: state.external,
+      toleratesUnreadableFiles: state.toleratesUnreadableFiles)
   }
 
   /// Begins to write changes, after all before have been written.

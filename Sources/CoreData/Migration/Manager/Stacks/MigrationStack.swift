@@ -18,6 +18,8 @@ struct MigrationStack {
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: self.model)
     store = SQLiteStore(
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: url, options: options)
+    // A value that cannot be read must not become nil in the new store.
+    store.toleratesUnreadableFiles = false
     try store.loadMetadata()
     coordinator.take(store)
     context = MigrationContext(concurrencyType: .confinementConcurrencyType)

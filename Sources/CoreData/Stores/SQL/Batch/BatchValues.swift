@@ -149,8 +149,11 @@ private struct RowValues: KeyValueReading {
     guard let position = table.position(of: key), let attribute = table.attribute(at: position) else {
       throw EvaluationError.unknownKey(key, object: "The row of '\(row.entity.name ?? "")'")
     }
-    if case .archived(let data) = row.slots[position] { return TransformableValues.decode(data, of: attribute) }
-    return row.slots[position].publicValue
+    switch row.slots[position] {
+    case .archived(let data): return TransformableValues.decode(data, of: attribute)
+    case .object(let value as UnreadableValue): throw value.problem
+    case let slot: return slot.publicValue
+    }
   }
 }
 

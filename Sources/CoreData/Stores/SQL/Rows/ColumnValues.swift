@@ -106,6 +106,8 @@ package struct ColumnValues {
   }
 
   private func unwritable(_ slot: Slot, _ property: String, in layout: EntityLayout, row: Int64) -> RowProblem {
-    RowProblem(kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
+    if case .object(let value as UnreadableValue) = slot { return value.problem }
+    return RowProblem(
+      kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
   }
 }

@@ -25,6 +25,8 @@ final class RowReader {
   private var idleRowStatement: SQLiteStatement?
 
   private let packer = RowPacker()
+  /// Whether values whose files cannot be read become `UnreadableValue`s. Otherwise they are errors.
+  private var toleratesUnreadableFiles = false
 
   private final class Plan {
     let number: Int
@@ -76,6 +78,22 @@ final class RowReader {
     self.plans = plans
   }
 
+  /// Runs a read. If a file of a value cannot be read, the read runs once more, with `UnreadableValue`s.
+  ///
+  /// A save by another connection may have replaced the file since the row was read. The second read sees the new row.
+  ///
+  /// - Parameter body: reads by this reader, with no lasting effect if it throws.
+  func tolerating<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let problem as RowProblem {
+      guard case .unreadableFile(_, _, true) = problem.kind else { throw problem }
+      toleratesUnreadableFiles = true
+      defer { toleratesUnreadableFiles = false }
+      return try body()
+    }
+  }
+
   /// Reads the row with a primary key; nil if there is none.
   ///
   /// - Parameter connection: the connection that this reader is of.
@@ -120,19 +138,22 @@ final class RowReader {
           position += 1
           continue
         }
-        try plan.steps[position].pack(statement, at: position, into: packer, entities: entities, external: external)
+        do {
+          try plan.steps[position].pack(statement, at: position, into: packer, entities: entities, external: external)
+        } catch let file as RowStep.UnreadableFile {
+          let problem = RowProblem(
+            kind: .unreadableFile(
+              entity: plan.entity.name ?? entity.name, reason: file.cause.description, isLasting: file.cause.isLasting),
+            table: table, primaryKey: primaryKey, property: file.element ?? plan.table.names[position])
+          guard toleratesUnreadableFiles, file.cause.isLasting else { throw problem }
+          packer.pack(.object(UnreadableValue(problem, rest: file.rest)), at: position)
+        }
         position += 1
       }
     } catch let problem as RowStep.Unreadable {
       throw RowProblem(
         kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
         property: problem.element ?? plan.table.names[position])
-    } catch let file as ExternalData.UnreadableFile {
-      throw RowProblem(
-        kind: .unreadableFile(
-          entity: entities.description(number: found)?.name ?? entity.name, reason: file.description),
-        table: table, primaryKey: primaryKey,
-        property: plan.table.names[position])
     }
     for transient in plan.transientDefaults { packer.pack(transient.value, at: transient.position) }
     try packer.end(primaryKey: primaryKey, version: row.column(at: 2).int64, entity: found) {
@@ -242,6 +263,15 @@ enum RowStep {
     let found: String
   }
 
+  /// The error for a value whose file cannot be read.
+  struct UnreadableFile: Error {
+    let cause: ExternalData.UnreadableFile
+    /// The element of a composite attribute; nil for the property itself.
+    var element: String?
+    /// The other elements of a composite attribute.
+    var rest: NSDictionary?
+  }
+
   init(
     property name: String, of layout: EntityLayout, _ entity: NSEntityDescription, entities: StoredEntities,
     _ list: inout SelectList
@@ -285,8 +315,12 @@ enum RowStep {
     case .null: break
     case .unread: packer.packUnread(at: position)
     case .attribute(let coding, let column):
-      guard try coding.pack(column: column, of: statement, at: position, into: packer, external: external) else {
-        throw Unreadable(found: statement.value(at: column).shortLiteral)
+      do {
+        guard try coding.pack(column: column, of: statement, at: position, into: packer, external: external) else {
+          throw Unreadable(found: statement.value(at: column).shortLiteral)
+        }
+      } catch let file as ExternalData.UnreadableFile {
+        throw UnreadableFile(cause: file)
       }
     case .composite: packer.pack(try slot(of: statement, external: external), at: position)
     case .toOne(let column, let entityColumn, let destination):
@@ -304,18 +338,31 @@ enum RowStep {
     case .null: return .null
     case .unread: return .unread
     case .attribute(let coding, let column):
-      if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
+      do {
+        if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
+      } catch let file as ExternalData.UnreadableFile {
+        throw UnreadableFile(cause: file)
+      }
       throw Unreadable(found: statement.value(at: column).shortLiteral)
     case .composite(let elements):
       let value = NSMutableDictionary()
+      var unreadable: UnreadableFile?
       for (name, step, description) in elements.steps {
         let slot: Slot
         do {
           slot = try step.slot(of: statement, external: external)
         } catch let problem as Unreadable {
           throw Unreadable(element: problem.element ?? name, found: problem.found)
+        } catch let file as UnreadableFile {
+          unreadable = UnreadableFile(cause: file.cause, element: file.element ?? name)
+          if let rest = file.rest { value[name as NSString] = rest }
+          continue
         }
         if let element = slot.partValue(of: description) { value[name as NSString] = element }
+      }
+      if var unreadable {
+        unreadable.rest = value
+        throw unreadable
       }
       return Slot(composite: value)
     case .toOne: trap("The elements of a composite attribute are attributes.")

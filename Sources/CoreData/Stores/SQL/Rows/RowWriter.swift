@@ -221,7 +221,7 @@ struct RowWriter {
       "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
     ) { statement -> RowSnapshot? in
       try statement.bind(change.id.key.number, at: 1)
-      return try statement.step() ? try reader.snapshot(statement) : nil
+      return try statement.step() ? try reader.tolerating { try reader.snapshot(statement) } : nil
     }
     return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
   }
