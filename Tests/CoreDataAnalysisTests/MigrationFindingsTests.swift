@@ -80,6 +80,20 @@ struct MigrationFindingsTests {
     #expect(findings(complete) { $0.attributes[0].isOptional = false }.map(\.level) == [.information])
   }
 
+  @Test("A to-many relationship is required only with a minimum: without one it may be empty")
+  func requiredToMany() {
+    let rows = StoreCounts(rows: ["Order": 2, "Line": 2], values: ["Order": ["name": 2, "total": 2, "lines": 2]])
+    #expect(findings(rows) { $0.relationships[0].isOptional = false }.isEmpty)
+    let minimum = findings(rows) { ($0.relationships[0].isOptional, $0.relationships[0].minCount) = (false, 1) }
+    #expect(Set(minimum.map(\.code)) == [.optionalBecomesRequired, .minimumCountRaised])
+    let without = orderModel { $0.relationships = [] }
+    #expect(findings(rows, from: without) { $0.relationships[0].isOptional = false }.isEmpty)
+    let added = findings(rows, from: without) {
+      ($0.relationships[0].isOptional, $0.relationships[0].minCount) = (false, 1)
+    }
+    #expect(added.map(\.code) == [.optionalBecomesRequired])
+  }
+
   @Test("Every other loss has its code")
   func codes() {
     let rows = StoreCounts(rows: ["Order": 2, "Line": 2], values: ["Order": ["name": 2, "total": 2, "lines": 2]])

@@ -197,7 +197,7 @@ extension FindingPage {
     why:
       "Rows without a value get the default value; without one the migration fails. The rows are counted: where all have a "
       + "value, the finding is information. Objects without a required relationship are migrated, but cannot be saved "
-      + "until they have it.",
+      + "until they have it. A to-many relationship without a minimum count may be empty even if it is not optional.",
     example:
       "Order.total is optional in Model 1 and required in Model 2, without a default value: \"Order.total: is required "
       + "now, without a default; 3 rows without a value\".",

@@ -171,7 +171,7 @@ struct FindingJudge {
           .minimumCountRaised, rows == 0 ? .information : .warning, change,
           "at least \(after) instead of \(before); objects with fewer cannot be saved")
       ]
-    case .changed(.optional, _, "no"):
+    case .changed(.optional, _, "no") where isRequired(change):
       return [
         finding(
           .optionalBecomesRequired, rows == 0 ? .information : .warning, change,
@@ -181,10 +181,12 @@ struct FindingJudge {
     }
   }
 
+  /// Whether objects without a member of the relationship cannot be saved. A to-many relationship without a minimum may be
+  /// empty even if it is not optional.
   private func isRequired(_ change: ModelChange) -> Bool {
     let line = newIndex.lineage(of: change.entity ?? "")
     return line.flatMap(\.relationships).first { $0.name == change.property }
-      .map { !$0.isOptional && !$0.isTransient } ?? false
+      .map { !$0.isOptional && !$0.isTransient && (!$0.isToMany || $0.minCount > 0) } ?? false
   }
 
   /// Whether the destination of a relationship is another entity, and neither a renamed one nor an ancestor.
