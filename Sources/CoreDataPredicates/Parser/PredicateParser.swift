@@ -14,10 +14,10 @@ public struct PredicateParser {
   }
 
   /// The maximum nesting depth of parentheses and functions, and the maximum length of a chain of operators.
-  public static let maximumDepth = 200
+  public static let maximumDepth = 1_000
   /// The maximum height of the tree. Chains of operators in nested parentheses could otherwise make a tree that cannot
   /// be traversed or freed without exhausting the stack.
-  public static let maximumHeight = 400
+  public static let maximumHeight = 1_000
 
   /// What the error for a predicate nested too deeply says was expected.
   private static let simpler = "a simpler predicate"
@@ -64,25 +64,45 @@ public struct PredicateParser {
   ///   - arguments: The values for `%@`, `%K` and the like, in order. Surplus arguments are ignored.
   /// - Throws: `PredicateSyntaxError`.
   public static func parse(_ format: String, arguments: [PredicateArgument] = []) throws -> PredicateSyntax {
-    var parser = try PredicateParser(format, arguments: arguments)
-    let predicate = try parser.wholePredicate()
-    try parser.checkPrintable { $0.format(predicate) }
-    return predicate
+    let parser = try PredicateParser(format, arguments: arguments)
+    return try parser.withStack { parser in
+      let predicate = try parser.wholePredicate()
+      try parser.checkPrintable { $0.format(predicate) }
+      return predicate
+    }
   }
 
   /// Parses a single expression.
   ///
   /// - Throws: `PredicateSyntaxError`.
   public static func parseExpression(_ format: String, arguments: [PredicateArgument] = []) throws -> ExpressionSyntax {
-    var parser = try PredicateParser(format, arguments: arguments)
-    let start = parser.position
-    let node = try parser.disjunction()
-    try parser.expectEnd()
-    let expression = try parser.expression(node, at: start)
-    // Check it as an operand, because not every expression is a predicate.
-    try parser.checkPrintable { $0.format(expression) + " == 0" }
-    return expression
+    let parser = try PredicateParser(format, arguments: arguments)
+    return try parser.withStack { parser in
+      let start = parser.position
+      let node = try parser.disjunction()
+      try parser.expectEnd()
+      let expression = try parser.expression(node, at: start)
+      // Check it as an operand, because not every expression is a predicate.
+      try parser.checkPrintable { $0.format(expression) + " == 0" }
+      return expression
+    }
   }
+
+  /// Runs a body with a copy of the parser, on a thread with a large stack if the format may be nested deeply.
+  private func withStack<Tree>(_ body: @escaping (inout PredicateParser) throws -> Tree) throws -> Tree {
+    var parser = self
+    let nesting = words.count { word in word.map(Self.nestingWords.contains) ?? false }
+    if nesting <= LargeStack.depthWithout { return try body(&parser) }
+    var result: Result<Tree, any Error>?
+    guard LargeStack.run({ result = Result { try body(&parser) } }), let result else { throw tooDeep() }
+    return try result.get()
+  }
+
+  /// The symbols and words that may begin another level.
+  private static let nestingWords: Set<String> = [
+    "(", "{", "[", "!", "NOT", "-", "~", "+", "*", "/", "**", "%%", "|", "&", "^", "<<", ">>", "UNION", "INTERSECT",
+    "MINUS",
+  ]
 
   private mutating func wholePredicate() throws -> PredicateSyntax {
     let start = position

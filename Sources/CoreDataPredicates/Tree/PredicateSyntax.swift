@@ -161,9 +161,9 @@ public enum PredefinedFunction {
   public static let argumentCounts: [String: Int?] = [
     "sum:": nil, "count:": nil, "min:": nil, "max:": nil, "average:": nil, "median:": nil, "mode:": nil,
     "stddev:": nil, "distinct:": nil, "sqrt:": 1, "log:": 1, "ln:": 1, "exp:": 1, "ceiling:": 1, "floor:": 1,
-    "abs:": 1, "trunc:": 1, "randomn:": 1, "random": 0, "now": 0, "uppercase:": 1, "lowercase:": 1, "canonical:": 1,
-    "length:": 1, "noindex:": 1, "onesComplement:": 1, "chs:": 1, "add:to:": 2, "from:subtract:": 2,
-    "multiply:by:": 2, "divide:by:": 2, "modulus:by:": 2, "raise:toThePower:": 2, "raise:to:": 2,
+    "abs:": 1, "trunc:": 1, "randomn:": 1, "random:": 1, "random": 0, "now": 0, "uppercase:": 1, "lowercase:": 1,
+    "canonical:": 1, "length:": 1, "noindex:": 1, "onesComplement:": 1, "chs:": 1, "add:to:": 2, "from:subtract:": 2,
+    "multiply:by:": 2, "divide:by:": 2, "modulus:by:": 2, "raise:toThePower:": 2, "raise:toPower:": 2, "raise:to:": 2,
     "bitwiseAnd:with:": 2, "bitwiseOr:with:": 2, "bitwiseXor:with:": 2, "leftshift:by:": 2, "rightshift:by:": 2,
     "objectFrom:withIndex:": 2, "distanceToLocation:fromLocation:": 2, "castObject:toType:": 2,
   ]

@@ -206,7 +206,8 @@ extension PredicateSQL {
     if dialect == .postgreSQL { return try binaryInPostgreSQL(name, left, right, missing) }
     let areIntegers = left.kind == .integer && right.kind == .integer
     switch name {
-    case "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "modulus:by:", "raise:toThePower:", "raise:to:":
+    case "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "modulus:by:", "raise:toThePower:",
+      "raise:toPower:", "raise:to:":
       if left.kind.isDecimal || right.kind.isDecimal {
         return SQLScalar(ValueFunction.call(name, [left, right]), .calculated, missing: missing)
       }

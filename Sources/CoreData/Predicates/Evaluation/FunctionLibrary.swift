@@ -69,7 +69,8 @@ enum FunctionLibrary {
     case ("trunc:", .integer), ("floor:", .integer), ("ceiling:", .integer): return number.value
     case ("chs:", _): return Number.calculate("from:subtract:", .integer(0), number)?.value
     case ("onesComplement:", .integer(let integer)): return NSNumber(value: ~integer)
-    case ("randomn:", .integer(let limit)) where limit > 0: return NSNumber(value: Int64.random(in: 0..<limit))
+    case ("randomn:", .integer(let limit)) where limit > 0, ("random:", .integer(let limit)) where limit > 0:
+      return NSNumber(value: Int64.random(in: 0..<limit))
     default:
       guard let function = realFunctions[name] else {
         throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a positive integer")

@@ -199,7 +199,7 @@ extension Number {
     case "bitwiseXor:with:": return a ^ b
     case "leftshift:by:": return a << b
     case "rightshift:by:": return a >> b
-    case "raise:toThePower:", "raise:to:":
+    case "raise:toThePower:", "raise:toPower:", "raise:to:":
       return Int64(exactly: pow(Double(a), Double(b))).flatMap { abs($0) < 1 << 53 ? $0 : nil }
     default: return nil
     }
@@ -214,7 +214,7 @@ extension Number {
     case "multiply:by:": a * b
     case "divide:by:": a / b
     case "modulus:by:": fmod(a, b)
-    case "raise:toThePower:", "raise:to:": pow(a, b)
+    case "raise:toThePower:", "raise:toPower:", "raise:to:": pow(a, b)
     default: nil
     }
   }
