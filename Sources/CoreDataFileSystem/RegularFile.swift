@@ -136,8 +136,10 @@ package enum RegularFile {
     try check(found, url)
   }
 
-  /// Whether a path leads to the null device, `/dev/null`.
+  /// Whether a path leads to the null device, `/dev/null`, or is one of a file in it, such as `/dev/null/Name.sqlite`: with
+  /// both Core Data names a store in memory.
   package static func isNullDevice(_ url: URL) -> Bool {
+    if url.path.hasPrefix("/dev/null/") { return true }
     var (found, null) = (stat(), stat())
     guard stat(url.path, &found) == 0, found.st_mode & S_IFMT == S_IFCHR, stat("/dev/null", &null) == 0 else {
       return false

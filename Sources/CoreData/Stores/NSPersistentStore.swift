@@ -103,8 +103,13 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     configurationName == NSManagedObjectModel.defaultConfigurationName ? nil : configurationName
   }
 
-  /// The store's type as in its metadata, such as `NSSQLiteStoreType`.
-  open var type: String { trap("\(Swift.type(of: self)) must override type.") }
+  /// The store's type, such as `NSSQLiteStoreType`.
+  ///
+  /// A subclass that does not override it has the type in its metadata, or the one that it is registered for.
+  open var type: String {
+    metadata?[NSStoreTypeKey] as? String ?? StoreKinds.type(of: Swift.type(of: self))
+      ?? String(describing: Swift.type(of: self))
+  }
 
   /// The store's UUID.
   open var identifier: String! {

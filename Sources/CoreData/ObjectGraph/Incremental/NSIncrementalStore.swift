@@ -8,7 +8,7 @@ import Synchronization
 /// A store that reads and writes objects one request at a time: the superclass of a program's own connections to
 /// databases and services.
 ///
-/// A subclass overrides `type`, `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
+/// A subclass overrides `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
 /// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. All methods are called with
 /// exclusive access to the stores of the coordinator.
 open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {

@@ -7,7 +7,7 @@ import Foundation
 /// A store that holds all its objects in memory, and reads and writes them as a whole: the superclass of a program's
 /// own file formats.
 ///
-/// A subclass overrides `type`, `metadataForPersistentStore(with:)`, `load()`, `save()` and `newReferenceObject(for:)`,
+/// A subclass overrides `metadataForPersistentStore(with:)`, `load()`, `save()` and `newReferenceObject(for:)`,
 /// and `newCacheNode(for:)` and `updateCacheNode(_:from:)` if its nodes have other values than those of the objects.
 /// All methods are called with exclusive access to the stores of the coordinator.
 open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {

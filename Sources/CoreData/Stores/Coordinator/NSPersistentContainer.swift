@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataMistakes
 import Foundation
 
@@ -20,6 +21,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     set { descriptions.value = newValue }
   }
   private let descriptions: Guarded<[NSPersistentStoreDescription]>
+  /// The descriptions whose stores in memory are open: all of these may have the same location.
+  private let inMemory = Guarded<[NSPersistentStoreDescription]>([])
 
   /// Makes a container.
   ///
@@ -72,6 +75,17 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
     for description in persistentStoreDescriptions {
+      if let url = description.url, RegularFile.isNullDevice(url) {
+        if inMemory.value.contains(where: { $0 === description }) {
+          block(description, nil)
+          continue
+        }
+        persistentStoreCoordinator.addPersistentStore(with: description) { [inMemory] description, error in
+          if error == nil { inMemory.update { $0.append(description) } }
+          block(description, error)
+        }
+        continue
+      }
       if let url = description.url {
         let isOpen = persistentStoreCoordinator.withLock {
           persistentStoreCoordinator.persistentStore(for: url).map { ($0 as? any RowStore)?.isDisconnected != true }

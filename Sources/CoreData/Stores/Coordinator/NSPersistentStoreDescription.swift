@@ -9,7 +9,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   private struct Content {
     var type = NSSQLiteStoreType
     var configuration: String?
-    var url: URL?
+    var url: URL? = URL(fileURLWithPath: "/dev/null")
     var options: [String: NSObject] = [:]
     var isAsynchronous = false
     var storeSetAside: SetAsideStore?
@@ -27,7 +27,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     get { content.configuration }
     set { content.configuration = newValue }
   }
-  /// The location of the store.
+  /// The location of the store; by default `/dev/null`, which is a store in memory.
   open var url: URL? {
     get { content.url }
     set { content.url = newValue }
@@ -40,7 +40,8 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     set { content.isAsynchronous = newValue }
   }
 
-  /// Makes a description of a store that is migrated when needed, possibly with an inferred mapping.
+  /// Makes a description of a store in memory. Once it has another location, the store there is migrated when needed, possibly
+  /// with an inferred mapping.
   public override init() {
     super.init()
     shouldMigrateStoreAutomatically = true

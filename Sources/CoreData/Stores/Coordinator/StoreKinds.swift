@@ -61,6 +61,11 @@ package enum StoreKinds {
     lock.withLock { registered[type] = kind ?? own[type] }
   }
 
+  /// The type that a class is registered for, the first of several; nil for none.
+  package static func type(of kind: NSPersistentStore.Type) -> String? {
+    all.filter { $0.value == kind }.keys.min()
+  }
+
   /// Whether a class is one of this framework's.
   package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool {
     own.values.contains { $0 == kind } || kind is any ServerStore.Type

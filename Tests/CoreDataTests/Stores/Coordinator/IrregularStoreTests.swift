@@ -143,7 +143,24 @@ struct IrregularStoreTests {
     try second.remove(other)
     try second.destroyPersistentStore(at: null, type: .sqlite)
     #expect(try FileManager.default.contentsOfDirectory(atPath: "/dev").sorted() == before)
-    #expect(RegularFile.isNullDevice(null))
+    // A name in it tells stores apart for the reader only: each is one of its own.
+    let named = URL(fileURLWithPath: "/dev/null/Notes.sqlite")
+    for _ in 0..<2 {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      let opened = try coordinator.addPersistentStore(type: .sqlite, at: named, options: options)
+      #expect(opened.url == named)
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      #expect(try context.count(for: request) == 0)
+      context.make("Note", ["title": "a", "photo": photo]).setValue(
+        context.make("Folder", ["name": "F"]), forKey: "folder")
+      try context.save()
+      #expect(try context.count(for: request) == 1)
+      try coordinator.destroyPersistentStore(at: named, type: .sqlite)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: "/dev").sorted() == before)
+    #expect(RegularFile.isNullDevice(null) && RegularFile.isNullDevice(named))
+    #expect(!RegularFile.isNullDevice(URL(fileURLWithPath: "/dev/nullable")))
   }
 
   @Test(

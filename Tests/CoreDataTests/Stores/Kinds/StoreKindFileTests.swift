@@ -372,10 +372,13 @@ struct StoreKindFileTests {
         ($0 as NSError).code == NSPersistentStoreOpenError
       }
     }
+    let (inMemory, anywhere) = (NSPersistentStoreDescription(), NSPersistentStoreDescription())
+    #expect(inMemory.url?.absoluteString == "file:///dev/null" && inMemory.type == NSSQLiteStoreType)
+    (inMemory.type, anywhere.type, anywhere.url) = (NSInMemoryStoreType, NSInMemoryStoreType, nil)
     for description in [
-      NSPersistentStoreDescription(), NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null")),
+      NSPersistentStoreDescription(), inMemory, anywhere,
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null/Named.sqlite")),
     ] {
-      if description.url == nil { description.type = NSInMemoryStoreType }
       let container = NSPersistentContainer(name: "Company", managedObjectModel: CompanyModel.make())
       container.persistentStoreDescriptions = [description]
       var failure: (any Error)?
@@ -384,7 +387,15 @@ struct StoreKindFileTests {
       container.viewContext.make("Employee", ["name": "Ada"])
       try container.viewContext.save()
       #expect(try names(container.persistentStoreCoordinator) == ["Ada"])
+      if description.url != nil { container.loadPersistentStores { failure = $1 } }
+      #expect(failure == nil && container.persistentStoreCoordinator.persistentStores.count == 1)
+      #expect(try names(container.persistentStoreCoordinator) == ["Ada"])
     }
+    // Several stores in memory, at one location.
+    let container = NSPersistentContainer(name: "Company", managedObjectModel: CompanyModel.make())
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(), NSPersistentStoreDescription()]
+    container.loadPersistentStores { #expect($1 == nil) }
+    #expect(container.persistentStoreCoordinator.persistentStores.count == 2)
   }
 
   @Test("Classes are registered for types and removed; an unknown type is 134000")
