@@ -61,10 +61,10 @@ final class FetchedResults {
 
   /// Replaces the contents by the results of a fetch.
   func fetch(_ specification: FetchSpecification, _ results: () throws -> [NSObject]) throws {
-    guard specification.sortDescriptors?.isEmpty == false else {
+    guard specification.sortDescriptors != nil else {
       throw ObjectGraphErrors.badRequest(
-        "The request of a fetched results controller has no sort descriptors.", entity: specification.entity,
-        suggestion: "Set its sortDescriptors.")
+        "The sort descriptors of a fetched results controller's request are nil.", entity: specification.entity,
+        suggestion: "Set its sortDescriptors; an empty array fetches in the order of the rows.")
     }
     let fetched: (tracked: TrackedFetch, content: FetchedResultsContent)
     do {
@@ -285,7 +285,8 @@ final class FetchedResults {
     setContent(new)
     let current = version
     for index in changes.deletedSections where version == current {
-      let info = FetchedSectionInfo(old.sections[index], self)
+      // The section exists no more, and neither do its objects in it.
+      let info = FetchedSectionInfo(FetchedSection(name: old.sections[index].name, objects: []), self)
       delegate.controller(controller, didChange: info, atSectionIndex: index, for: .delete)
     }
     for index in changes.insertedSections where version == current {

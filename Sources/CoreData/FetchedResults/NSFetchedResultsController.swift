@@ -34,7 +34,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     sectionNameKeyPath: String?, cacheName name: String?
   ) {
     trap(
-      unless: fetchRequest.sortDescriptors?.isEmpty == false,
+      unless: fetchRequest.sortDescriptors != nil,
       "A fetched results controller needs a fetch request with sort descriptors.")
     request = fetchRequest
     results = FetchedResults(context: context, sectionNameKeyPath: sectionNameKeyPath, cacheName: name)
@@ -70,7 +70,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
 
   /// Fetches the objects and divides them into sections. The delegate is not told of it.
   ///
-  /// - Throws: 134060 if the request has no sort descriptor, if the section name key path is not in the model, or if
+  /// - Throws: 134060 if the request's sort descriptors are nil, if the section name key path is not in the model, or if
   ///   the objects of a section are not next to one another; as `NSManagedObjectContext.fetch(_:)`. The contents stay as
   ///   they were then.
   open func performFetch() throws {

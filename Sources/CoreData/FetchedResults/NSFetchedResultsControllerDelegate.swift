@@ -62,7 +62,7 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   ///
   /// - Parameters:
   ///   - controller: the controller.
-  ///   - sectionInfo: the section.
+  ///   - sectionInfo: the section; a deleted one has no objects any more.
   ///   - sectionIndex: the index of a deleted section before, and of an inserted section after the changes.
   ///   - type: `insert` or `delete`.
   func controller(

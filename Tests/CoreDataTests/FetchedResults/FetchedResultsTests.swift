@@ -85,6 +85,55 @@ struct FetchedResultsTests {
     #expect(unsorted.fetchedObjects?.count == 3, "a failed fetch leaves the contents")
   }
 
+  @Test("Empty sort descriptors fetch in the order of the rows, and changes keep it")
+  func unsorted() throws {
+    for name in ["c", "a", "b"] {
+      employee(name, 1)
+      try context.save()
+    }
+    let (unsorted, mirror) = (controller([], sections: nil), FetchedListMirror())
+    try unsorted.performFetch()
+    mirror.show(unsorted)
+    unsorted.delegate = mirror
+    func names() -> [String?] { unsorted.fetchedObjects?.map { $0.value(forKey: "name") as? String } ?? [] }
+    #expect(names() == ["c", "a", "b"])
+    let added = employee("0", 1)
+    context.processPendingChanges()
+    #expect(names() == ["c", "a", "b", "0"])
+    try context.save()
+    context.delete(added)
+    context.processPendingChanges()
+    #expect(names() == ["c", "a", "b"])
+    #expect(mirror.problems == [] && mirror.sections == FetchedListMirror.sections(of: unsorted))
+    unsorted.fetchRequest.sortDescriptors = nil
+    let error = #expect(throws: NSError.self) { try unsorted.performFetch() }
+    #expect(error?.localizedFailureReason?.contains("are nil") == true)
+  }
+
+  private final class SectionLog: NSObject, NSFetchedResultsControllerDelegate {
+    var lines: [String] = []
+
+    func controller(
+      _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+      didChange sectionInfo: any NSFetchedResultsSectionInfo, atSectionIndex sectionIndex: Int,
+      for type: NSFetchedResultsChangeType
+    ) {
+      lines.append("\(type) \(sectionInfo.name) \(sectionInfo.numberOfObjects) \(sectionInfo.objects?.count ?? -1)")
+    }
+  }
+
+  @Test("A deleted section has no objects, an inserted one has its own")
+  func changedSections() throws {
+    let object = employee("a", 1)
+    try context.save()
+    let (controller, log) = (controller(), SectionLog())
+    controller.delegate = log
+    try controller.performFetch()
+    object.setValue(2, forKey: "age")
+    context.processPendingChanges()
+    #expect(log.lines == ["delete 1 0 0", "insert 2 1 1"])
+  }
+
   @Test("Programmer mistakes stop the program")
   func mistakes() async {
     await #expect(processExitsWith: .failure) {
