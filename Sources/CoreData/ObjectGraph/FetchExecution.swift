@@ -90,7 +90,7 @@ struct FetchExecution {
   /// Returns the objects with unsaved changes that may match a query.
   private static func pending(_ query: RowQuery, in context: NSManagedObjectContext) -> [NSManagedObject] {
     guard context.hasChanges else { return [] }
-    context.processPendingChanges()
+    context.processChangesBeforeFetch()
     return context.changedInOrder.filter { object in
       // A row that is found after all revives its object.
       if object.isInaccessible { return false }

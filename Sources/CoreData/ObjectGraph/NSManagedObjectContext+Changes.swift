@@ -74,6 +74,15 @@ extension NSManagedObjectContext {
   /// the group of the event.
   public func processPendingChanges() { processChanges() }
 
+  /// Has a fetch see all pending changes.
+  ///
+  /// While `awakeFromInsert()` is running, the event goes on: observers must not see an object before its initializer has
+  /// returned.
+  func processChangesBeforeFetch() {
+    if insertionDepth == 0 { return processPendingChanges() }
+    if propagatesDeletesAtEndOfEvent { propagateDeletions() }
+  }
+
   /// As `processPendingChanges()`; returns what has changed.
   @discardableResult
   func processChanges() -> SavedIdentifiers {

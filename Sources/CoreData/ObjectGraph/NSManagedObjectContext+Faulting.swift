@@ -297,8 +297,9 @@ extension NSManagedObjectContext {
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
     guard object.context === self else { return false }
     guard !object.isInserted, !object.hasTemporaryID || parent != nil else {
-      if keepingChanges || !object.isInserted { return false }
-      forgetInsertion(of: object)
+      if keepingChanges { return false }
+      // A new object whose insertion was discarded has no row, but may have been made to look for it.
+      if object.isInserted { forgetInsertion(of: object) } else { revive(object) }
       return true
     }
     readAhead.removeAll()

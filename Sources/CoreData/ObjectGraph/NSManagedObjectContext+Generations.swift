@@ -86,7 +86,7 @@ extension NSManagedObjectContext {
   ///
   /// - Returns: the user info of notifications about the save.
   func advanceGenerationAfterSave() -> [String: Any] {
-    guard case .pinned = generation else { return [:] }
+    if case .latest = generation { return [:] }
     generation = .pinnedByNextRead
     // The save has succeeded. If the state cannot be opened, the next read tries again and throws.
     _ = try? readGeneration()

@@ -38,6 +38,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var unprocessedDeletions: [NSManagedObject] = []
   /// Deleted objects whose deletion rules are applied again.
   var repeatedDeletions = RepeatedDeletions()
+  /// The number of calls of `awakeFromInsert()` in progress.
+  var insertionDepth = 0
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
@@ -272,6 +274,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     object.changes = .inserted
     registry.take(object)
     note(object, .inserted)
+    insertionDepth += 1
+    defer { insertionDepth -= 1 }
     object.awakeFromInsert()
   }
 

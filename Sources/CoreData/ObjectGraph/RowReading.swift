@@ -244,7 +244,7 @@ extension NSManagedObjectContext {
     try queue.sync {
       adoptPermanentIDs()
       if !touched.isEmpty || !unprocessedDeletions.isEmpty || !repeatedDeletions.unlinked.isEmpty {
-        processPendingChanges()
+        processChangesBeforeFetch()
       }
       let wasHolding = registry.isHolding
       registry.isHolding = false

@@ -86,6 +86,16 @@ struct FaultingTests {
     #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 0)
     #expect(task["title"] == nil)
     try context.save()
+    // Again, whatever was asked in between.
+    let other = context.make("Task", ["title": "b"])
+    for _ in 0..<2 {
+      context.refresh(other, mergeChanges: false)
+      #expect(other.isFault)
+      other.willAccessValue(forKey: nil)
+      #expect(!other.isFault)
+    }
+    context.refresh(other, mergeChanges: true)
+    #expect(!other.isFault)
   }
 
   @Test("Objects that a relationship was read as, or set to, live as long as its object")

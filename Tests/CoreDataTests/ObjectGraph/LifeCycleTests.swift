@@ -74,6 +74,35 @@ struct LifeCycleTests {
     #expect(try calls { try context.save() } == ["willSave", "validateForDelete", "didSave"])
   }
 
+  /// Fetches while it is being inserted.
+  final class Seed: NSManagedObject {
+    override func awakeFromInsert() {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Seed")
+      self["name"] = Misuse.stop { "seed \(try managedObjectContext?.fetch(request).count ?? -1)" }
+    }
+  }
+
+  @Test(
+    "A fetch in awakeFromInsert() sees all objects, and tells nobody of the new one before its initializer has returned"
+  )
+  func fetchingWhileAwaking() throws {
+    let context = try TemporaryStore().context(Self.model("Seed"))
+    let log = NotificationLog(context)
+    let first = Seed(context: context)
+    #expect(log.take().isEmpty)
+    let second = Seed(context: context)
+    #expect(log.take().isEmpty)
+    #expect([first["name"], second["name"]] as? [String] == ["seed 1", "seed 2"])
+    context.processPendingChanges()
+    #expect((log.take().first?[NSInsertedObjectsKey] as? Set<NSManagedObject>)?.count == 2)
+    // A deletion that waits is taken into account.
+    context.delete(first)
+    #expect(Seed(context: context)["name"] as? String == "seed 2")
+    #expect(log.take().isEmpty)
+    try context.save()
+    #expect(try context.all("Seed").count == 2)
+  }
+
   @Test("Validation of an object of a class compares large data about as fast as memory is read")
   func largeData() throws {
     var builder = ModelBuilder()
