@@ -29,6 +29,11 @@ struct KeyPathTests {
     var requiredTeam: Group { Self.requiredProperty[self] }
     var since: Date? { Self.sinceProperty[self] }
     var tags: [String]? { Self.tagsProperty[self] }
+    var labels: [String] { Self.labelsProperty[self] }
+    var friends: [Member] { Self.friendsProperty[self] }
+    var weights: [String: Int] { Self.weightsProperty[self] }
+    var points: [Point] { Self.pointsProperty[self] }
+    struct Point { var x = 0 }
 
     // What a program writes itself.
     var byHand: String { value(forKey: "name") as? String ?? "none" }
@@ -48,6 +53,10 @@ struct KeyPathTests {
     var positive: Int16 { max(age, 0) }
     var bounded: Int16 { min(age, 100) }
     var firstTag: String? { tags?.first }
+    var firstLabel: String? { labels.first }
+    var sortedLabels: [String] { labels.sorted() }
+    var reversedLabels: [String] { labels.sorted(by: >) }
+    var someFriends: [Member] { Array(friends.prefix(1)) }
     var teamName: String { team?.title ?? "none" }
     var leader: Member? { team?.leader ?? self }
     var byHandIfAny: String? { value(forKey: "name") as? String }
@@ -60,6 +69,10 @@ struct KeyPathTests {
     private static let requiredProperty = ManagedProperty<Group>("team")
     private static let sinceProperty = ManagedProperty<Date?>("since")
     private static let tagsProperty = ManagedProperty<[String]?>("tags")
+    private static let labelsProperty = ManagedProperty<[String]>("labels")
+    private static let friendsProperty = ManagedProperty<[Member]>("friends")
+    private static let weightsProperty = ManagedProperty<[String: Int]>("weights")
+    private static let pointsProperty = ManagedProperty<[Point]>("points")
   }
   final class Guest: Member {}
   final class Counted: Member {
@@ -87,7 +100,9 @@ struct KeyPathTests {
   func names() throws {
     let expected: [(AnyKeyPath, String)] = [
       (\Member.name, "name"), (\Member.age, "age"), (\Member.isActive, "isActive"), (\Member.since, "since"),
-      (\Member.tags, "tags"), (\Member.team, "team"), (\Member.team?.title, "team.title"),
+      (\Member.tags, "tags"), (\Member.labels, "labels"), (\Member.friends, "friends"), (\Member.weights, "weights"),
+      (\Member.requiredTeam.leader?.labels, "team.leader.labels"), (\Member.team, "team"),
+      (\Member.team?.title, "team.title"),
       (\Member.requiredTeam.title, "team.title"),
       (\Member.requiredTeam.leader?.team?.members, "team.leader.team.members"),
       (\Guest.name, "name"), (\Guest.requiredTeam.leader?.age, "team.leader.age"), (\Group.members, "members"),
@@ -102,6 +117,8 @@ struct KeyPathTests {
       \Member.shout, \Member.both, \Member.isOld, \Member.name?.count, \Group.members.count, \String.count,
       \Member.entity.name, \Member.hasChanges, \Member.byHand, \Member.displayName, \Member.nameOrDefault,
       \Member.nameIfAny, \Member.lowercased, \Member.trimmed, \Member.positive, \Member.bounded, \Member.firstTag,
+      \Member.firstLabel, \Member.sortedLabels, \Member.reversedLabels, \Member.labels.count, \Member.someFriends,
+      \Member.friends[0].name, \Member.points,
       \Member.teamName, \Member.leader, \Group.activeMembers, \Group.noMembers,
     ]
     for keyPath in others {

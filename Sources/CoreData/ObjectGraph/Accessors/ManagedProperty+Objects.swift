@@ -130,7 +130,13 @@ extension PropertyAccess {
     for sample in [recorder.samples.number, recorder.samples.decimal] where sample is Value {
       if let answer = recorder.answer(sample, to: self, of: object) as? Value ?? nothing() { return answer }
     }
-    guard let none: Value = nothing() else {
+    if let value: Value = recorder.collection() {
+      guard let answer = recorder.answer(value, to: self, of: object) ?? nothing() else {
+        return require(nil, of: object)
+      }
+      return answer
+    }
+    guard let none: Value = nothing() ?? recorder.emptyCollection() else {
       trap(
         "A key path through \(name), of the type \(Value.self), cannot be turned into a string. Write \"\(name)\".")
     }

@@ -244,7 +244,56 @@ extension Optional: OptionalType {
   fileprivate static var wrapped: Any.Type { Wrapped.self }
 }
 
+/// A collection of managed objects.
+private protocol ManagedObjectCollection {
+  static var elementType: NSManagedObject.Type { get }
+}
+
+extension Array: ManagedObjectCollection where Element: NSManagedObject {
+  fileprivate static var elementType: NSManagedObject.Type { Element.self }
+}
+
+/// A collection that may be empty, without the type of its elements.
+private protocol EmptyCollection {
+  static var empty: Any { get }
+}
+
+extension Array: EmptyCollection {
+  fileprivate static var empty: Any { [Element]() }
+}
+
+extension Set: EmptyCollection {
+  fileprivate static var empty: Any { Set<Element>() }
+}
+
+extension Dictionary: EmptyCollection {
+  fileprivate static var empty: Any { [Key: Value]() }
+}
+
 extension KeyPathRecorder {
+  /// Returns a collection of a type, whose elements are in no usual order; nil if the type is no collection, or one of unknown
+  /// elements.
+  func collection<Value>() -> Value? {
+    let type = (Value.self as? any OptionalType.Type)?.wrapped ?? Value.self
+    if let type = type as? any ManagedObjectCollection.Type {
+      return [makeObject(type.elementType), makeObject(type.elementType)] as? Value
+    }
+    for pair in samples.pairs {
+      let dictionary = NSDictionary(object: pair[0], forKey: "key" as NSString)
+      let all: [Any] = [pair, NSSet(array: pair), NSOrderedSet(array: pair), dictionary]
+      if let value = all.lazy.compactMap({ $0 as? Value }).first { return value }
+    }
+    return nil
+  }
+
+  /// Returns an empty collection of a type of unknown elements; nil for any other type. A property that computes another
+  /// collection of it cannot be told from it, so that the key path has no names.
+  func emptyCollection<Value>() -> Value? {
+    guard let type = Value.self as? any EmptyCollection.Type else { return nil }
+    isStraight = false
+    return type.empty as? Value
+  }
+
   /// Unusual values, that no property computes from others.
   struct Samples {
     var number = NSNumber(value: 113)
@@ -262,6 +311,17 @@ extension KeyPathRecorder {
     static let other = Samples(
       number: -7, decimal: -7, truth: false, string: "", date: Date(timeIntervalSinceReferenceDate: -7e9), data: Data(),
       uuid: UUID(), url: URL(fileURLWithPath: "/"), isOther: true)
+
+    /// Pairs of values of each type, in descending order, or in ascending order at the other end.
+    fileprivate var pairs: [[Any]] {
+      let pairs: [[Any]] = [
+        [NSNumber(value: 113), NSNumber(value: -7)], [" The Value of a Kéy Path ", ""],
+        [Date(timeIntervalSinceReferenceDate: 113), Date(timeIntervalSinceReferenceDate: -7e9)],
+        [Data([1, 1, 3]), Data()], [UUID(), UUID()], [URL(fileURLWithPath: "/the/value"), URL(fileURLWithPath: "/")],
+        [NSNumber(value: true), NSNumber(value: false)],
+      ]
+      return isOther ? pairs.map { $0.reversed() } : pairs
+    }
 
     /// The value of a type; nil if the type has none.
     func value(of type: NSAttributeType) -> Any? {
