@@ -14,6 +14,7 @@ extension NSManagedObject {
     /// Transient values of a fault, which the object gets back when the fault fires.
     var transients: [(position: Int, slot: Slot)] = []
     var isInaccessibleFault = false
+    var probe: UndefinedKeyProbe?
     /// The places of values that cannot be read and that the program has asked for.
     var missedPositions: Set<Int> = []
   }

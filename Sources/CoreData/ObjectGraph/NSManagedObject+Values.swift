@@ -296,8 +296,13 @@ extension NSManagedObject {
     guard let dot = keyPath.firstIndex(of: ".") else { return try set(self, value, keyPath) }
     let key = String(keyPath[..<dot])
     let rest = String(keyPath[keyPath.index(after: dot)...])
-    guard entity.propertiesByName[key] != nil else { throw ObjectGraphErrors.unknownKey(key, of: entity) }
-    switch self.value(forKey: key) {
+    let found: Any?
+    do {
+      found = try self.value(forKeyPathComponent: key)
+    } catch EvaluationError.unknownKey {
+      throw ObjectGraphErrors.unknownKey(key, of: entity)
+    }
+    switch found {
     case let object as NSManagedObject:
       try object.set(value, at: rest, by: set)
     case let members as any Sequence where entity.relationshipsByName[key]?.isToMany == true:
@@ -430,19 +435,5 @@ extension NSDictionary {
       changed.removeObject(forKey: keyPath)
     }
     return changed
-  }
-}
-
-extension NSManagedObject: KeyValueReading, ObjectIdentified {
-  final func value(forKeyPathComponent key: String) throws -> Any? {
-    guard entity.propertiesByName[key] != nil else {
-      switch key {
-      case "self", "SELF": return self
-      case "objectID": return objectID
-      case "entity": return entity
-      default: throw EvaluationError.unknownKey(key, object: "The entity \(entity.name ?? "")")
-      }
-    }
-    return value(forKey: key)
   }
 }

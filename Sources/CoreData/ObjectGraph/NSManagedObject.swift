@@ -342,29 +342,37 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   ///
   /// Differs from Apple: a `Set` can be cast to an `NSSet`, but not to protocols of Objective-C such as `NSCopying`.
   ///
-  /// - Parameter key: the property's name. An unknown name stops the program.
+  /// - Parameter key: the property's name, or a key of the object itself, such as `objectID` or `isDeleted`; for any other,
+  ///   `value(forUndefinedKey:)` is called.
   open func value(forKey key: String) -> Any? {
+    guard let position = table.position(of: key) else { return unstoredValue(forKey: key) }
     willAccessValue(forKey: key)
     defer { didAccessValue(forKey: key) }
-    if let position = table.position(of: key) { return heldValue(at: position) }
-    if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
-      return fetchedValues(of: fetched)
-    }
-    if let recorder { return recorder.answer(forKey: key, of: self) }
-    return resolvedValue(at: position(of: key))
+    return heldValue(at: position)
   }
 
   /// Sets a property. For a relationship, also changes the inverse.
   ///
   /// - Parameters:
-  ///   - value: the new value, of the property's type; nil for none.
-  ///   - key: the property's name. An unknown name, or a value of another type, stops the program.
+  ///   - value: the new value; nil for none, by `setNilValueForKey(_:)` for a number or a Boolean. One of another type than
+  ///     the property's stops the program.
+  ///   - key: the property's name; for any other, `setValue(_:forUndefinedKey:)` is called.
   open func setValue(_ value: Any?, forKey key: String) {
-    let position = position(of: key)
-    willChangeValue(forKey: key)
-    store(value, at: position)
-    didChangeValue(forKey: key)
+    guard let position = table.position(of: key) else { return setValue(value, forUndefinedKey: key) }
+    if value == nil, table.kinds[position].isScalar { return setNilValueForKey(key) }
+    change(value, at: position, key)
   }
+
+  /// Called by `value(forKey:)` for an undefined key. Stops the program unless overridden.
+  open func value(forUndefinedKey key: String) -> Any? { refuse(key) }
+
+  /// Called by `setValue(_:forKey:)` for an undefined key. Stops the program unless overridden.
+  open func setValue(_ value: Any?, forUndefinedKey key: String) { _ = position(of: key) }
+
+  /// Called by `setValue(_:forKey:)` for a number or a Boolean without a value. Override it to set another value.
+  ///
+  /// Differs from Apple: does not stop the program, since the class may declare an optional property.
+  open func setNilValueForKey(_ key: String) { change(nil, at: position(of: key), key) }
 
   /// Returns the value of a property without calling `willAccessValue(forKey:)`. Reads the object's row if the object is a
   /// fault.
@@ -572,27 +580,5 @@ extension NSManagedObject {
     }
     packedReads &+= 1
     return packed.slot(at: position)
-  }
-
-  /// Turns the object into a fault.
-  ///
-  /// - Parameters:
-  ///   - row: the row to take the values from when the fault fires; nil to read it then.
-  ///   - keepsTransients: whether the object gets its transient values back when the fault fires.
-  final func turnIntoFault(keeping row: RowSnapshot?, keepsTransients: Bool = false) {
-    guard isRealized else {
-      snapshot = row
-      if !keepsTransients { rarities?.transients = [] }
-      return
-    }
-    willTurnIntoFault()
-    noteTransients(isKeeping: keepsTransients)
-    slots = []
-    isRealized = false
-    snapshot = row
-    slotsAtEventStart = nil
-    holds?.release()
-    holds?.outdate()
-    didTurnIntoFault()
   }
 }

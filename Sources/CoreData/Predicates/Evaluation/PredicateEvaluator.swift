@@ -270,10 +270,21 @@ enum KeyPathReader {
       // `items.price.@sum` adds up all prices, so equal ones must not be merged in a set.
       return try collectionOperator(last, [], allValues(path.dropLast(), of: elements))
     }
-    // As in Foundation, the values of the elements, in an array or a set like the collection itself.
+    // As in Foundation, the values of the elements, in a collection of the same kind.
     let values = try elements.map { try value(path, of: $0) }
     if Operand.isSet(object) { return ValueSet.make(values.compactMap { $0 }) }
+    if object is NSOrderedSet { return distinct(values.compactMap { $0 }, like: object) }
     return values.map { $0 ?? NSNull() }
+  }
+
+  /// Returns distinct values in a collection of the same kind as another one. Decimal numbers of an ordered set are in an
+  /// array: on Linux Foundation's ordered sets cannot hold any.
+  private static func distinct(_ values: [Any], like collection: Any) -> Any {
+    if Operand.isSet(collection) { return ValueSet.make(values) }
+    if collection is NSOrderedSet, !values.contains(where: { $0 is NSDecimalNumber }) {
+      return NSOrderedSet(array: values)
+    }
+    return Aggregates.distinct(values)
   }
 
   /// Returns all values of a path without operators, flattening the collections that it leads through.
@@ -319,9 +330,10 @@ enum KeyPathReader {
     case "@min": return try Aggregates.extreme(values, .orderedAscending)
     case "@max": return try Aggregates.extreme(values, .orderedDescending)
     case "@unionOfObjects": return values
-    case "@distinctUnionOfObjects": return Aggregates.distinct(values)
-    case "@unionOfArrays", "@unionOfSets": return Operand.flattened(values)
-    case "@distinctUnionOfArrays", "@distinctUnionOfSets": return Aggregates.distinct(Operand.flattened(values))
+    case "@distinctUnionOfObjects": return distinct(values, like: object)
+    case "@unionOfArrays": return Operand.flattened(values)
+    case "@unionOfSets", "@distinctUnionOfSets": return ValueSet.make(Operand.flattened(values))
+    case "@distinctUnionOfArrays": return distinct(Operand.flattened(values), like: object)
     default: throw EvaluationError.unknownFunction(name, operand: "collections")
     }
   }
