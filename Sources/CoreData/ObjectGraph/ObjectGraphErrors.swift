@@ -261,8 +261,43 @@ enum ValidationErrors {
     let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }
     return NSError.cocoa(
       NSValidationMultipleErrorsError, "Multiple validation errors occurred.",
-      reason: errors.prefix(5).compactMap(\.localizedFailureReason).joined(separator: " "),
+      reason: reason(of: errors) { $0.hasTemporaryID ? nil : "\($0.entity.name ?? "")/p\($0.identifier.key.number)" },
       suggestion: "See each error under NSDetailedErrorsKey.", [NSDetailedErrorsKey: errors])
+  }
+
+  /// The error of objects that a migration has made, with the rows that they were made from.
+  ///
+  /// - Parameter source: the name of an object's source row, such as `Person/p4`.
+  static func migrated(_ list: [NSError], source: (NSManagedObject) -> String?) -> NSError? {
+    guard let error = combined(list) else { return nil }
+    let errors = error.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [error]
+    var info = error.userInfo
+    info[NSLocalizedFailureReasonErrorKey] = reason(of: errors, name: source)
+    info[NSLocalizedRecoverySuggestionErrorKey] =
+      "Change these rows before the migration, or have the mapping model give the property another value."
+    return NSError(domain: error.domain, code: error.code, userInfo: info)
+  }
+
+  private static let (shownSentences, shownObjects) = (5, 5)
+
+  /// The reasons of errors, each once, with the number and the names of the objects that it is about.
+  private static func reason(of errors: [NSError], name: (NSManagedObject) -> String?) -> String {
+    let groups = Dictionary(grouping: errors.enumerated()) { $0.element.localizedFailureReason ?? "" }
+      .sorted { ($0.value.first?.offset ?? 0) < ($1.value.first?.offset ?? 0) }
+    let sentences = groups.prefix(shownSentences).map { sentence, members in
+      let names = members.compactMap {
+        ($0.element.userInfo[NSValidationObjectErrorKey] as? NSManagedObject).flatMap(name)
+      }
+      guard members.count > 1 || !names.isEmpty else { return sentence }
+      let shown = names.prefix(shownObjects).joined(separator: ", ")
+      let rest = names.isEmpty ? 0 : members.count - min(names.count, shownObjects)
+      let list = shown + (rest > 0 ? " and \(rest) more" : "")
+      let count = members.count > 1 ? "\(members.count) objects" : ""
+      let words = [count, list].filter { !$0.isEmpty }.joined(separator: ": ")
+      return "\(sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence) (\(words))."
+    }
+    let rest = groups.count - sentences.count
+    return sentences.joined(separator: " ") + (rest > 0 ? " There are \(rest) more kinds of errors." : "")
   }
 
   private static func error(

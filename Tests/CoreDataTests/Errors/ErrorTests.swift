@@ -136,6 +136,18 @@ struct ErrorTests {
     let both = try #require(ValidationErrors.combined([missing, long]))
     #expect(both.code == 1560)
     #expect((both.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660])
+    let same = try #require(ValidationErrors.combined([missing, long, missing, missing]))
+    #expect(
+      same.localizedFailureReason == "'text' of 'Note' has no value, but is not optional (3 objects). "
+        + "'text' of 'Note' is 'nil', which does not satisfy length <= 8.")
+    let migrated = try #require(ValidationErrors.migrated([missing, missing]) { _ in "Old/p7" })
+    #expect(migrated.code == 1560)
+    #expect(
+      migrated.localizedFailureReason
+        == "'text' of 'Note' has no value, but is not optional (2 objects: Old/p7, Old/p7).")
+    let one = try #require(ValidationErrors.migrated([missing]) { _ in "Old/p7" })
+    #expect(one.code == 1570 && one.userInfo[NSValidationKeyErrorKey] as? String == "text")
+    #expect(one.localizedFailureReason == "'text' of 'Note' has no value, but is not optional (Old/p7).")
     let nested = try #require(ValidationErrors.combined([both, missing]))
     #expect((nested.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660, 1570])
     #expect(ValidationErrors.tooFew(subject, count: 1, minimum: 2).code == 1580)

@@ -259,7 +259,18 @@ struct DestinationValidation {
       if rows.count < query.limit || last.key.number == Int64.max { break }
       next = last.key.number + 1
     }
-    if let error = ValidationErrors.combined(failures) { throw error }
+    if let error = ValidationErrors.migrated(failures, source: sourceRow) { throw error }
+  }
+
+  /// Returns the name of the source row that an object was made from; nil if it was made from none or several.
+  private func sourceRow(of object: NSManagedObject) -> String? {
+    guard let key = run.destination.rowKey(of: object) else { return nil }
+    let sources = Set(
+      run.plans.compactMap(\.table).flatMap { run.manager.associations.tables[$0].sources(of: key) })
+    guard sources.count == 1, let source = sources.first,
+      let entity = run.source.store.entity(number: Int(source.entity))?.name
+    else { return nil }
+    return "\(entity)/p\(source.number)"
   }
 
   /// Validates the objects of the entities that have no mapping.
