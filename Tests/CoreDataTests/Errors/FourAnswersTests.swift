@@ -440,7 +440,7 @@ struct FourAnswersTests {
 
   private static let staged: [Case] = [
     Case(
-      name: "a store of no stage", code: 134_504, found: ["The store's version checksum is"],
+      name: "a store of no stage", code: 134_504, found: ["The store has the version"],
       expected: ["the stages are for"]
     ) { notes in
       try open(

@@ -352,15 +352,15 @@ internal enum MigrationErrors {
   /// 134504 for a store, or a destination model, whose version is in none of the stages.
   ///
   /// - Parameters:
-  ///   - checksum: the version checksum of the store.
-  ///   - known: the version checksums of the stages, in order.
-  static func unknownStage(url: URL?, metadata: [String: Any], checksum: String, known: [String]) -> NSError {
+  ///   - version: the version of the store, as `StageModels.label(_:)`.
+  ///   - known: the versions of the stages, in order.
+  static func unknownStage(url: URL?, metadata: [String: Any], version: String, known: [String]) -> NSError {
     var info: [String: Any] = [ErrorDetail.metadata: metadata]
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "Staged migration could not begin.",
-      reason: "Cannot use staged migration with an unknown model version. The store's version checksum is "
-        + "\(checksum); the stages are for \(known.isEmpty ? "no version" : known.joined(separator: ", ")).",
+      reason: "Cannot use staged migration with an unknown model version. The store has the version "
+        + "\(version); the stages are for \(known.isEmpty ? "no version" : known.joined(separator: ", ")).",
       suggestion: "Add a stage for the version that the store was made with, before the other stages. \(stageHelp)",
       info)
   }

@@ -190,10 +190,13 @@ package struct ModelVersions {
     return nil
   }
 
+  /// The name of a model without a file and without version identifiers.
+  static let unnamed = "the app's model"
+
   /// A name for a model without a file: its version identifiers.
   static func name(of model: NSManagedObjectModel) -> String {
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.filter { !$0.isEmpty }.sorted()
-    return identifiers.isEmpty ? "the app's model" : identifiers.joined(separator: ", ")
+    return identifiers.isEmpty ? unnamed : identifiers.joined(separator: ", ")
   }
 }
 

@@ -115,15 +115,16 @@ struct StagedMigration {
   private func plan(_ order: StageOrder, _ models: StageModels) throws -> [Work] {
     guard let start = try order.checksums.indices.first(where: { try models.isOfStore(order.checksums[$0]) }) else {
       throw MigrationErrors.unknownStage(
-        url: url, metadata: metadata, checksum: models.storeChecksum, known: order.checksums)
+        url: url, metadata: metadata, version: models.label(models.storeChecksum),
+        known: order.checksums.map(models.label))
     }
     guard let end = order.checksums.firstIndex(of: destination.versionChecksum) else {
       throw MigrationErrors.stagesEndElsewhere(
-        url: url, destination: destination.versionChecksum, known: order.checksums)
+        url: url, destination: models.label(destination.versionChecksum), known: order.checksums.map(models.label))
     }
     guard start <= end else {
       throw MigrationErrors.backwardStages(
-        url: url, source: order.checksums[start], destination: order.checksums[end])
+        url: url, source: models.label(order.checksums[start]), destination: models.label(order.checksums[end]))
     }
     var works: [Work] = []
     // A stage that was interrupted after its step is finished first.
@@ -374,6 +375,14 @@ final class StageModels {
       return ModelVersion(name: SourceVersionFinder.storesOwnName, model: model)
     }
     return nil
+  }
+
+  /// Returns the name and the checksum of a version, for errors; only the checksum if no model has it.
+  func label(_ checksum: String) -> String {
+    // A model that cannot be read has no name here. The error about the stages is the one to report.
+    guard let version = try? version(checksum) else { return checksum }
+    let isNamed = ![ModelVersions.unnamed, SourceVersionFinder.storesOwnName].contains(version.name)
+    return "\(isNamed ? "'\(version.name)'" : version.name) (\(checksum))"
   }
 
   /// Whether the store has the version with a checksum.
