@@ -363,11 +363,10 @@ struct MigrationByCopy {
   private func counts(before: [String: Int], after: [String: Int]) -> [String: MigrationReport.RowCounts] {
     var result: [String: MigrationReport.RowCounts] = [:]
     var continued: Set<String> = []
+    let predecessors = migration.steps.reversed().map(Self.predecessors)
     for (name, count) in after {
-      let sources = migration.steps.reversed().reduce([name]) { (names: Set<String>, step) in
-        Set(
-          step.mappingModel.entityMappings.filter { names.contains($0.destinationEntityName ?? "") }
-            .compactMap(\.sourceEntityName))
+      let sources = predecessors.reduce([name]) { (names: Set<String>, step) in
+        names.reduce(into: []) { $0.formUnion(step[$1] ?? []) }
       }
       continued.formUnion(sources)
       result[name] = .init(before: sources.reduce(0) { $0 + (before[$1] ?? 0) }, after: count)
@@ -375,6 +374,28 @@ struct MigrationByCopy {
     // Includes rows without a mapping, even if the destination has an entity of that name.
     for (name, count) in before where !continued.contains(name) {
       result[name] = .init(before: count + (result[name]?.before ?? 0), after: result[name]?.after ?? 0)
+    }
+    return result
+  }
+
+  /// The source entities that each destination entity of a step continues: the one of its name or renaming identifier, and
+  /// those that the destination lacks and whose rows only this entity gets. An entity that is new continues none, even if its
+  /// objects are made from the rows of one that stays.
+  private static func predecessors(_ step: StoreMigration.Step) -> [String: Set<String>] {
+    var targets: [String: Set<String>] = [:]
+    for mapping in step.mappingModel.entityMappings {
+      guard let source = mapping.sourceEntityName, let destination = mapping.destinationEntityName else { continue }
+      targets[source, default: []].insert(destination)
+    }
+    let entities = step.destinationModel.entitiesByName
+    var result: [String: Set<String>] = [:]
+    for (source, names) in targets {
+      let heirs = names.filter { $0 == source || entities[$0]?.renamingIdentifier == source }
+      guard heirs.isEmpty else {
+        for heir in heirs { result[heir, default: []].insert(source) }
+        continue
+      }
+      if names.count == 1, let only = names.first { result[only, default: []].insert(source) }
     }
     return result
   }
