@@ -16,6 +16,18 @@ struct AddedConstraint: Hashable, Sendable {
   }
 }
 
+/// The rows that violate a uniqueness constraint. Equal are those with as many rows: which value is the example may depend on
+/// the engine's order.
+struct DuplicateCount: Hashable, Sendable {
+  let rows: Int
+  /// The value that most rows share, with their number, such as `'ann@example.org' (2 rows)`; nil if there are no duplicates.
+  let example: String?
+
+  static func == (left: DuplicateCount, right: DuplicateCount) -> Bool { left.rows == right.rows }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(rows) }
+}
+
 extension FindingJudge {
   /// The properties of each uniqueness constraint that the new version adds to an entity.
   func addedConstraints(_ change: ModelChange) -> [[String]] {
@@ -57,13 +69,14 @@ extension FindingJudge {
         return finding(
           .uniquenessAdded, rows == 0 ? .information : .warning, change, "\(text), among \(counted(rows, "row"))")
       }
-      guard doubles > 0 else {
+      guard let example = doubles.example else {
         return finding(
           .uniquenessAdded, .information, change, "\(text), and is among \(counted(rows, "row"))")
       }
       return finding(
         .uniquenessAdded, .error, change,
-        "\(text); \(counted(doubles, "row")) with equal values stop the migration", isFailure: true)
+        "\(text); \(counted(doubles.rows, "row")) with equal values stop the migration, such as \(example)",
+        isFailure: true)
     }
   }
 }

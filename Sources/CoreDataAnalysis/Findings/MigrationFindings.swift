@@ -224,7 +224,7 @@ public struct StoreCounts: Hashable, Sendable {
   var fits: [NumberChange: NumberFit] = [:]
 
   /// The rows that violate uniqueness constraints which are added.
-  var doubles: [AddedConstraint: Int] = [:]
+  var doubles: [AddedConstraint: DuplicateCount] = [:]
 
   /// Makes counts.
   public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {

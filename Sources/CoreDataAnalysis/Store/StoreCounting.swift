@@ -5,6 +5,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
+import Foundation
 
 /// Counts rows and values of a store, to weigh findings, by SQL that both engines share.
 package protocol StoreCounting {
@@ -167,10 +168,11 @@ extension StoreCounting {
   }
 
   /// Nil where the values are not in columns of one table.
-  private func doubles(under constraint: AddedConstraint) throws -> Int? {
-    guard !constraint.attributes.isEmpty else { return 0 }
+  private func doubles(under constraint: AddedConstraint) throws -> DuplicateCount? {
+    guard !constraint.attributes.isEmpty else { return DuplicateCount(rows: 0, example: nil) }
     var tables: Set<String> = []
     var columns: Set<[[String]]> = []
+    var kinds: [AttributeKind] = []
     var conditions: [String] = []
     for origins in constraint.attributes {
       guard let name = origins.first?.entity, let entity = entities.first(where: { $0.name == name }),
@@ -179,6 +181,7 @@ extension StoreCounting {
       let found = origins.compactMap { layout.attributes[$0.property] }.filter { $0.column != nil }
       guard found.count == origins.count, origins.allSatisfy({ $0.entity == name }) else { return nil }
       tables.insert(layout.table)
+      kinds = found.map(\.kind)
       // A date of PostgreSQL has two columns.
       columns.insert(found.map { $0.columns.map { SQLName.quoted($0) } })
       conditions.append(entity.condition(in: database.dialect))
@@ -189,9 +192,36 @@ extension StoreCounting {
     let list = columns.joined().joined(separator: ", ")
     // NULL is never a duplicate.
     let present = columns.map { "\(SQLValue.present($0)) IS NOT NULL" }.joined(separator: " AND ")
-    let sql =
-      "SELECT SUM(N) FROM (SELECT COUNT(*) AS N FROM \(SQLName.quoted(table)) WHERE \(present) "
-      + "AND (\(conditions.joined(separator: " OR "))) GROUP BY \(list) HAVING COUNT(*) > 1) d"
-    return try reading { Int(try database.scalar(sql)?.integer ?? 0) }
+    let groups =
+      "SELECT \(list), COUNT(*) AS N FROM \(SQLName.quoted(table)) WHERE \(present) "
+      + "AND (\(conditions.joined(separator: " OR "))) GROUP BY \(list) HAVING COUNT(*) > 1"
+    return try reading {
+      let rows = Int(try database.scalar("SELECT SUM(N) FROM (\(groups)) d")?.integer ?? 0)
+      guard rows > 0,
+        let most = try database.rows("\(groups) ORDER BY COUNT(*) DESC, \(list) LIMIT 1").first?.values
+      else { return DuplicateCount(rows: 0, example: nil) }
+      var (values, texts) = (most.dropLast(), [String]())
+      for (kind, columns) in zip(kinds, columns) {
+        texts.append(Self.text(Array(values.prefix(columns.count)), kind))
+        values = values.dropFirst(columns.count)
+      }
+      let count = CountText.counted(Int(most.last?.integer ?? 0), "row")
+      return DuplicateCount(rows: rows, example: "\(texts.joined(separator: ", ")) (\(count))")
+    }
+  }
+
+  /// A value for people, from its columns.
+  private static func text(_ values: [SQLiteValue], _ kind: AttributeKind) -> String {
+    guard let first = values.first else { return "" }
+    switch (kind, first) {
+    case (.date, .real(let seconds)): return "\(Date(timeIntervalSinceReferenceDate: seconds))"
+    case (.date, .integer(let timestamp)) where values.count == 2:
+      let date = StoredDate(timestamp: timestamp, remainder: values[1].real)
+      return "\(Date(timeIntervalSinceReferenceDate: date.seconds))"
+    case (.date, .integer(let seconds)): return "\(Date(timeIntervalSinceReferenceDate: Double(seconds)))"
+    case (.uuid, .blob(let bytes)) where bytes.count == 16:
+      return NSUUID(uuidBytes: Array(bytes)).uuidString
+    default: return first.shortLiteral
+    }
   }
 }
