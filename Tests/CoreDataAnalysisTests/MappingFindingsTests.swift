@@ -158,6 +158,66 @@ struct MappingFindingsTests {
     #expect(allowed.count == 1 && allowed[0].hasPrefix("info DS102 Animal.legs"), "\(allowed)")
   }
 
+  private func dog(_ name: String, _ expression: NSExpression?) -> NSEntityMapping {
+    let dog = mapping("Dog")
+    let property = NSPropertyMapping()
+    (property.name, property.valueExpression) = (name, expression)
+    dog.attributeMappings?.append(property)
+    return dog
+  }
+
+  @Test("A value that is copied into an attribute of another type stops the migration, where there is one")
+  func types() throws {
+    func edit(_ animal: inout EntityDocument) { animal.attributes[1].kind = .string }
+    let copying = ["Dog", "Cat"].map { mapping($0, ["name": "name", "legs": "legs"]) }
+    #expect(
+      try findings(copying, edit) == [
+        "error CM303 Animal.legs: Integer 32 cannot be converted into String; the entity mappings Cats, Dogs pass "
+          + "5 values on as they are"
+      ])
+    let empty = StoreCounts(rows: ["Dog": 2, "Cat": 3], values: ["Dog": ["legs": 0, "name": 2], "Cat": ["legs": 0]])
+    #expect(try findings(copying, counts: empty, edit) == [])
+    #expect(try findings([mapping("Dog", ["legs": "legs"], policy: "P"), mapping("Cat", policy: "P")], edit) == [])
+    #expect(try findings(copying) { $0.attributes[1].kind = .double } == [])
+    let constant = try findings([dog("legs", NSExpression(forConstantValue: "many")), copying[1]]) { _ in }
+    #expect(
+      constant == [
+        "error CM303 Animal.legs: the entity mapping Dogs gives it the constant \"many\", which is not of the type "
+          + "Integer 32"
+      ])
+  }
+
+  @Test("A required property without a value stops the migration; a filter or a policy leaves it open")
+  func required() throws {
+    func adding(_ animal: inout EntityDocument) {
+      animal.attributes.append(AttributeDocument(name: "must", kind: .integer16, isOptional: false))
+    }
+    let all = ["Dog", "Cat"].map { mapping($0, ["name": "name", "legs": "legs"]) }
+    #expect(
+      try findings(all, adding) == [
+        "error DD201 Animal.must: is required, without a default; the entity mappings Cats, Dogs have no expression "
+          + "for it (5 rows)"
+      ])
+    #expect(
+      try findings(all, counts: StoreCounts(rows: ["Dog": 0, "Cat": 0]), adding).allSatisfy { $0.hasPrefix("info") })
+    // An attribute that was required before is no change.
+    func keeping(_ animal: inout EntityDocument) { animal.attributes[0].isOptional = false }
+    let some = StoreCounts(
+      rows: ["Dog": 2, "Cat": 3], values: ["Dog": ["legs": 2, "name": 1], "Cat": ["legs": 3, "name": 3]])
+    #expect(
+      try findings(all, counts: some, keeping) == [
+        "error DD202 Animal.name: is required; the entity mapping Dogs copies it from 1 row without a value"
+      ])
+    let filtered = mapping("Dog", ["name": "name", "legs": "legs"])
+    filtered.sourceExpression = NSExpression(
+      format:
+        "FETCH(FUNCTION($manager, \"fetchRequestForSourceEntityNamed:predicateString:\", \"Dog\", \"name != nil\"), "
+        + "$manager.sourceContext, NO)")
+    let open = try findings([filtered, all[1]], counts: some, keeping)
+    #expect(open.count == 1 && open[0].hasPrefix("error DD202") == false, "\(open)")
+    #expect(try findings([dog("legs", nil), all[1]]) { $0.attributes[1].defaultValue = .integer(4) }.count == 1)
+  }
+
   @Test("A nil that is written down says that nothing is carried over; a missing expression does not")
   func explicitNil() throws {
     func splitting(_ animal: inout EntityDocument) {

@@ -184,7 +184,8 @@ extension FindingPage {
     what: "The new version has a required attribute that the old one does not have, or that was not stored.",
     why:
       "Every row needs a value. With a default value all rows get it, which is a warning, for it may not be true of them. "
-      + "Without one the migration fails where there are rows. Where a policy makes the objects, the policy decides.",
+      + "Without one the migration fails where there are rows, also by a mapping model that has no expression for it. Where "
+      + "a policy makes the objects, the policy decides.",
     example:
       "Order.status is new in Model 2, required and without a default value: \"Order.status: required, without a "
       + "default for 52,340 rows\".",
@@ -203,15 +204,19 @@ extension FindingPage {
       + "now, without a default; 3 rows without a value\".",
     cure:
       "Give the attribute a default value, fill in the values before the migration, or set them by a mapping model or "
-      + "policy.")
+      + "policy. A migration by a mapping model validates its objects, unlike one in place: it fails for rows whose empty value "
+      + "is copied, and for a required relationship without an expression.")
 
   fileprivate static let uniquenessAdded = FindingPage(
     title: "values must be unique now",
     what: "The new version has a uniqueness constraint that the old one does not have.",
     why:
-      "Rows with equal values stop the migration (error 134111). Whether there are such rows is not looked at, so that the "
-      + "finding is a warning where the entity has rows.",
-    example: "Model 2 has the constraint email on Customer: \"Customer: email must be unique now, among 812 rows\".",
+      "Rows with equal values stop the migration (error 134111). They are counted, and the most frequent value is named; "
+      + "without such rows the finding is information. It is a warning where they cannot be counted: where only the models "
+      + "are judged, or where an earlier step or an expression of a mapping model gives the values.",
+    example:
+      "Model 2 has the constraint email on Customer, and two customers have one address: \"Customer: email must be "
+      + "unique now; 2 rows with equal values stop the migration, such as 'ann@example.org' (2 rows)\".",
     cure: "Remove duplicates in the app before the version with the constraint, or have a policy merge them.")
 
   fileprivate static let validationTightened = FindingPage(
@@ -219,7 +224,8 @@ extension FindingPage {
     what: "A minimum, a maximum, a length, a pattern or another rule refuses values that were allowed before.",
     why:
       "A migration in place does not validate: values that break the rule stay, and the object cannot be saved until they "
-      + "are corrected. Without values the finding is information.",
+      + "are corrected. A migration by a mapping model validates its objects and fails. Without values the finding is "
+      + "information.",
     example:
       "The maximum of Order.total was 1000 and is 500: \"Order.total: validation is stricter (maximum was 1000, is "
       + "500); stored values are not checked before they are saved again\".",
@@ -228,7 +234,9 @@ extension FindingPage {
   fileprivate static let minimumCountRaised = FindingPage(
     title: "a relationship needs more objects",
     what: "The minimum count of a relationship is greater than before.",
-    why: "Objects with fewer are migrated as they are, and cannot be saved until they have enough.",
+    why:
+      "Objects with fewer are migrated in place as they are, and cannot be saved until they have enough. A migration by a "
+      + "mapping model validates its objects and fails.",
     example:
       "Order.lines has no minimum in Model 1 and the minimum 1 in Model 2: \"Order.lines: at least 1 instead of 0; "
       + "objects with fewer cannot be saved\".",
@@ -238,13 +246,16 @@ extension FindingPage {
     title: "a change for which no mapping can be inferred",
     what:
       "A type changes into one that its values cannot be converted to, or a new required to-one relationship has nothing "
-      + "to lead to.",
-    why: "The migration fails with 134190 unless a mapping model is there for the step. Nothing can allow it.",
+      + "to lead to. Or a mapping model copies values into an attribute of such a type.",
+    why:
+      "The migration fails with 134190 unless a mapping model is there for the step, whose expression converts the values. "
+      + "Nothing can allow it.",
     example:
       "Note.created is String in Model 1 and Date in Model 2: \"Note.created: String cannot be converted into Date\".",
     cure:
-      "Write a mapping model: coredata mapping new FROM TO -o X.xcmappingmodel begins one. If the old values may be dropped, "
-      + "give the attribute another name.")
+      "Write a mapping model: coredata mapping new FROM TO -o X.mapping begins one. Convert the values in it, such as a "
+      + "number by $source.age.stringValue, or in a migration policy. If the old values may be dropped, give the attribute "
+      + "another name.")
 
   fileprivate static let hierarchiesMerged = FindingPage(
     title: "an entity joins a hierarchy",

@@ -26,7 +26,27 @@ struct MappingFindings {
     let changed = difference.changes.filter { !($0.subject == .entity && $0.kind == .removed) }
       .flatMap { change in scale.judge.findings(for: change).compactMap { scale.weighed($0, change) } }
     let dropped = old.document.entities.filter { !$0.isAbstract }.compactMap { scale.rows(of: $0.name) }
-    findings = (changed + dropped + scale.unreadFindings).sorted(by: Finding.areInOrder)
+    let failures = MappingFailures(mappingModel.document, from: old.document, to: new.document, counts: counts)
+    findings =
+      (Self.merged(changed, failures) + dropped + scale.unreadFindings).sorted(by: Finding.areInOrder)
+  }
+
+  /// Adds certain failures in place of what the difference says about the same properties, and others where it says nothing.
+  private static func merged(_ changed: [Finding], _ failures: MappingFailures) -> [Finding] {
+    func place(_ finding: Finding) -> [String] { [finding.entity ?? "", finding.property ?? ""] }
+    func isAboutValues(_ finding: Finding) -> Bool {
+      [.newRequiredAttribute, .optionalBecomesRequired].contains(finding.code)
+    }
+    let found = failures.findings
+    let certain = Set(found.filter(\.isFailure).map(place))
+    let rest = changed.filter { !(isAboutValues($0) && certain.contains(place($0))) }.map { finding in
+      guard isAboutValues(finding), failures.complete.contains(place(finding)) else { return finding }
+      var finding = finding
+      (finding.level, finding.message) = (.information, "is required now; every row has it")
+      return finding
+    }
+    let judged = Set(rest.filter(isAboutValues).map(place))
+    return rest + found.filter { $0.isFailure || !judged.contains(place($0)) }
   }
 }
 
@@ -172,14 +192,36 @@ private struct MappingScale {
       let isGiven = finding.code == .newRequiredAttribute && mapping.given.contains(change.property ?? "")
       return !isGiven && !mapping.copiesAll
     }
-    if open.contains(where: { $0.policy == nil }) { return finding.doubted }
+    if open.contains(where: { $0.policy == nil }) {
+      var finding = finding.doubted
+      if change.subject == .relationship { finding.message = "is required now; objects without it stop the migration" }
+      return finding
+    }
     return decided(finding, by: open)
   }
 
-  /// A rule that new objects must keep.
+  /// A rule that new objects must keep. Unlike a migration in place, one by a mapping model validates them.
   private func rule(_ finding: Finding, _ change: ModelChange) -> Finding {
     let makers = makers(change)
-    return makers.contains { $0.policy == nil } ? finding : decided(finding, by: makers) ?? finding
+    guard makers.contains(where: { $0.policy == nil }) else { return decided(finding, by: makers) ?? finding }
+    var finding = finding
+    switch (finding.code, change.kind) {
+    case (.uniquenessAdded, _) where finding.isFailure:
+      // The values that were counted are those of the source.
+      let isCopied = judge.addedConstraints(change).allSatisfy { names in
+        let origins = judge.constraint(names, of: change)?.attributes.first?.map(\.property) ?? names
+        return makers.allSatisfy { $0.copies(origins, to: names) }
+      }
+      guard !isCopied else { break }
+      finding = finding.doubted
+      finding.message += ", unless the mapping model changes them"
+    case (.validationTightened, _):
+      finding.message = "validation is stricter (\(change.sentenceTail)); values that break it stop the migration"
+    case (.minimumCountRaised, .changed(_, let before, let after)):
+      finding.message = "at least \(after) instead of \(before); objects with fewer stop the migration"
+    default: break
+    }
+    return finding
   }
 
   /// The mappings that create objects of the changed entity or of its sub-entities.
@@ -209,6 +251,8 @@ private struct MappedEntity {
   let policy: String?
   /// Whether it copies objects as they are.
   let copiesAll: Bool
+  /// Whether it may leave rows of its source entity out.
+  private let isFiltered: Bool
   /// The source properties that its expressions read.
   let read: Set<String>
   /// The destination properties that it sets.
@@ -223,6 +267,9 @@ private struct MappedEntity {
     let policy = mapping.entityMigrationPolicyClassName ?? ""
     self.policy = policy.isEmpty ? nil : policy
     copiesAll = mapping.copiesAll
+    isFiltered =
+      mapping.sourceSyntax.map { $0 != MappingExpressions.sourceObjects(entity: mapping.sourceEntityName ?? "") }
+      ?? false
     let properties = (mapping.attributeMappings ?? []) + (mapping.relationshipMappings ?? [])
     var (read, given): (Set<String>, Set<String>) = ([], [])
     var plain: [String: String] = [:]
@@ -232,16 +279,14 @@ private struct MappedEntity {
       read.formUnion(keys.sourceKeys)
       read.formUnion(keys.sourceRelationships)
       given.insert(name)
-      plain[name] = keys.sourceKeys.first { Self.isPlain(expression, of: $0) }
+      plain[name] = MappingExpressions.sourceKey(expression)
     }
     (self.read, self.given, self.plain) = (read, given, plain)
   }
 
-  /// Whether an expression is the plain value of a source property, in either of its two forms.
-  private static func isPlain(_ expression: ExpressionSyntax, of key: String) -> Bool {
-    let source = ExpressionSyntax.variable("source")
-    return expression == .keyPathOf(source, key)
-      || expression == .function(operand: source, name: "valueForKey:", arguments: [.constant(.string(key))])
+  /// Whether all rows arrive with unchanged values of some properties.
+  func copies(_ properties: [String], to names: [String]) -> Bool {
+    !isFiltered && (copiesAll || zip(properties, names).allSatisfy { plain[$1] == $0 })
   }
 
   /// Whether the values of a property are kept. A number that is copied is converted to the type of the new attribute.

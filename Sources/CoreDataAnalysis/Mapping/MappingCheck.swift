@@ -25,6 +25,8 @@ public struct MappingCheck: Hashable, Sendable {
       /// An expression names an entity mapping that does not exist.
       case unknownMapping = "unknown mapping"
       case unreadableFilter = "unreadable filter"
+      /// A value is copied, or a constant given, whose type cannot be converted into the attribute's.
+      case wrongType = "wrong type"
       /// No mapping sets a required property.
       case missingValue = "missing value"
       /// No expression reads the values of a source property, and the mapping does not say that they are dropped.
@@ -188,6 +190,7 @@ struct EntityMappingCheck {
     let attributes = destination.attributes(of: entity)
     let relationships = destination.relationships(of: entity)
     check(mapping.attributeMappings, are: "attribute", of: entity, among: Set(attributes.map(\.name)))
+    if mapping.policyClassName == nil { checkTypes(of: attributes) }
     check(mapping.relationshipMappings, are: "relationship", of: entity, among: Set(relationships.map(\.name)))
     // A policy may set any property, and without source objects no objects are created.
     guard mapping.policyClassName == nil, mapping.sourceEntityName != nil else { return }
@@ -213,6 +216,28 @@ struct EntityMappingCheck {
           property: property.name)
       }
       if let expression = property.valueExpression { check(ExpressionKeys(expression), property: property.name) }
+    }
+  }
+
+  private mutating func checkTypes(of attributes: [AttributeDocument]) {
+    for property in mapping.attributeMappings.sorted(by: { $0.name < $1.name }) {
+      guard let expression = property.valueExpression,
+        let attribute = attributes.first(where: { $0.name == property.name }), attribute.kind != .composite
+      else { continue }
+      if case .constant(let value) = expression, !attribute.kind.takes(value) {
+        report(
+          .wrongType, .error, "The constant \(AspectText.value(value)) is not of the type \(attribute.kind.title).",
+          property: property.name)
+      }
+      if let key = MappingExpressions.sourceKey(expression), let entity = mapping.sourceEntityName,
+        let before = source.attributes(of: entity).first(where: { $0.name == key }),
+        !attribute.kind.takes(valuesOf: before.kind)
+      {
+        report(
+          .wrongType, .error,
+          "\(key) has the type \(before.kind.title), which cannot be converted into \(attribute.kind.title).",
+          property: property.name)
+      }
     }
   }
 

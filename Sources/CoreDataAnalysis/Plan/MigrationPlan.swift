@@ -182,7 +182,7 @@ package struct MigrationPlan {
           difference: difference,
           findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
-      counts = counts.after(difference, from: old, to: new)
+      counts = counts.after(difference, from: old, to: new, isMapped: step.kind == .mapping)
       // The results of expressions and policies are unknown.
       if step.kind == .mapping { counts.origins = [:] }
     }
@@ -247,7 +247,11 @@ package struct MigrationPlan {
 
 extension StoreCounts {
   /// The counts after a step, as far as the models determine them.
-  func after(_ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument) -> StoreCounts {
+  ///
+  /// - Parameter isMapped: whether a mapping model gives new properties their values.
+  func after(
+    _ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, isMapped: Bool = false
+  ) -> StoreCounts {
     let (oldIndex, newIndex) = (EntityIndex(old), EntityIndex(new))
     let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
     var result = StoreCounts(rows: [:])
@@ -260,7 +264,7 @@ extension StoreCounts {
       let lines = Set(oldIndex.lineage(of: before.name).map(\.name) + newIndex.lineage(of: after.name).map(\.name))
       var next = known
       for change in difference.changes where change.property != nil && lines.contains(change.sourceEntity ?? "") {
-        apply(change, known, rows: rows[before.name] ?? 0, newIndex, to: &next)
+        apply(change, known, rows: rows[before.name] ?? 0, newIndex, isMapped: isMapped, to: &next)
         Self.move(change, origins[before.name] ?? [:], to: &result.origins[after.name, default: [:]])
       }
       result.values[after.name] = next
@@ -269,7 +273,8 @@ extension StoreCounts {
   }
 
   private func apply(
-    _ change: ModelChange, _ known: [String: Int], rows: Int, _ index: EntityIndex, to next: inout [String: Int]
+    _ change: ModelChange, _ known: [String: Int], rows: Int, _ index: EntityIndex, isMapped: Bool,
+    to next: inout [String: Int]
   ) {
     guard let property = change.property else { return }
     let attribute = change.entity.flatMap { index[$0]?.attributes.first { $0.name == property } }
@@ -281,7 +286,8 @@ extension StoreCounts {
       next[property] = known[old]
     case .added:
       // A new relationship may take over the links of an existing inverse, whose number is unknown.
-      next[property] = change.subject == .relationship ? nil : attribute?.defaultValue == nil ? 0 : rows
+      let isUnknown = change.subject == .relationship || isMapped
+      next[property] = isUnknown ? nil : attribute?.defaultValue == nil ? 0 : rows
     case .changed(.optional, _, "no"):
       if attribute?.defaultValue != nil { next[property] = rows }
     case .moved, .changed: break

@@ -59,12 +59,13 @@ extension MappingDocument {
 
 extension EntityMappingDocument {
   /// Whether the mapping copies all properties that both entities have.
-  fileprivate var copiesAll: Bool { kind == .copy && attributeMappings.isEmpty && relationshipMappings.isEmpty }
+  package var copiesAll: Bool { kind == .copy && attributeMappings.isEmpty && relationshipMappings.isEmpty }
 
-  fileprivate var hasPolicy: Bool { !(policyClassName ?? "").isEmpty }
+  /// Whether the mapping has a migration policy of its own.
+  package var hasPolicy: Bool { !(policyClassName ?? "").isEmpty }
 
   /// Whether the mapping makes destination objects of source objects.
-  fileprivate var carriesObjects: Bool {
+  package var carriesObjects: Bool {
     kind != .add && kind != .remove && sourceEntityName != nil && destinationEntityName != nil
   }
 }

@@ -38,6 +38,30 @@ package enum MappingExpressions {
   }
 }
 
+extension MappingExpressions {
+  /// Returns the key of `$source.key` and `FUNCTION($source, "valueForKey:", "key")`; nil for any other expression.
+  package static func sourceKey(_ syntax: ExpressionSyntax) -> String? {
+    switch syntax {
+    case .keyPathOf(.variable("source"), let path) where !path.contains("."): return path
+    case .function(.variable("source")?, "valueForKey:", let arguments):
+      if case .constant(.string(let key))? = arguments.first { return key }
+      return nil
+    default: return nil
+    }
+  }
+
+  /// Returns the source relationship whose migrated objects an expression requests; nil for any other expression.
+  package static func sourceRelationship(_ syntax: ExpressionSyntax) -> String? {
+    guard case .function(.variable("manager")?, let name, let arguments) = syntax, arguments.count == 2,
+      [
+        "destinationInstancesForEntityMappingNamed:sourceInstances:",
+        "destinationInstancesForSourceRelationshipNamed:sourceInstances:",
+      ].contains(name)
+    else { return nil }
+    return sourceKey(arguments[1])
+  }
+}
+
 /// The keys, relationships and mappings that the expressions of a mapping model refer to by name.
 package struct ExpressionKeys {
   /// The keys of the source object, such as `name` in `$source.name.length`.

@@ -56,7 +56,7 @@ open class NSEntityMapping: NSObject {
   open var userInfo: [AnyHashable: Any]? = [:]
 
   /// The syntax tree of `sourceExpression`.
-  internal var sourceSyntax: ExpressionSyntax?
+  package internal(set) var sourceSyntax: ExpressionSyntax?
 
   /// The expression for the source objects: a fetch request expression, or any expression that returns a collection.
   open var sourceExpression: NSExpression? {

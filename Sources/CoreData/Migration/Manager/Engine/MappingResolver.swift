@@ -132,7 +132,7 @@ struct MappingResolver {
       }
       return .constant(slot)
     }
-    guard let key = Self.sourceKey(syntax), let source, let old = source.attributesByName[key],
+    guard let key = MappingExpressions.sourceKey(syntax), let source, let old = source.attributesByName[key],
       let position = source.slotTable.position(of: key)
     else { return .expression }
     if old is NSCompositeAttributeDescription, attribute is NSCompositeAttributeDescription {
@@ -173,7 +173,7 @@ struct MappingResolver {
     let sources: ResolvedRelationship.Sources
     if arguments[1] == .variable(NSMigrationSourceObjectKey) {
       sources = .itself
-    } else if let key = Self.sourceKey(arguments[1]), source?.relationshipsByName[key] != nil {
+    } else if let key = MappingExpressions.sourceKey(arguments[1]), source?.relationshipsByName[key] != nil {
       sources = .relationship(key)
     } else {
       return .expression
@@ -182,17 +182,6 @@ struct MappingResolver {
     case ManagerFunction.destinationsOfMapping.rawValue: return .mapping(name: name, of: sources)
     case ManagerFunction.destinationsOfRelationship.rawValue: return .anyMapping(of: sources)
     default: return .expression
-    }
-  }
-
-  /// Returns the key in `$source.key` and `FUNCTION($source, "valueForKey:", "key")`.
-  private static func sourceKey(_ syntax: ExpressionSyntax) -> String? {
-    switch syntax {
-    case .keyPathOf(.variable(NSMigrationSourceObjectKey), let path) where !path.contains("."): return path
-    case .function(.variable(NSMigrationSourceObjectKey)?, "valueForKey:", let arguments):
-      if case .constant(.string(let key))? = arguments.first { return key }
-      return nil
-    default: return nil
     }
   }
 
