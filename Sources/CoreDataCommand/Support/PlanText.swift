@@ -51,7 +51,10 @@ enum PlanText {
             + "\(rows) touched")
         report.indented { report in
           if step.reason != StoreMigration.Step.plainReason { report.indented { $0.line(step.reason) } }
-          report.indented { ChangeText.write(step.difference.changes.filter { $0.changesVersionHash }, to: &$0) }
+          report.indented {
+            ChangeText.write(
+              step.difference.changes.filter { $0.changesVersionHash || $0.subject == .fetchIndex }, to: &$0)
+          }
         }
       }
     }
