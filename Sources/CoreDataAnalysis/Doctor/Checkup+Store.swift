@@ -61,7 +61,7 @@ extension Checkup {
       ["coredata", "store", "verify", reader.url.relativePath] + (isNamed ? model.map { [$0.path] } ?? [] : [])
     // The causes come first: with damaged pages or the wrong log, whatever else is said may only follow from them.
     let isReadable = checkup.examineCauses(verdict, verify)
-    checkup.examineFindings(reader, isVersionKnown: match?.version != nil, path)
+    checkup.examineFindings(reader, isVersionKnown: match?.version != nil, model, path)
     guard isReadable else { return checkup }
     if let model, let match { checkup.examineVersion(of: reader, match, model, mappings, path) }
     checkup.examineContent(verdict, verify)
@@ -116,7 +116,11 @@ extension Checkup {
   }
 
   /// What is known about the store's files: ST602, ST604 and ST605.
-  private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ path: String) {
+  private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ model: Model?, _ path: String) {
+    // A model that was given and did not write the store is not asked for again.
+    let advice: (cure: String, command: String) =
+      model.map { (Self.otherModel, "coredata store match \(path) \(ShellWord.quoted($0.path))") }
+      ?? (Self.nameModel, "coredata doctor \(path) MODEL")
     let space = reader.spaceFinding
     if reader.space.free != nil, space == nil {
       add(.ok, "disk space", "There is room for a backup and a new store.")
@@ -126,8 +130,8 @@ extension Checkup {
       add(.ok, "model in the store", "The store carries the model that it was written with.")
     } else if reader.metadata.model != nil, let remark = reader.remarks.first {
       add(
-        .note, "model in the store", remark, cure: isVersionKnown ? nil : Self.nameModel,
-        command: isVersionKnown ? nil : "coredata doctor \(path) MODEL")
+        .note, "model in the store", remark, cure: isVersionKnown ? nil : advice.cure,
+        command: isVersionKnown ? nil : advice.command)
     }
     for finding in findings {
       let (subject, cure, command): (String, String, String?) =
@@ -140,9 +144,11 @@ extension Checkup {
             nil
           )
         default:
-          ("model in the store", Self.nameModel, "coredata doctor \(path) MODEL")
+          ("model in the store", advice.cure, advice.command)
         }
-      add(finding, subject, cure: cure, command: finding.level > .information ? command : nil)
+      add(
+        finding, subject, cure: cure, command: finding.level > .information ? command : nil,
+        names: [URL(fileURLWithPath: DatabaseFile.target(of: reader.url.path)), reader.url].map(\.lastPathComponent))
     }
   }
 
@@ -154,6 +160,8 @@ extension Checkup {
   }
 
   private static let nameModel = "Name its model to examine values and relationships."
+  private static let otherModel =
+    "Values and relationships were not examined. Find the model that wrote the store, and name that."
 
   private mutating func examinePlace(_ url: URL) {
     let target = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
@@ -197,6 +205,9 @@ extension Checkup {
   }
 
   private mutating func examineWay(of reader: StoreReader, _ model: Model, _ mappings: [URL], _ path: String) {
+    let arguments =
+      "\(path) \(ShellWord.quoted(model.path))"
+      + mappings.map { " --mappings \(ShellWord.quoted($0.relativePath))" }.joined()
     do {
       let plan = try MigrationPlan(
         storeAt: reader.url, known: model.versions, version: model.current, mappings: mappings)
@@ -211,11 +222,11 @@ extension Checkup {
         add(
           .problem, "migration", "It would lose data, or fail: \(errors).",
           cure: "Read the findings of the plan.",
-          command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
+          command: "coredata migrate plan \(arguments)")
       } else {
         add(
           .ok, "migration", "There is a way: \(names.joined(separator: " -> ")).",
-          command: "coredata migrate run \(path) \(ShellWord.quoted(model.path))")
+          command: "coredata migrate run \(arguments)")
       }
     } catch let problem as StoreProblem {
       add(.problem, "migration", "Whether there is a way to \(model.current) cannot be told: \(problem)")

@@ -40,14 +40,17 @@ package struct Checkup: Sendable {
     items.append(Item(level: level, subject: subject, finding: finding, cure: cure, command: command, code: nil))
   }
 
-  mutating func add(_ finding: Finding, _ subject: String, cure: String, command: String?) {
+  /// - Parameter names: names of files with which the message may begin, and which keep their case.
+  mutating func add(_ finding: Finding, _ subject: String, cure: String, command: String?, names: [String]) {
     let level: Level =
       switch finding.level {
       case .error: .problem
       case .warning: .note
       case .information: .ok
       }
-    let sentence = finding.message.prefix(1).uppercased() + finding.message.dropFirst() + "."
+    let beginsWithName = names.contains { finding.message.hasPrefix($0) }
+    let first = finding.message.prefix(1)
+    let sentence = (beginsWithName ? String(first) : first.uppercased()) + finding.message.dropFirst() + "."
     let allowance = finding.allowance.map { " (\($0.words))" } ?? ""
     items.append(
       Item(
