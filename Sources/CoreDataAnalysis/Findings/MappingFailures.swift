@@ -36,7 +36,8 @@ struct MappingFailures {
 
   private let old: EntityIndex
   private let new: EntityIndex
-  private let mappings: [EntityMappingDocument]
+  /// The mappings by each entity that their objects belong to.
+  private let creators: [String: [EntityMappingDocument]]
   private let hasPolicies: Bool
   /// The store's rows; nil where only the models are judged, which then count as if there were rows.
   private let counts: StoreCounts?
@@ -47,8 +48,14 @@ struct MappingFailures {
   private var undecided: Set<[String]> = []
 
   init(_ mapping: MappingDocument, from old: ModelDocument, to new: ModelDocument, counts: StoreCounts?) {
-    (self.old, self.new, self.counts) = (EntityIndex(old), EntityIndex(new), counts)
-    mappings = mapping.entityMappings.filter(\.carriesObjects)
+    let mappings = mapping.entityMappings.filter(\.carriesObjects)
+    let index = EntityIndex(new)
+    (self.old, self.new, self.counts) = (EntityIndex(old), index, counts)
+    creators = mappings.reduce(into: [:]) { creators, mapping in
+      for entity in index.lineage(of: mapping.destinationEntityName ?? "") {
+        creators[entity.name, default: []].append(mapping)
+      }
+    }
     hasPolicies = mapping.entityMappings.contains(where: \.hasPolicy)
     for mapping in mappings {
       if mapping.hasPolicy { leaveOpen(mapping) } else { judge(mapping) }
@@ -178,9 +185,8 @@ struct MappingFailures {
     guard let inverse = relationship.inverseName, let destination = relationship.destinationEntityName else {
       return []
     }
-    return mappings.filter { mapping in
-      new.lineage(of: mapping.destinationEntityName ?? "").contains { $0.name == destination }
-    }.compactMap { expression(of: inverse, in: $0) }.filter { $0 != .constant(.null) }
+    return (creators[destination] ?? []).compactMap { expression(of: inverse, in: $0) }
+      .filter { $0 != .constant(.null) }
   }
 
   // MARK: Mappings

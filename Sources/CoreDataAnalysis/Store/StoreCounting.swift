@@ -214,11 +214,11 @@ extension StoreCounting {
   private static func text(_ values: [SQLiteValue], _ kind: AttributeKind) -> String {
     guard let first = values.first else { return "" }
     switch (kind, first) {
-    case (.date, .real(let seconds)): return "\(Date(timeIntervalSinceReferenceDate: seconds))"
+    case (.date, .real(let seconds)): return StoredDate.text(seconds)
     case (.date, .integer(let timestamp)) where values.count == 2:
-      let date = StoredDate(timestamp: timestamp, remainder: values[1].real)
-      return "\(Date(timeIntervalSinceReferenceDate: date.seconds))"
-    case (.date, .integer(let seconds)): return "\(Date(timeIntervalSinceReferenceDate: Double(seconds)))"
+      let date = CoreDataStoreFiles.StoredDate(timestamp: timestamp, remainder: values[1].real)
+      return StoredDate.text(date.seconds)
+    case (.date, .integer(let seconds)): return StoredDate.text(Double(seconds))
     case (.uuid, .blob(let bytes)) where bytes.count == 16:
       return NSUUID(uuidBytes: Array(bytes)).uuidString
     default: return first.shortLiteral
