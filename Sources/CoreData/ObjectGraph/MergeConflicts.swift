@@ -79,6 +79,12 @@ open class NSConstraintConflict: NSObject {
   /// The values of each of the conflicting objects, by property name.
   public let conflictingSnapshots: [[AnyHashable: Any]]
 
+  /// Makes a conflict without objects.
+  public override convenience init() {
+    self.init(
+      constraint: [], database: nil, databaseSnapshot: nil, conflicting: [], conflictingSnapshots: [])
+  }
+
   /// Makes a conflict.
   ///
   /// - Parameters:

@@ -23,6 +23,11 @@ public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
 /// Option: a Bool; opening the store packs its file (`VACUUM`).
 public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
+/// Option: how iOS encrypts the files of a store.
+///
+/// The option is accepted and ignored, since data protection exists only on iOS. Set the permissions of the directory, or
+/// encrypt the disk.
+public let NSPersistentStoreFileProtectionKey = "NSPersistentStoreFileProtectionKey"
 /// Option: the time to wait for a lock, in seconds.
 public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 /// Option: a Bool; opening a store of another model version migrates it.

@@ -299,15 +299,6 @@ public var NSExternalRecordsDirectoryOption: String { unavailable() }
 @available(*, unavailable, message: "External records were made for Spotlight, which exists only on Apple's systems.")
 public var NSExternalRecordExtensionOption: String { unavailable() }
 
-// MARK: Data protection
-
-/// Option: how iOS encrypts the files of a store.
-@available(
-  *, unavailable,
-  message: "Data protection exists only on Apple's systems: set the permissions of the directory, or encrypt the disk."
-)
-public var NSPersistentStoreFileProtectionKey: String { unavailable() }
-
 // MARK: Objective-C
 
 extension NSManagedObjectContext {

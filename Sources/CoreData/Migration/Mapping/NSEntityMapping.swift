@@ -76,6 +76,24 @@ open class NSEntityMapping: NSObject {
   }
 
   open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
+
+  /// Whether another object is a mapping of the same class with the same content.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSEntityMapping, type(of: self) == type(of: other) else { return false }
+    return self === other
+      || plain == other.plain && attributeMappings ?? [] == other.attributeMappings ?? []
+        && relationshipMappings ?? [] == other.relationshipMappings ?? []
+        && NSDictionary(dictionary: userInfo ?? [:]).isEqual(to: other.userInfo ?? [:])
+  }
+
+  open override var hash: Int { name.hashValue }
+
+  /// The mapping without its user info and its properties, which are compared by themselves.
+  private var plain: EntityMappingDocument {
+    var plain = document
+    (plain.userInfo, plain.attributeMappings, plain.relationshipMappings) = ([:], [], [])
+    return plain
+  }
 }
 
 extension NSEntityMapping {
@@ -166,4 +184,14 @@ open class NSPropertyMapping: NSObject {
   }
 
   open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
+
+  /// Whether another object is a mapping of the same class with the same content.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSPropertyMapping, type(of: self) == type(of: other) else { return false }
+    return self === other
+      || name == other.name && valueSyntax == other.valueSyntax
+        && NSDictionary(dictionary: userInfo ?? [:]).isEqual(to: other.userInfo ?? [:])
+  }
+
+  open override var hash: Int { name.hashValue }
 }

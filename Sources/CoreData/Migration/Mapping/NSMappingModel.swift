@@ -35,6 +35,14 @@ open class NSMappingModel: NSObject {
   open override var description: String {
     "(\(type(of: self)) {\(mappings.map { $0.name ?? "" }.joined(separator: ", "))})"
   }
+
+  /// Whether another object is a mapping model of the same class with equal entity mappings.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSMappingModel, type(of: self) == type(of: other) else { return false }
+    return self === other || mappings == other.mappings
+  }
+
+  open override var hash: Int { mappings.count }
 }
 
 extension NSMappingModel {

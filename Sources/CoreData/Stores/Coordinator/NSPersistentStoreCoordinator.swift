@@ -35,7 +35,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// Makes a coordinator without stores.
   ///
   /// - Parameter model: the model, which becomes immutable.
-  public init(managedObjectModel model: NSManagedObjectModel) {
+  ///
+  /// Differs from Apple: the initializer is `required`, since Swift allows `Self.init(managedObjectModel:)` for no other here.
+  public required init(managedObjectModel model: NSManagedObjectModel) {
     managedObjectModel = model
     model.freeze()
     derivations = Derivations(model)
