@@ -69,7 +69,9 @@ enum ModelsTool {
       bundle.versions, current: current.name, module: arguments.required("module"), to: output)
     var options = GeneratedClasses.Options()
     let files = try sources(arguments.urls("source"))
-    options.swiftNames = Translator(files: files, models: [], hasResources: true).objectiveCNames
+    let translator = Translator(files: files, models: [], hasResources: true)
+    options.swiftNames = translator.objectiveCNames
+    options.members = translator.generatedMembers
     for file in files { options.swiftNames.merge(ObjectiveCNamesFile.names(in: file)) { known, _ in known } }
     let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent, options: options)
     for remark in classes.remarks { complain("\(bundle.url.path):1:1: warning: \(remark)") }
@@ -153,20 +155,21 @@ enum ModelsTool {
     let translator = Translator(files: files, models: models, hasResources: hasResources)
     let outputs = arguments.urls("output")
     guard outputs.count == files.count else { throw Failure(description: "Each source needs an --output.") }
-    var hasErrors = false
     for (file, output) in zip(files, outputs) {
       let translation = translator.translate(file)
-      for message in translation.messages {
-        complain(message.description)
-        hasErrors = hasErrors || message.severity == .error
+      // The compiler reports them together with its own errors.
+      let messages = translation.messages.map { message in
+        "\n#sourceLocation(file: \(quoted(file.path)), line: \(message.line))\n"
+          + "#\(message.severity.rawValue)(\(quoted(message.text)))"
       }
       let location = "#sourceLocation(file: \(quoted(file.path)), line: 1)\n"
-      try write(Array(location.utf8) + translation.bytes, to: output)
+      try write(
+        Array(location.utf8) + translation.bytes + Array((messages.joined() + (messages.isEmpty ? "" : "\n")).utf8),
+        to: output)
     }
     let names = try arguments.required("names")
     try write(
       Array(ObjectiveCNamesFile.text(translator.objectiveCNames, isPort: false).utf8), to: URL(fileURLWithPath: names))
-    if hasErrors { exit(1) }
   }
 
   private static func sources(_ urls: [URL]) throws -> [SourceFile] {

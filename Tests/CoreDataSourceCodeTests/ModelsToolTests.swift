@@ -98,9 +98,33 @@ final class ModelsToolTests {
     let text = try String(contentsOfFile: out, encoding: .utf8)
     #expect(text == "#sourceLocation(file: \"\(source.path)\", line: 1)\nimport CoreData\nlet k = \"size\"\n")
     _ = try write("import CoreData\nlet k = #keyPath(Part.sise)\n", to: "A.swift")
+    // The compiler reports it, so that its own errors are seen too.
     let wrong = try translate(source, model)
-    #expect(wrong.status == 1)
-    #expect(wrong.error.hasPrefix("\(source.path):2:23: error: Part has no property \"sise\"."))
+    #expect(wrong.status == 0 && wrong.error.isEmpty, "\(wrong.error)")
+    let marked = try String(contentsOfFile: out, encoding: .utf8)
+    #expect(
+      marked.contains(
+        "\n#sourceLocation(file: \"\(source.path)\", line: 2)\n#error(\"Part has no property \\\"sise\\\"."),
+      "\(marked)")
+  }
+
+  @Test("A class that is generated from the model has the overrides of its extensions")
+  func overrides() throws {
+    let model = try model("Double")
+    let source = try write(
+      "import CoreData\nextension Part { override public func awakeFromInsert() { super.awakeFromInsert() } }\n",
+      to: "A.swift")
+    #expect(try compile(model, sources: [source]).status == 0)
+    let classes = try String(contentsOf: folder.appendingPathComponent("M.swift"), encoding: .utf8)
+    #expect(
+      classes.contains(
+        "public class Part: NSManagedObject {\n  public override func awakeFromInsert() {\n"
+          + "    overridden_awakeFromInsert()\n  }\n}\n"), "\(classes)")
+    #expect(try translate(source, model).status == 0)
+    let text = try String(contentsOfFile: folder.path + "/Out.swift", encoding: .utf8)
+    #expect(
+      text.hasSuffix("extension Part { public func overridden_awakeFromInsert() { super.awakeFromInsert() } }\n"),
+      "\(text)")
   }
 
   @Test("A mapping model as text is compiled with the hashes of its versions; a compiled one is copied")

@@ -151,6 +151,18 @@ struct PortTests {
   @Test("Outside a package Bundle.main is kept, and what cannot be ported is said")
   func remains() {
     #expect(ported("Bundle.main.url(forResource: a)", hasResources: false).text == "Bundle.main.url(forResource: a)")
+    let missing = ported(
+      "let s: NSSet = [a]\nautoreleasepool { f() }\nautoreleasepool { g() }\nlet f = ListFormatter()\n"
+        + "extension Person { override func willSave() {} }\nc.addObserver(self, selector: #selector(g), name: n, object: o)"
+    )
+    #expect(
+      missing.messages.map { "\($0.line) \($0.text.split(separator: " ").first ?? "")" } == [
+        "1 An", "2 autoreleasepool", "4 ListFormatter", "6 #selector", "5 Without",
+      ], "\(missing.messages)")
+    #expect(ported("class ListFormatter {}\nlet f = ListFormatter()").messages.isEmpty)
+    let name = ported(
+      "k(NSStringFromSelector(#selector(getter: Person.name)))\nlet t = Foundation.ValueTransformer.self")
+    #expect(name.text == "k(\"name\")\nlet t = ValueTransformer.self" && name.messages.isEmpty, "\(name)")
     let messages = ported("import UIKit\n#if canImport(AppKit)\nimport AppKit\n#endif\nf(#selector(A.b))\n").messages
     #expect(messages.map(\.line) == [1, 5])
     #expect(messages[0].text.contains("#if canImport(UIKit)"))

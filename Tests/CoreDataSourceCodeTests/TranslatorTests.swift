@@ -132,6 +132,37 @@ struct TranslatorTests {
       ("Bundle(for: Person.self).path(forResource: a)", "Bundle.module.path(forResource: a)"),
       ("x.fetchRequest() as! NSFetchRequest<Person>", "x.fetchRequest() =>! NSFetchRequest<Person>.self"),
       ("f(x as? NSFetchRequest<Person>)", "f(x =>? NSFetchRequest<Person>.self)"),
+      ("let b = Bundle.main\nuse(b)", "let b = Bundle.module\nuse(b)"),
+      ("let b: Bundle = .main, c: MyBundle = .main", "let b: Bundle = .module, c: MyBundle = .main"),
+      ("M.mergedModel(from: [.main])", "M.mergedModel(from: [.module])"),
+      ("let q = DispatchQueue.main\nuse(.main)", "let q = DispatchQueue.main\nuse(.main)"),
+      ("if let b = Bundle(identifier: \"a.b\") {}", "if let b = Optional(Bundle.module) {}"),
+      (
+        "let t: Foundation.ValueTransformer, d: Foundation.Data", "let t: CoreData.ValueTransformer, d: Foundation.Data"
+      ),
+      ("k(NSStringFromSelector(#selector(getter: Person.name)))", "k(\"name\")"),
+      ("k(NSStringFromSelector(#selector(setter: Person.name)))", "k(\"setName:\")"),
+      ("try #require(x as? NSFetchRequest<Person>)", "try #require((x =>? NSFetchRequest<Person>.self).self)"),
+      (
+        "#expect(f(a, b), try g(x) as? NSFetchRequest<Person> != nil)",
+        "#expect(f(a, b), (try g(x) =>? NSFetchRequest<Person>.self).self != nil)"
+      ),
+      ("#require(f(x as? NSFetchRequest<Person>))", "#require(f(x =>? NSFetchRequest<Person>.self))"),
+      (
+        "class P { private override init(entity e: E, insertInto c: C?) {} }",
+        "class P { required init(entity e: E, insertInto c: C?) {} }"
+      ),
+      (
+        "class P { override init(managedObjectModel m: M) {} }", "class P { required init(managedObjectModel m: M) {} }"
+      ),
+      (
+        "class P { func f() { c.addObserver(self, selector: #selector(g(_:)), name: n, object: nil) } }",
+        "class P { func f() { c.addObserver(self, selector: P.g(_:), name: n, object: nil) } }"
+      ),
+      (
+        "extension P { func f() { c.addObserver(q, selector: #selector(Q.g), name: f({ 1 }), object: nil) } }",
+        "extension P { func f() { c.addObserver(q, selector: Q.g, name: f({ 1 }), object: nil) } }"
+      ),
       ("d(selector: #selector(NSString.localizedStandardCompare(_:)))", "d(selector: \"localizedStandardCompare:\")"),
       ("let k = #keyPath(\n  Person.best.points)", "let k = \"best.points\"\n"),
       (
@@ -162,7 +193,7 @@ struct TranslatorTests {
   @Test(
     "What cannot be translated is named with its line and what to write instead",
     arguments: [
-      ("perform(#selector(run))", "Pass a closure"),
+      ("perform(#selector(run))", "Pass a closure"), ("f(NSStringFromSelector(#selector(run)))", "Pass a closure"),
       ("x.addObserver(self, forKeyPath: \"name\", options: [], context: nil)", "didChangeValue"),
       ("override func observeValue(forKeyPath p: String?) {}", "didChangeValue"),
       ("@NSManaged func calculate(_ a: Int, b: Int)", "Write it"), ("@IBOutlet var view: View?", "#if canImport"),
@@ -174,6 +205,38 @@ struct TranslatorTests {
     #expect(message.line == 2)
     #expect(message.severity == .error)
     #expect(message.text.contains(advice))
+  }
+
+  @Test("A member of an extension that overrides another is called by an override of the class")
+  func overridesInExtensions() throws {
+    let extensions = """
+      extension Person {
+        override public func awakeFromInsert() { super.awakeFromInsert() }
+        open override class func entity() -> NSEntityDescription { x }
+        override func validateValue(_ value: inout Any?, forKey k: String) throws {}
+        override var isGood: Bool { get { true } set {} }
+      }
+      """
+    let result = translated("public class Person: NSManagedObject {\n}", extensions)
+    #expect(
+      result.text == "public class Person: NSManagedObject {\n "
+        + "public override func awakeFromInsert() { overridden_awakeFromInsert() }; "
+        + "public override class func entity() -> NSEntityDescription { overridden_entity() }; "
+        + "public override func validateValue(_ value: inout Any?, forKey k: String) throws "
+        + "{ try overridden_validateValue(&value, forKey: k) }; "
+        + "public override var isGood: Bool { get { overridden_isGood } set { overridden_isGood = newValue } } }")
+    let moved = translated(extensions, "class Person: NSManagedObject {}")
+    #expect(moved.messages.isEmpty, "\(moved.messages)")
+    for line in [
+      "  public func overridden_awakeFromInsert() { super.awakeFromInsert() }",
+      "  public class func overridden_entity() -> NSEntityDescription { x }",
+      "  func overridden_validateValue(_ value: inout Any?, forKey k: String) throws {}",
+      "  var overridden_isGood: Bool { get { true } set {} }",
+    ] { #expect(moved.text.contains("\n\(line)\n"), "\(moved.text)") }
+    let unknown = translated("extension Other { override func f() {} }").messages
+    #expect(unknown.map(\.severity) == [.error] && unknown[0].text.contains("declaration of Other"), "\(unknown)")
+    let generic = translated("class P {}\nextension P { override func f<T>(_ a: T) {} }").messages
+    #expect(generic.map(\.severity) == [.error], "\(generic)")
   }
 
   @Test("What may be a method of the program draws a warning only, and bundles stay where there is none of the module")

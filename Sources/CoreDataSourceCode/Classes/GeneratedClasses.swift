@@ -19,6 +19,8 @@ package struct GeneratedClasses {
     package var isStrict = false
     /// The names in Swift of classes that the model calls by their names in Objective-C.
     package var swiftNames: [String: String] = [:]
+    /// The lines of further members of classes.
+    package var members: [String: [String]] = [:]
 
     package init() {}
   }
@@ -108,7 +110,9 @@ package struct GeneratedClasses {
   }
 
   private func definition(of entity: EntityDocument, _ name: String) -> String {
-    header() + "\(access)class \(name): \(ancestry(of: entity).superclass) {}\n"
+    let members = (options.members[name] ?? []).map { $0 + "\n" }.joined()
+    return header()
+      + "\(access)class \(name): \(ancestry(of: entity).superclass) {\(members.isEmpty ? "" : "\n" + members)}\n"
   }
 
   private func properties(of entity: EntityDocument, _ name: String) -> String {

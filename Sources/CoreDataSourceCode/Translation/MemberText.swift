@@ -10,6 +10,9 @@ struct MemberText {
     self.statements = statements
   }
 
+  /// The member with a modifier before it.
+  func prefixed(_ text: String) -> MemberText { MemberText([text + (statements.first ?? "")] + statements.dropFirst()) }
+
   /// The member on one line, so that it moves no other.
   var line: String {
     statements.dropFirst().reduce(into: statements.first ?? "") { text, next in

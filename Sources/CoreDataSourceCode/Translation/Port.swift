@@ -194,6 +194,9 @@ extension TranslationPass {
     "ValueTransformer",
   ]
 
+  /// Those that elsewhere only `CoreData` has, or has in another form.
+  static let movedNames = providedNames.subtracting(["NSCompoundPredicate", "NSPredicate", "NSSortDescriptor"])
+
   /// Whether the file uses what elsewhere `CoreData` provides, without importing it.
   var needsCoreData: Bool {
     file.words.contains(where: Self.providedNames.contains)

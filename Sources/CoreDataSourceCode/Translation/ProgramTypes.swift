@@ -22,6 +22,12 @@ struct ProgramTypes {
   /// The computed properties of each class that Objective-C can call.
   private(set) var computedProperties: [String: [ComputedProperty]] = [:]
 
+  /// The classes that the files declare, in which a translation can add members.
+  private var classes: Set<String> = []
+
+  /// The members of extensions that override others, by the name of the class.
+  private var extensionOverrides: [String: [MemberText]] = [:]
+
   /// What every managed object has.
   private static let managedObject: Set<String> = [
     "description", "entity", "faultingState", "hasChanges", "hasPersistentChangedValues", "hash", "isDeleted",
@@ -45,6 +51,9 @@ struct ProgramTypes {
         if type.kind == "class", !type.isPrivate, !type.isHidden, let name = type.objectiveCName {
           objectiveCNames[name] = type.name
         }
+        if type.kind == "class", !type.isHidden { classes.insert(type.bareName) }
+        let overrides = ExtensionOverride.all(in: type, of: file).compactMap(\.member)
+        if !overrides.isEmpty { extensionOverrides[type.bareName, default: []] += overrides }
         properties[type.bareName, default: []].formUnion(Self.properties(of: type, in: file))
         if type.kind == "class" || type.kind == "extension" {
           methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)
@@ -57,6 +66,22 @@ struct ProgramTypes {
   private static func properties(of type: TypeDeclaration, in file: SourceFile) -> [String] {
     type.body.filter { file.words[$0] == "var" && file.isWord($0 + 1) }.map { file.word($0 + 1).filter { $0 != "`" } }
   }
+
+  /// Whether the files declare a type.
+  func declaresType(_ name: String) -> Bool { inherited[name] != nil }
+
+  /// Whether a build declares a class, from a source or from a model, so that it can add members to it.
+  func canHaveOverrides(_ name: String) -> Bool {
+    classes.contains(name) || entities[name]?.document.codeGeneration == .class
+  }
+
+  /// The overrides of a class that call the members of its extensions.
+  func overrides(of name: String, access: String) -> [MemberText] {
+    (extensionOverrides[name] ?? []).map { $0.prefixed(access) }
+  }
+
+  /// The classes with such members.
+  var overriddenClasses: [String] { extensionOverrides.keys.sorted() }
 
   /// Returns the name of the entity that a class belongs to.
   func entityName(of className: String) -> String? { entities[className]?.document.name }

@@ -46,6 +46,17 @@ package struct Translator {
   /// The classes by the names that Objective-C knows, which models, mapping models and archives use.
   package var objectiveCNames: [String: String] { program.objectiveCNames }
 
+  /// The overrides that classes generated from a model need for members of their extensions, in lines by class.
+  package var generatedMembers: [String: [String]] {
+    Dictionary(
+      uniqueKeysWithValues: program.overriddenClasses.map { name in
+        (
+          name,
+          program.overrides(of: name, access: "public ").flatMap { $0.lines(indentation: ("  ", "  ")) }
+        )
+      })
+  }
+
   /// Translates a file.
   package func translate(_ file: SourceFile) -> Translation {
     var pass = TranslationPass(file, program, hasResources: hasResources, purpose)
@@ -60,7 +71,7 @@ package struct Translator {
 struct TranslationPass {
   let file: SourceFile
   let program: ProgramTypes
-  private let hasResources: Bool
+  let hasResources: Bool
   let purpose: Translator.Purpose
   var edits = SourceEdits()
   private(set) var messages: [SourceMessage] = []
@@ -68,6 +79,8 @@ struct TranslationPass {
   private(set) var castsRequests = false
   /// The constants that each type has in this file.
   private var constants: [String: Set<String>] = [:]
+  /// The names that only Apple's Foundation has and that were reported.
+  var reported: Set<String> = []
   /// The `@NSManaged` declarations that a port keeps for Apple's systems.
   var managedDeclarations: [PortedDeclaration] = []
 
@@ -84,19 +97,28 @@ struct TranslationPass {
       case "@" where file.isWord(position + 1): attribute(position)
       case "#" where file.word(position + 2) == "(": literal(position)
       case "dynamic" where purpose == .build && isModifier(position): remove(position..<position + 1)
-      case "init" where file.word(position + 1) == "(" && file.word(position + 2) == "entity":
+      case "init"
+      where file.word(position + 1) == "(" && ["entity", "managedObjectModel"].contains(file.word(position + 2)):
         requiredInitializer(position)
-      case "Bundle" where hasResources: bundle(position)
+      case "Bundle": bundle(position)
+      case "main": impliedBundle(position)
       case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
         requestCast(position)
       // What Apple's Foundation has and this one lacks is in CoreData, which includes Foundation.
       case "Foundation" where file.word(position - 1) == "import":
         if purpose == .build || needsCoreData { edits.replace(file.tokens[position].range, "CoreData") }
+      case "Foundation" where file.word(position + 1) == "." && Self.movedNames.contains(file.word(position + 2)):
+        switch purpose {
+        case .build: edits.replace(file.tokens[position].range, "CoreData")
+        case .port: remove(position..<position + 2)
+        }
       default: report(position)
       }
     }
+    for type in file.types { moveOverrides(of: type) }
     for type in file.types where type.kind == "class" && type.body.upperBound < file.tokens.count {
-      let members = ([callFunction(type), validateValue(type)] + keyValueCoding(type)).compactMap { $0 }
+      let overrides = purpose == .build ? program.overrides(of: type.bareName, access: type.access) : []
+      let members = ([callFunction(type), validateValue(type)] + keyValueCoding(type)).compactMap { $0 } + overrides
       guard !members.isEmpty else { continue }
       switch purpose {
       case .build: add(members, to: type)
@@ -172,12 +194,17 @@ struct TranslationPass {
     return hasArguments ? file.afterBrackets(end) : end
   }
 
-  /// Without Objective-C, every class of managed objects must have the initializer.
+  /// Without Objective-C, every class of managed objects must have the initializer, and every coordinator that for a model.
   private mutating func requiredInitializer(_ position: Int) {
     let head = DeclarationHead(before: position, in: file)
     guard head.modifiers.contains("override"),
       let override = (0..<position).last(where: { file.words[$0] == "override" })
     else { return }
+    // What is required is as accessible as its class, also where Apple's compiler allows a private override.
+    for modifier in Declaration(around: override, in: file).start..<position
+    where ["private", "fileprivate"].contains(file.word(modifier)) {
+      remove(modifier..<modifier + 1)
+    }
     switch (purpose, head.modifiers.contains("required")) {
     case (.build, true): remove(override..<override + 1)
     case (.build, false): edits.replace(file.tokens[override].range, "required")
@@ -191,21 +218,10 @@ struct TranslationPass {
   private mutating func literal(_ position: Int) {
     switch file.word(position + 1) {
     case "keyPath": keyPath(position)
-    case "selector" where file.word(position + 3) == "NSString" && Self.comparisons.contains(file.word(position + 5)):
-      let end = min(file.afterBrackets(position + 2), file.tokens.count)
-      let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
-      edits.replace(range, "\"\(file.word(position + 5)):\"")
-    case "selector":
-      say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
+    case "selector": selector(position)
     default: break
     }
   }
-
-  /// The methods that sort descriptors compare strings by.
-  private static let comparisons: Set<String> = [
-    "compare", "caseInsensitiveCompare", "localizedCompare", "localizedCaseInsensitiveCompare",
-    "localizedStandardCompare",
-  ]
 
   private mutating func keyPath(_ position: Int) {
     let end = file.afterBrackets(position + 2)
@@ -229,25 +245,35 @@ struct TranslationPass {
       if replaceRequestCast(position, end) { return }
       castsRequests = true
     }
+    // The macros of tests take an operator for a comparison.
+    if let start = macroArgument(before: position) {
+      edits.insert("(", at: file.tokens[start].range.lowerBound)
+      edits.insert(".self).self", at: file.tokens[end - 1].range.upperBound)
+    } else {
+      edits.insert(".self", at: file.tokens[end - 1].range.upperBound)
+    }
     edits.replace(file.tokens[position].range.lowerBound..<file.tokens[position + 1].range.upperBound, "=>\(mark)")
-    edits.insert(".self", at: file.tokens[end - 1].range.upperBound)
   }
 
-  // MARK: Bundles
-
-  private mutating func bundle(_ position: Int) {
-    guard file.word(position - 1) != "." else { return }
-    if file.word(position + 1) == ".", file.word(position + 2) == "main" {
-      let lookups = ["url", "urls", "path", "paths"]
-      let isLookup = file.word(position + 3) == "." && lookups.contains(file.word(position + 4))
-      guard isLookup || [")", "]", ","].contains(file.word(position + 3)) else { return }
-      edits.replace(file.tokens[position + 2].range, "module")
-    } else if file.word(position + 1) == "(", file.word(position + 2) == "for", file.word(position + 3) == ":" {
-      let end = file.afterBrackets(position + 1)
-      guard end <= file.tokens.count else { return }
-      let range = file.tokens[position + 1].range.lowerBound..<file.tokens[end - 1].range.upperBound
-      edits.replace(range, ".module")
+  /// Returns where the argument of `#require` or `#expect` begins that a cast is part of; nil for any other cast.
+  private func macroArgument(before position: Int) -> Int? {
+    var (open, depth) = (position - 1, 0)
+    var start: Int?
+    while open > 1 {
+      switch file.word(open) {
+      case ")", "]", "}": depth += 1
+      case "(", "[", "{":
+        if depth == 0 {
+          let isMacro = file.word(open - 2) == "#" && ["require", "expect"].contains(file.word(open - 1))
+          return isMacro && file.word(open) == "(" ? start ?? open + 1 : nil
+        }
+        depth -= 1
+      case "," where depth == 0 && start == nil: start = open + 1
+      default: break
+      }
+      open -= 1
     }
+    return nil
   }
 
   // MARK: What cannot be translated
@@ -284,7 +310,7 @@ struct TranslationPass {
         .error,
         "A protocol's member is optional only in Objective-C. Give it a default in an extension of the protocol.",
         at: position)
-    default: break
+    default: if purpose == .port { reportMissing(position) }
     }
   }
 

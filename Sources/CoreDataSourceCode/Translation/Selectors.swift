@@ -1,0 +1,82 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Selectors, of which only those have a translation whose use is known.
+extension TranslationPass {
+  /// The methods that sort descriptors compare strings by.
+  private static let comparisons: Set<String> = [
+    "compare", "caseInsensitiveCompare", "localizedCompare", "localizedCaseInsensitiveCompare",
+    "localizedStandardCompare",
+  ]
+
+  /// Translates the `#selector` at a position.
+  mutating func selector(_ position: Int) {
+    let end = min(file.afterBrackets(position + 2), file.tokens.count)
+    let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
+    if file.word(position + 3) == "NSString", Self.comparisons.contains(file.word(position + 5)) {
+      return edits.replace(range, "\"\(file.word(position + 5)):\"")
+    }
+    if isName(position, end) { return }
+    guard ProgramTypes.isOfObserver(position, in: file) else {
+      return say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
+    }
+    guard purpose == .build, let method = method(position) else {
+      return say(
+        .error,
+        "#selector needs Objective-C. Observe by a closure, which all systems have: "
+          + "addObserver(forName:object:queue:using:).", at: position)
+    }
+    edits.replace(range, method)
+  }
+
+  /// Translates `NSStringFromSelector(#selector(getter: Order.date))` into the string.
+  ///
+  /// - Returns: whether the selector is one of these.
+  private mutating func isName(_ position: Int, _ end: Int) -> Bool {
+    let accessor = file.word(position + 3)
+    guard file.word(position - 1) == "(", file.word(position - 2) == "NSStringFromSelector", file.word(end) == ")",
+      ["getter", "setter"].contains(accessor), file.word(position + 4) == ":"
+    else { return false }
+    let names = (position + 5..<max(position + 5, end - 1)).filter { file.isWord($0) }
+    let parts = names.map { file.word($0).filter { $0 != "`" } }
+    let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
+    if let problem { say(.error, problem.text, at: names[problem.part]) }
+    guard let key = keys.last else { return false }
+    let name = accessor == "getter" ? key : "set\(SwiftName.capitalized(key)):"
+    edits.replace(
+      file.tokens[position - 2].range.lowerBound..<file.tokens[end].range.upperBound, SwiftName.literal(name))
+    return true
+  }
+
+  /// The method that a selector names, as a function of the observer: `Screen.didSave(_:)`; nil where it cannot be told.
+  private func method(_ position: Int) -> String? {
+    let inner = file.inside(position + 2)
+    guard let type = file.type(around: position), !inner.contains(where: { file.word($0) == "as" }), !inner.isEmpty
+    else { return nil }
+    let first = inner.lowerBound
+    if ["self", "Self"].contains(file.word(first)), file.word(first + 1) == "." {
+      return "\(type.name).\(file.text(first + 2..<inner.upperBound))"
+    }
+    let isOfType = file.word(first + 1) == "." && file.word(first).first?.isUppercase == true
+    let isPlain = file.isWord(first) && (inner.count == 1 || file.word(first + 1) == "(")
+    if isOfType { return file.text(inner) }
+    return isPlain ? "\(type.name).\(file.text(inner))" : nil
+  }
+}
+
+extension ProgramTypes {
+  /// Whether a selector is an argument of `addObserver(_:selector:name:object:)`.
+  static func isOfObserver(_ position: Int, in file: SourceFile) -> Bool {
+    guard file.word(position - 1) == ":", file.word(position - 2) == "selector" else { return false }
+    var (open, depth) = (position - 3, 0)
+    while open > 0 {
+      if [")", "]", "}"].contains(file.word(open)) { depth += 1 }
+      if ["(", "[", "{"].contains(file.word(open)) {
+        if depth == 0 { break }
+        depth -= 1
+      }
+      open -= 1
+    }
+    return file.word(open) == "(" && file.word(open - 1) == "addObserver"
+  }
+}
