@@ -137,10 +137,10 @@ final class PostgreSQLDatabase: SQLDatabase {
         + "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         + "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
         + "WHERE n.nspname = ? AND c.relkind IN ('r', 'p') ORDER BY c.relname, a.attnum", [.text(schema)])
-    var tables: [StoreCatalog.Table] = []
+    var tables: [(name: String, columns: [StoreCatalog.Column], hasNumericKey: Bool)] = []
     for row in 0..<columns.count {
       let name = columns.string(row, 0)
-      if tables.last?.name != name { tables.append(StoreCatalog.Table(name: name, columns: [])) }
+      if tables.last?.name != name { tables.append((name, [], true)) }
       let column = StoreCatalog.Column(name: columns.string(row, 1), type: columns.string(row, 2))
       tables[tables.count - 1].columns.append(column)
       if column.name == "z_pk" {
@@ -151,7 +151,9 @@ final class PostgreSQLDatabase: SQLDatabase {
       "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         + "WHERE n.nspname = ? AND c.relkind IN ('i', 'I')", [.text(schema)])
     return StoreCatalog(
-      dialect: .postgreSQL, tables: tables, indexes: Set((0..<indexes.count).map { indexes.string($0, 0) }))
+      dialect: .postgreSQL,
+      tables: tables.map { StoreCatalog.Table(name: $0.name, columns: $0.columns, hasNumericKey: $0.hasNumericKey) },
+      indexes: Set((0..<indexes.count).map { indexes.string($0, 0) }))
   }
 }
 

@@ -112,7 +112,7 @@ struct SchemaInspection {
   static func strangers(
     in table: TableLayout, of layout: StoreSchema, _ connection: PostgreSQLConnection
   ) throws -> [(number: Int64, count: Int64)] {
-    let known = layout.entities.filter { $0.table == table.name }.map { Int64($0.number) }
+    let known = layout.entities(inTable: table.name).map { Int64($0.number) }
     let rows = try connection.query(
       "SELECT z_ent::bigint, count(*) FROM \(SQLName.quoted(table.name)) WHERE z_ent <> ALL($1) GROUP BY 1 ORDER BY 1",
       [.integers(known)])

@@ -10,17 +10,23 @@ import Foundation
 package struct DatabaseCatalog: Hashable, Sendable {
   /// A table, possibly virtual.
   package struct Table: Hashable, Sendable {
-    package var name: String
+    package let name: String
     /// The SQL statement that created it, as SQLite stores it.
-    package var sql: String
+    package let sql: String
     /// The columns in order; none for a virtual table.
-    package var columns: [Column]
+    package let columns: [Column]
     /// Whether a module (R-tree, full text) implements the table.
-    package var isVirtual: Bool
+    package let isVirtual: Bool
+    private let positions: [String: Int]
+
+    package init(name: String, sql: String, columns: [Column], isVirtual: Bool) {
+      (self.name, self.sql, self.columns, self.isVirtual) = (name, sql, columns, isVirtual)
+      positions = Dictionary(columns.enumerated().map { (SQLName.folded($1.name), $0) }) { first, _ in first }
+    }
 
     /// Returns the column with the given name, ignoring case.
     package func column(named name: String) -> Column? {
-      columns.first { SQLName.areEqual($0.name, name) }
+      positions[SQLName.folded(name)].map { columns[$0] }
     }
   }
 
@@ -78,24 +84,34 @@ package struct DatabaseCatalog: Hashable, Sendable {
     package var sql: String
   }
 
-  package var tables: [Table]
-  package var indexes: [Index]
-  package var triggers: [Trigger]
-  package var views: [View]
+  package let tables: [Table]
+  package let indexes: [Index]
+  package let triggers: [Trigger]
+  package let views: [View]
+  private let tablePositions: [String: Int]
+  private let indexPositions: [String: Int]
+  private let indexesByTable: [String: [Int]]
+
+  package init(tables: [Table], indexes: [Index], triggers: [Trigger], views: [View]) {
+    (self.tables, self.indexes, self.triggers, self.views) = (tables, indexes, triggers, views)
+    tablePositions = Dictionary(tables.enumerated().map { (SQLName.folded($1.name), $0) }) { first, _ in first }
+    indexPositions = Dictionary(indexes.enumerated().map { (SQLName.folded($1.name), $0) }) { first, _ in first }
+    indexesByTable = Dictionary(grouping: indexes.indices) { SQLName.folded(indexes[$0].table) }
+  }
 
   /// Returns the table with the given name, ignoring case.
   package func table(named name: String) -> Table? {
-    tables.first { SQLName.areEqual($0.name, name) }
+    tablePositions[SQLName.folded(name)].map { tables[$0] }
   }
 
   /// Returns the index with the given name, ignoring case.
   package func index(named name: String) -> Index? {
-    indexes.first { SQLName.areEqual($0.name, name) }
+    indexPositions[SQLName.folded(name)].map { indexes[$0] }
   }
 
   /// Returns the indexes of a table.
   package func indexes(of table: String) -> [Index] {
-    indexes.filter { SQLName.areEqual($0.table, table) }
+    (indexesByTable[SQLName.folded(table)] ?? []).map { indexes[$0] }
   }
 }
 
@@ -104,25 +120,34 @@ extension SQLiteConnection {
   ///
   /// Virtual tables are listed without columns, because reading the columns runs the module that the file names.
   package func catalog() throws -> DatabaseCatalog {
-    var catalog = DatabaseCatalog(tables: [], indexes: [], triggers: [], views: [])
+    var tables: [DatabaseCatalog.Table] = []
+    var indexes: [DatabaseCatalog.Index] = []
+    var triggers: [DatabaseCatalog.Trigger] = []
+    var views: [DatabaseCatalog.View] = []
+    var lists: [String: [String: (isUnique: Bool, isPartial: Bool)]] = [:]
     let entries = try prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_master ORDER BY rowid").rows()
     for entry in entries {
       guard let name = entry[1].text, let table = entry[2].text else { continue }
       let sql = entry[3].text
       switch entry[0].text {
       case "table" where !SQLName.folded(name).hasPrefix("sqlite_"):
-        catalog.tables.append(try readTable(name, sql: sql ?? ""))
+        tables.append(try readTable(name, sql: sql ?? ""))
       case "index":
-        catalog.indexes.append(try readIndex(name, table: table, sql: sql))
+        if lists[table] == nil { lists[table] = try indexList(of: table) }
+        let flags = lists[table]?[name] ?? (false, false)
+        indexes.append(
+          DatabaseCatalog.Index(
+            name: name, table: table, columns: try indexColumns(of: name), isUnique: flags.isUnique,
+            isPartial: flags.isPartial, sql: sql))
       case "trigger":
-        catalog.triggers.append(DatabaseCatalog.Trigger(name: name, table: table, sql: sql ?? ""))
+        triggers.append(DatabaseCatalog.Trigger(name: name, table: table, sql: sql ?? ""))
       case "view":
-        catalog.views.append(DatabaseCatalog.View(name: name, sql: sql ?? ""))
+        views.append(DatabaseCatalog.View(name: name, sql: sql ?? ""))
       default:
         break
       }
     }
-    return catalog
+    return DatabaseCatalog(tables: tables, indexes: indexes, triggers: triggers, views: views)
   }
 
   /// Whether the main database has a table with the given name, ignoring case.
@@ -149,16 +174,20 @@ extension SQLiteConnection {
     return DatabaseCatalog.Table(name: name, sql: sql, columns: columns, isVirtual: isVirtual)
   }
 
-  private func readIndex(_ name: String, table: String, sql: String?) throws -> DatabaseCatalog.Index {
-    let list = try prepare("PRAGMA main.index_list(\(SQLName.quoted(table)))").rows()
-    let entry = list.first { $0["name"]?.text == name }
+  /// The kinds of a table's indexes, by name.
+  private func indexList(of table: String) throws -> [String: (isUnique: Bool, isPartial: Bool)] {
+    let rows = try prepare("PRAGMA main.index_list(\(SQLName.quoted(table)))").rows()
+    return Dictionary(
+      rows.map { ($0["name"]?.text ?? "", ($0["unique"]?.integer == 1, $0["partial"]?.integer == 1)) }
+    ) { first, _ in first }
+  }
+
+  private func indexColumns(of name: String) throws -> [DatabaseCatalog.IndexColumn] {
     let columns = try prepare("PRAGMA main.index_xinfo(\(SQLName.quoted(name)))").rows()
-    return DatabaseCatalog.Index(
-      name: name, table: table,
-      columns: columns.filter { $0["key"]?.integer == 1 }.map { row in
-        DatabaseCatalog.IndexColumn(
-          name: row["name"]?.text, isDescending: row["desc"]?.integer == 1, collation: row["coll"]?.text ?? "BINARY")
-      }, isUnique: entry?["unique"]?.integer == 1, isPartial: entry?["partial"]?.integer == 1, sql: sql)
+    return columns.filter { $0["key"]?.integer == 1 }.map { row in
+      DatabaseCatalog.IndexColumn(
+        name: row["name"]?.text, isDescending: row["desc"]?.integer == 1, collation: row["coll"]?.text ?? "BINARY")
+    }
   }
 }
 

@@ -475,6 +475,6 @@ extension EntityComparison {
   private func isRedirected(_ before: RelationshipDocument, _ after: RelationshipDocument) -> Bool {
     guard let old = before.destinationEntityName, let new = after.destinationEntityName else { return false }
     guard let successor = models.newName(of: old) else { return true }
-    return !models.newIndex.lineage(of: successor).contains { $0.name == new }
+    return !models.newIndex.isKind(successor, of: new)
   }
 }

@@ -192,7 +192,7 @@ struct FindingJudge {
   /// Whether the destination of a relationship is another entity, and neither a renamed one nor an ancestor.
   private func isRedirected(from old: String, to new: String) -> Bool {
     guard let successor = newNames[old] else { return true }
-    return !newIndex.lineage(of: successor).contains { $0.name == new }
+    return !newIndex.isKind(successor, of: new)
   }
 
   /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.

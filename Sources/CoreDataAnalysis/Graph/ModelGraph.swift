@@ -71,6 +71,7 @@ public struct ModelGraph: Hashable, Sendable {
         lines: attributes.map { "\($0.name): \($0.kind.title)\($0.isOptional ? "" : ", required")" },
         isMarked: entity.isAbstract)
     }
+    let properties = PropertyIndex(model)
     var edges: [Edge] = []
     for (position, entity) in entities.enumerated() {
       if let parent = entity.parentName.flatMap({ positions[$0] }) {
@@ -80,9 +81,7 @@ public struct ModelGraph: Hashable, Sendable {
       }
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name }) {
         guard let destination = relationship.destinationEntityName, let end = positions[destination] else { continue }
-        let inverse = relationship.inverseName.flatMap { name in
-          EntityIndex(model).lineage(of: destination).flatMap(\.relationships).first { $0.name == name }
-        }
+        let inverse = relationship.inverseName.flatMap { properties.relationship($0, of: destination)?.relationship }
         // A pair of relationships is one line.
         if let inverse, (destination, inverse.name) < (entity.name, relationship.name),
           inverse.destinationEntityName == entity.name

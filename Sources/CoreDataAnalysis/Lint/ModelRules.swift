@@ -8,7 +8,7 @@ struct ModelRules {
   private(set) var findings: [Finding] = []
 
   init(_ model: ModelDocument) {
-    let index = EntityIndex(model)
+    let properties = PropertyIndex(model)
     for entity in model.entities {
       for name in entity.propertyNames where ReservedNames.properties.contains(name) {
         add(.reservedName, entity, name, "NSManagedObject has a property of this name")
@@ -22,7 +22,7 @@ struct ModelRules {
           continue
         }
         let destination = relationship.destinationEntityName ?? ""
-        let other = index.lineage(of: destination).flatMap(\.relationships).first { $0.name == inverse }
+        let other = properties.relationship(inverse, of: destination)?.relationship
         // Each pair once.
         guard let other, !relationship.isOptional, !other.isOptional,
           (entity.name, relationship.name) <= (destination, inverse)

@@ -48,9 +48,8 @@ extension StoreCounting {
         counts[entity.name] = Int(
           try database.scalar("SELECT COUNT(*) FROM \(SQLName.quoted(table))")?.integer ?? 0)
       }
-      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
+      for (table, own) in entitiesSharingTables {
         let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) GROUP BY Z_ENT"
-        let own = entities.filter { $0.table == table }
         let names = Dictionary(own.map { ($0.number, $0.name) }) { first, _ in first }
         for row in try database.rows(sql) {
           let count = row[1].integer ?? 0
@@ -62,6 +61,12 @@ extension StoreCounting {
       }
     }
     return counts
+  }
+
+  /// The entities of each table that several share, by the names of the tables.
+  var entitiesSharingTables: [(table: String, entities: [ReadableEntity])] {
+    Dictionary(grouping: entities.filter { !$0.isAlone && $0.table != nil }) { $0.table ?? "" }
+      .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// The problem of rows whose entity number is not one of their table.
@@ -130,14 +135,15 @@ extension StoreCounting {
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    let entities = Dictionary(self.entities.map { ($0.name, $0) }) { first, _ in first }
     for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
-      counts.fits[change] = try fit(of: change)
+      counts.fits[change] = try fit(of: change, entities)
     }
   }
 
   /// Nil for an attribute that is not kept in a column of its own.
-  private func fit(of change: NumberChange) throws -> NumberFit? {
-    guard let entity = entities.first(where: { $0.name == change.origin.entity }),
+  private func fit(of change: NumberChange, _ entities: [String: ReadableEntity]) throws -> NumberFit? {
+    guard let entity = entities[change.origin.entity],
       let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
     else { return nil }
     let dialect = database.dialect

@@ -28,6 +28,7 @@ package final class StoreReader: StoreCounting {
   package let origin: ModelOrigin
   /// The model that rows are read with; nil where only the tables are used.
   package let model: ModelDocument?
+  let modelIndex: EntityIndex?
   /// The entities without those of persistent history, sorted by name.
   package let entities: [ReadableEntity]
   package let schema: StoreSchema?
@@ -92,6 +93,7 @@ package final class StoreReader: StoreCounting {
     if let (schema, document) = found {
       self.schema = schema
       model = document
+      modelIndex = EntityIndex(document)
       origin = given == nil ? .cache : .given
       entities = ReadableEntity.prepared(schema.entities.map { ReadableEntity(layout: $0) })
     } else {
@@ -100,6 +102,7 @@ package final class StoreReader: StoreCounting {
           + "Name the model with --model for more.")
       schema = nil
       model = nil
+      modelIndex = nil
       origin = .tables
       entities = ReadableEntity.prepared(ReadableEntity.declared(metadata.primaryKeys, catalog: catalog))
     }
@@ -344,8 +347,8 @@ extension StoreReader {
   /// Throws if rows would be left out because their entity is unknown.
   func checkEntityNumbers() throws {
     try reading {
-      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
-        let numbers = entities.filter { $0.table == table }.map { String($0.number) }.joined(separator: ", ")
+      for (table, entities) in entitiesSharingTables {
+        let numbers = entities.map { String($0.number) }.joined(separator: ", ")
         let sql =
           "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) WHERE IFNULL(Z_ENT NOT IN (\(numbers)), 1) "
           + "GROUP BY Z_ENT LIMIT 1"

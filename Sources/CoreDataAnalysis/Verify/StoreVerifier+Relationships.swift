@@ -31,7 +31,7 @@ extension StoreVerifier {
 
   /// SQL that finds the row of a destination, whose table is `d`, by its key.
   private static func match(_ destination: EntityLayout, key: String, in schema: StoreSchema?) -> String {
-    let sharers = schema?.entities.filter { $0.table == destination.table }.count ?? 1
+    let sharers = schema?.entities(inTable: destination.table).count ?? 1
     // Z_ENT is ignored where a table has rows of one entity only.
     let numbers = destination.numbers.map(String.init).joined(separator: ", ")
     return "d.Z_PK = \(key)" + (sharers > 1 ? " AND d.Z_ENT IN (\(numbers))" : "")

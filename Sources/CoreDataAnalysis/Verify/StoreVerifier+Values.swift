@@ -156,11 +156,11 @@ extension StoreVerifier {
   }
 
   private func attributes(of entity: String) -> [AttributeDocument] {
-    reader.model.map { EntityIndex($0).lineage(of: entity).flatMap(\.attributes) } ?? []
+    reader.modelIndex?.lineage(of: entity).flatMap(\.attributes) ?? []
   }
 
   func relationshipDocuments(of entity: String) -> [RelationshipDocument] {
-    reader.model.map { EntityIndex($0).lineage(of: entity).flatMap(\.relationships) } ?? []
+    reader.modelIndex?.lineage(of: entity).flatMap(\.relationships) ?? []
   }
 
   /// The rules for an attribute, or an element of a composite one.

@@ -253,9 +253,10 @@ package struct StoreVerifier {
     }
     var defects: [StoreDefect] = []
     let known = Set((schema.tables.map(\.name) + schema.joinTables.map(\.name)).map { $0.uppercased() })
+    let virtual = catalog.tables.filter(\.isVirtual).map { $0.name.uppercased() }
     for table in catalog.tables
     where !table.isVirtual && table.name.uppercased().hasPrefix("Z") && !known.contains(table.name.uppercased()) {
-      guard !Self.isHousekeeping(table.name, catalog) else { continue }
+      guard !Self.isHousekeeping(table.name, virtual: virtual) else { continue }
       let count = try connection.rowCount(of: table.name)
       defects.append(
         StoreDefect(
@@ -279,11 +280,11 @@ package struct StoreVerifier {
     return try defects + indexDefects()
   }
 
-  private static func isHousekeeping(_ table: String, _ catalog: DatabaseCatalog) -> Bool {
+  private static func isHousekeeping(_ table: String, virtual: [String]) -> Bool {
     let name = table.uppercased()
     if StoreSchema.housekeepingStatements.contains(where: { $0.name == name }) { return true }
     // The tables of an R-tree index are named after it.
-    return catalog.tables.contains { $0.isVirtual && name.hasPrefix($0.name.uppercased() + "_") }
+    return virtual.contains { name.hasPrefix($0 + "_") }
   }
 
   private func columnDefects(of layout: TableLayout, in table: DatabaseCatalog.Table) -> [StoreDefect] {
@@ -318,7 +319,7 @@ package struct StoreVerifier {
       let present = catalog.indexes(of: table.name).contains { found in
         found.columns.map { $0.name?.uppercased() ?? "" }.starts(with: columns) && (found.isUnique || !index.isUnique)
       }
-      let isKnown = columns.allSatisfy { column in table.columns.contains { $0.name.uppercased() == column } }
+      let isKnown = columns.allSatisfy { table.column(named: $0) != nil }
       guard !present, isKnown, catalog.index(named: index.name) == nil else { return nil }
       let isHindered =
         try reader.schema.map {
@@ -378,9 +379,8 @@ package struct StoreVerifier {
     let isOdd = "IFNULL(Z_ENT NOT IN (\(numbers)), 1)"
     let known = concrete.map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
     // Which entities share a table is only known from the model. A number of another entity may be right, and the table wrong.
-    let listed = reader.metadata.primaryKeys.map { String($0.number) }.joined(separator: ", ")
-    let isUnknown =
-      try connection.scalar("SELECT 1 FROM \(quoted) WHERE \(isOdd) AND Z_ENT IN (\(listed)) LIMIT 1") == nil
+    let isListed = "Z_ENT IN (SELECT Z_ENT FROM Z_PRIMARYKEY)"
+    let isUnknown = try connection.scalar("SELECT 1 FROM \(quoted) WHERE \(isOdd) AND \(isListed) LIMIT 1") == nil
     let single = entities.count == 1 ? concrete.first : nil
     let only = reader.schema != nil && isUnknown ? single : nil
     let found = try defect(

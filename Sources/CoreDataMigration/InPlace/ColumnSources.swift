@@ -127,21 +127,17 @@ package struct ColumnSources {
 
   /// The columns in which to-many relationships without inverse keep their owners' keys.
   private func addOwnerKeys(to result: inout [String: ColumnSource]) {
-    for owner in step.destinationSchema.entities {
-      for (_, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
-        guard layout.inverseName == nil, case .inverseForeignKey(destination.table, let key) = layout.place,
-          layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
-        else { continue }
-        let plan = RelationshipKey(ownerKey: key, layout, step: step)
-        var old: ForeignKeyLayout?
-        if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
-          old = key
-        }
-        result[key.column] = old.map { .column($0.column) } ?? .nothing
-        if let orderColumn = key.orderColumn {
-          let kept = plan.keepsOrder ? old?.orderColumn : nil
-          result[orderColumn] = kept.map { .column($0) } ?? .nothing
-        }
+    for (layout, key) in step.destinationSchema.ownerKeys(inTable: destination.table)
+    where isKind(of: layout.destinationEntity) {
+      let plan = RelationshipKey(ownerKey: key, layout, step: step)
+      var old: ForeignKeyLayout?
+      if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+        old = key
+      }
+      result[key.column] = old.map { .column($0.column) } ?? .nothing
+      if let orderColumn = key.orderColumn {
+        let kept = plan.keepsOrder ? old?.orderColumn : nil
+        result[orderColumn] = kept.map { .column($0) } ?? .nothing
       }
     }
   }

@@ -26,22 +26,19 @@ package struct InPlaceStep {
   /// A model with an index of its entities.
   package struct IndexedModel {
     package let document: ModelDocument
-    private let index: EntityIndex
+    private let index: PropertyIndex
 
     package init(_ document: ModelDocument) {
       self.document = document
-      index = EntityIndex(document)
+      index = PropertyIndex(document)
     }
 
     /// An attribute of an entity, inherited or its own.
     package func attribute(_ name: String, of entity: String) -> AttributeDocument? {
-      for ancestor in index.lineage(of: entity) {
-        if let attribute = ancestor.attributes.first(where: { $0.name == name }) { return attribute }
-      }
-      return nil
+      index.attribute(name, of: entity)
     }
 
-    package func entity(_ name: String) -> EntityDocument? { index[name] }
+    package func entity(_ name: String) -> EntityDocument? { index.entities[name] }
   }
 
   /// An entity's number before and after the step.
@@ -153,7 +150,7 @@ package struct InPlaceStep {
 
   /// The entities whose rows go into a destination table, each with the entity that the rows come from.
   package func pairs(in table: TableLayout) -> [(source: EntityLayout, destination: EntityLayout)] {
-    destinationSchema.entities.filter { $0.table == table.name }.compactMap { destination in
+    destinationSchema.entities(inTable: table.name).compactMap { destination in
       guard let name = mapping.sourceEntity(of: destination.name), let source = sourceSchema[name] else { return nil }
       return (source, destination)
     }
@@ -175,6 +172,11 @@ package struct InPlaceStep {
   /// The source entities whose rows are dropped.
   package var removedEntities: [EntityLayout] {
     sourceSchema.entities.filter { mapping.destinationEntity(of: $0.name) == nil }
+  }
+
+  /// The source entities of one table whose rows are dropped.
+  package func removedEntities(inTable name: String) -> [EntityLayout] {
+    sourceSchema.entities(inTable: name).filter { mapping.destinationEntity(of: $0.name) == nil }
   }
 
   private func subentities(of entity: String) -> [String] {

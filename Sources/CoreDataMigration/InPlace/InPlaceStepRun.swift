@@ -131,7 +131,7 @@ package struct InPlaceStepRun {
     var counts: [String: Int] = [:]
     func count(_ table: String) throws -> Int {
       if let known = counts[table] { return known }
-      let entities = step.sourceSchema.entities.filter { $0.table == table }.map { before[$0.name] }
+      let entities = step.sourceSchema.entities(inTable: table).map { before[$0.name] }
       let known = entities.isEmpty || entities.contains(nil) ? nil : entities.compactMap { $0 }.reduce(0, +)
       let sql = "SELECT COUNT(*) FROM \(SQLName.quoted(table))"
       let count = try known ?? Int(connection.scalar(sql)?.integer ?? 0)
@@ -182,7 +182,7 @@ package struct InPlaceStepRun {
   /// Sets the entity number of rows in tables of one entity, where rows inserted by hand may have any number.
   private func numberStrays(_ counter: RowCounter) throws {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
-      let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
+      let hierarchy = step.destinationSchema.entities(inTable: table.name)
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
       try connection.run("UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
     }
@@ -194,7 +194,7 @@ package struct InPlaceStepRun {
       var maximum: Int64 = 0
       if entity.isRoot {
         // Keys are never reused, even when their rows have been deleted.
-        for member in step.destinationSchema.entities where member.rootNumber == entity.number {
+        for member in step.destinationSchema.entities(inTable: entity.table) {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source {
             maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))

@@ -30,7 +30,7 @@ package struct KeyShifts {
       let sources = Set(step.pairs(in: table).map(\.source.table)).compactMap { step.sourceSchema.table(named: $0) }
       guard sources.count > 1 else { continue }
       func count(_ table: TableLayout) -> Int {
-        step.sourceSchema.entities.reduce(0) { $0 + ($1.table == table.name ? rows[$1.name] ?? 0 : 0) }
+        step.sourceSchema.entities(inTable: table.name).reduce(0) { $0 + (rows[$1.name] ?? 0) }
       }
       let sorted = sources.map { ($0, count($0)) }.sorted { ($1.1, $0.0.name) < ($0.1, $1.0.name) }.map(\.0)
       var taken: Int64 = 0
@@ -119,7 +119,7 @@ package struct KeyShifts {
   private func history() -> [MigrationStatement] {
     offsets.keys.sorted().compactMap { table in
       guard let shift = shift(of: table) else { return nil }
-      let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
+      let numbers = step.sourceSchema.entities(inTable: table).map { String($0.number) }
       return MigrationStatement(
         "UPDATE ACHANGE SET ZENTITYPK = ZENTITYPK + \(shift.offset) "
           + "WHERE ZENTITY IN (\(numbers.joined(separator: ", "))) AND ZENTITYPK BETWEEN \(shift.keys.lowerBound) AND \(shift.keys.upperBound)",

@@ -55,7 +55,7 @@ struct ObjectReferenceTables {
 
   private func shiftKeys(_ name: String) throws {
     for (table, offset) in shifts.offsets.sorted(by: { $0.key < $1.key }) {
-      let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
+      let numbers = step.sourceSchema.entities(inTable: table).map { String($0.number) }
       try connection.run(
         "UPDATE \(name) SET \(Self.keyColumn) = \(Self.keyColumn) + \(offset) "
           + "WHERE \(Self.entityColumn) IN (\(numbers.joined(separator: ", ")))")

@@ -45,15 +45,16 @@ package struct RowCounter {
       let plan = try planner.plan(table)
       if case .rebuild = plan { made.append(table.name) }
       if case .alter(_, _, let columns) = plan, !columns.updates.isEmpty { changesRows = true }
-      if case .rebuild(_, let olds) = plan, olds.count == 1, let entity = Self.onlyEntity(of: olds[0], to: table, step)
+      if case .rebuild(_, let olds) = plan, olds.count == 1,
+        let entity = Self.onlyEntity(of: olds[0], to: table, planner)
       {
         copied[table.name] = entity
         uncounted.insert(olds[0].name)
       }
       guard case .alter(_, let old, let columns) = plan else { continue }
       let pairs = step.pairs(in: table)
-      let inSource = step.sourceSchema.entities.filter { $0.table == old.name }
-      let inDestination = step.destinationSchema.entities.filter { $0.table == table.name }
+      let inSource = step.sourceSchema.entities(inTable: old.name)
+      let inDestination = step.destinationSchema.entities(inTable: table.name)
       let keepsNumbers = pairs.allSatisfy { $0.source.number == $0.destination.number }
       let becomesAbstract = pairs.contains { $0.destination.isAbstract && !$0.source.isAbstract }
       guard pairs.count == inSource.count, pairs.count == inDestination.count, !becomesAbstract,
@@ -79,15 +80,13 @@ package struct RowCounter {
   package func mayHaveStrays(_ table: TableLayout) -> Bool { regrouped.contains(table.name) }
 
   /// The only entity of a source table, where all its rows are copied into a table that gets no other rows.
-  private static func onlyEntity(of old: TableLayout, to table: TableLayout, _ step: InPlaceStep) -> String? {
-    let entities = step.sourceSchema.entities.filter { $0.table == old.name }
+  private static func onlyEntity(of old: TableLayout, to table: TableLayout, _ planner: TablePlanner) -> String? {
+    let step = planner.step
+    let entities = step.sourceSchema.entities(inTable: old.name)
     let pairs = step.pairs(in: table)
     guard entities.count == 1, let entity = entities.first, pairs.count == 1, let pair = pairs.first,
       pair.source.name == entity.name, !entity.isAbstract, !pair.destination.isAbstract,
-      step.condition(entity) == nil,
-      step.destinationSchema.tables.allSatisfy({ other in
-        other.name == table.name || !step.pairs(in: other).contains { $0.source.name == entity.name }
-      })
+      step.condition(entity) == nil, planner.isOnlyTable(of: old, table)
     else { return nil }
     return entity.name
   }
@@ -101,7 +100,7 @@ package struct RowCounter {
   package func before(includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]) throws -> [String: Int] {
     let kept = Set(
       step.sourceSchema.tables.map(\.name).filter { table in
-        step.sourceSchema.entities.allSatisfy { $0.table != table || known[$0.name] != nil }
+        step.sourceSchema.entities(inTable: table).allSatisfy { known[$0.name] != nil }
       })
     let counted = try counts(of: step.sourceSchema, strays: allowsStrays ? uncounted : []) {
       !kept.contains($0) && (includingAll || !uncounted.contains($0))
@@ -135,7 +134,7 @@ package struct RowCounter {
   ) throws -> [String: Int] {
     var counts: [String: Int] = [:]
     for table in schema.tables where isWanted(table.name) {
-      let hierarchy = schema.entities.filter { $0.table == table.name }
+      let hierarchy = schema.entities(inTable: table.name)
       for entity in hierarchy { counts[entity.name] = 0 }
       let name = SQLName.quoted(table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
@@ -143,9 +142,10 @@ package struct RowCounter {
         counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }
+      let entities = Dictionary(uniqueKeysWithValues: hierarchy.map { (Int64($0.number), $0) })
       for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(name) NOT INDEXED GROUP BY Z_ENT") {
         let count = row[1].integer ?? 0
-        guard let entity = hierarchy.first(where: { Int64($0.number) == row[0].integer }) else {
+        guard let entity = row[0].integer.flatMap({ entities[$0] }) else {
           if strays.contains(table.name) { continue }
           throw InPlaceProblem(
             entity: table.rootEntity,

@@ -216,7 +216,7 @@ struct ServerStepBuilder {
   }
 
   private func entity(ofTable name: String, in schema: StoreSchema) -> String? {
-    schema.table(named: name)?.rootEntity ?? schema.joinTables.first { $0.name == name }?.ownerEntity
+    schema.table(named: name)?.rootEntity ?? schema.joinTable(named: name)?.ownerEntity
   }
 
   // MARK: Tables
@@ -380,7 +380,7 @@ struct ServerStepBuilder {
   /// Deletes the rows of entities that are removed, or that have been copied into another table.
   private mutating func deleteRows() {
     for table in tables.altered {
-      let removed = step.removedEntities.filter { $0.table == table.old.name }
+      let removed = step.removedEntities(inTable: table.old.name)
       if !removed.isEmpty {
         let numbers = removed.map { String($0.number) }.joined(separator: ", ")
         append(

@@ -17,6 +17,8 @@ package struct StatementBuilder {
   private let catalog: DatabaseCatalog
   private let tablePlans: [TablePlan]
   private let joinPlans: [(table: JoinTableLayout, source: JoinTableSource)]
+  /// By the names of the tables.
+  private let joinSources: [String: JoinTableSource]
   private let keptIndexes: Set<String>
   private let shifts: KeyShifts
 
@@ -29,6 +31,7 @@ package struct StatementBuilder {
     tablePlans = try step.destinationSchema.tables.map { try tables.plan($0) }
     let joins = JoinTablePlanner(step: step)
     joinPlans = step.destinationSchema.joinTables.map { ($0, joins.plan($0)) }
+    joinSources = Dictionary(joinPlans.map { ($0.table.name, $0.source) }) { first, _ in first }
     keptIndexes = Self.keptIndexes(step, catalog, tablePlans, joinPlans)
   }
 
@@ -62,8 +65,8 @@ package struct StatementBuilder {
     if let table = step.destinationSchema.table(named: name) {
       return Set(step.pairs(in: table).map(\.source.table)).sorted()
     }
-    return joinPlans.first { $0.table.name == name }.map { join in
-      switch join.source {
+    return joinSources[name].map { source in
+      switch source {
       case .none: []
       case .same: [name]
       case .query(let query): query.tables
@@ -189,7 +192,7 @@ package struct StatementBuilder {
     func change(_ sql: String, _ values: [SQLiteValue] = [], where condition: String?) {
       statements.append(MigrationStatement(eachRowOf: table.name, sql, values, where: condition, in: table.name))
     }
-    let removed = step.removedEntities.filter { $0.table == old.name }.map(\.number)
+    let removed = step.removedEntities(inTable: old.name).map(\.number)
     if !removed.isEmpty {
       change("DELETE FROM \(name)", where: "Z_ENT IN (\(removed.map(String.init).joined(separator: ", ")))")
     }

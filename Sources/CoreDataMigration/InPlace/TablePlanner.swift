@@ -33,9 +33,28 @@ package struct AlteredColumns {
 package struct TablePlanner {
   package let step: InPlaceStep
   private let tablesBySource: [String: Set<String>]
+  /// The columns that each source entity's own properties use.
+  private let usedColumns: [String: Set<String>]
+  /// The columns in each source table that to-many relationships without inverse use.
+  private let ownerColumns: [String: Set<String>]
 
   package init(step: InPlaceStep) {
     self.step = step
+    usedColumns = Dictionary(
+      step.sourceSchema.entities.map { entity -> (String, Set<String>) in
+        let keys = entity.relationships.values.flatMap { relationship -> [String?] in
+          guard case .foreignKey(let key) = relationship.place else { return [] }
+          return [key.column, key.entityColumn, key.orderColumn]
+        }
+        return (entity.name, Set(entity.attributes.values.flatMap(\.columns) + keys.compactMap { $0 }))
+      }
+    ) { first, _ in first }
+    ownerColumns = Dictionary(
+      step.sourceSchema.tables.map { table -> (String, Set<String>) in
+        let keys = step.sourceSchema.ownerKeys(inTable: table.name)
+        return (table.name, Set(keys.flatMap { [$0.key.column, $0.key.orderColumn] }.compactMap { $0 }))
+      }
+    ) { first, _ in first }
     var tablesBySource: [String: Set<String>] = [:]
     for table in step.destinationSchema.tables {
       for pair in step.pairs(in: table) { tablesBySource[pair.source.table, default: []].insert(table.name) }
@@ -93,21 +112,21 @@ package struct TablePlanner {
     var used: Set<String> = []
     var updates: [Int: [(column: String, value: ColumnSource)]] = [:]
     let isHousekeeping = Set(TableLayout.housekeepingColumns.map(\.role))
+    let oldColumns = Dictionary(old.columns.map { ($0.name, $0) }) { first, _ in first }
     for column in table.columns where !isHousekeeping.contains(column.role) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
       let origins = Set(given.compactMap(\.1.origin))
       // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
-      let replaced =
-        origins.count != 1
-        ? nil
-        : old.columns.first { oldColumn in
-          oldColumn.type == column.type && origins.contains(oldColumn.name) && !used.contains(oldColumn.name)
-            && values.allSatisfy { pair, value in
-              if let origin = value?.origin { return origin == oldColumn.name }
-              return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
-            }
-        }
+      func isContinued(_ oldColumn: ColumnLayout) -> Bool {
+        oldColumn.type == column.type && !used.contains(oldColumn.name)
+          && values.allSatisfy { pair, value in
+            if let origin = value?.origin { return origin == oldColumn.name }
+            return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
+          }
+      }
+      let origin = origins.count == 1 ? origins.first.flatMap { oldColumns[$0] } : nil
+      let replaced = origin.flatMap { isContinued($0) ? $0 : nil }
       if let replaced {
         used.insert(replaced.name)
         if replaced.name != column.name { result.renamed.append((replaced.name, column.name)) }
@@ -130,20 +149,7 @@ package struct TablePlanner {
   }
 
   private func uses(_ entity: EntityLayout, _ column: String) -> Bool {
-    let isOwnerKey = step.sourceSchema.entities.contains { owner in
-      owner.relationships.values.contains { relationship in
-        guard relationship.inverseName == nil, case .inverseForeignKey(entity.table, let key) = relationship.place
-        else {
-          return false
-        }
-        return [key.column, key.orderColumn].contains(column)
-      }
-    }
-    return isOwnerKey || entity.attributes.values.contains { $0.columns.contains(column) }
-      || entity.relationships.values.contains { relationship in
-        guard case .foreignKey(let key) = relationship.place else { return false }
-        return [key.column, key.entityColumn, key.orderColumn].contains(column)
-      }
+    (ownerColumns[entity.table] ?? []).contains(column) || (usedColumns[entity.name] ?? []).contains(column)
   }
 }
 
@@ -227,7 +233,7 @@ package struct JoinTablePlanner {
   package func renamed(_ table: JoinTableLayout) -> JoinTableLayout? {
     let (forward, backward) = sources(of: table)
     guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.place,
-      let old = step.sourceSchema.joinTables.first(where: { $0.name == end.table }),
+      let old = step.sourceSchema.joinTable(named: end.table),
       old.ownerColumn == end.sourceColumn, old.isReflexive == table.isReflexive
     else { return nil }
     let hasOrder = table.orderColumn == nil || old.orderColumn != nil

@@ -42,12 +42,11 @@ package struct MappingInference {
       destinationNames[old.name] = new.name
     }
     // Ancestors first, so that an obstacle of an inherited property names the entity that declares it.
-    let pairs = entities.matched.sorted { left, right in
-      let (a, b) = (destination.depth(of: left.destination.name), destination.depth(of: right.destination.name))
-      return (a, left.destination.name) < (b, right.destination.name)
+    let pairs = entities.matched.map { (depth: destination.depth(of: $0.destination.name), pair: $0) }.sorted {
+      ($0.depth, $0.pair.destination.name) < ($1.depth, $1.pair.destination.name)
     }
     var matched: [InferredMapping.EntityMatch] = []
-    for (old, new) in pairs {
+    for (old, new) in pairs.map(\.pair) {
       checkHierarchy(old.name, new.name)
       matched.append(match(old.name, new.name))
     }
@@ -95,14 +94,14 @@ package struct MappingInference {
 
   /// An entity may get a new parent or leave its hierarchy, but not join one that existed without it.
   private mutating func checkHierarchy(_ old: String, _ new: String) {
-    let ancestors = destination.index.lineage(of: new).dropFirst()
-    guard let ancestor = ancestors.first(where: { sourceNames[$0.name] != nil }),
-      let ancestorSource = sourceNames[ancestor.name],
+    let ancestors = destination.index.lineageNames(of: new).dropFirst()
+    guard let ancestor = ancestors.first(where: { sourceNames[$0] != nil }),
+      let ancestorSource = sourceNames[ancestor],
       source.index.root(of: old)?.name != source.index.root(of: ancestorSource)?.name
     else { return }
     obstacles.append(
       InferenceObstacle(
-        "Entity '\(new)' inherits from '\(ancestor.name)' in the destination, but their hierarchies were separate in the "
+        "Entity '\(new)' inherits from '\(ancestor)' in the destination, but their hierarchies were separate in the "
           + "source; existing hierarchies cannot be merged.",
         advice: "Write a mapping model, give both a new common parent instead, or keep the hierarchies apart.",
         entity: new))
@@ -153,7 +152,7 @@ package struct ModelSide {
   }
 
   package func depth(of name: String) -> Int {
-    index.lineage(of: name).count
+    index.lineageNames(of: name).count
   }
 
   /// The name of the entity that declares a property which `name` has or inherits.
@@ -326,8 +325,7 @@ package struct RelationshipRules {
     guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return true }
     guard let successor = inference.destinationNames[old] else { return false }
     let index = inference.destination.index
-    return index.lineage(of: successor).contains { $0.name == new }
-      || (orBelow && index.lineage(of: new).contains { $0.name == successor })
+    return index.isKind(successor, of: new) || (orBelow && index.isKind(new, of: successor))
   }
 
   /// What is wrong with a relationship that is new in an entity which may have objects.

@@ -126,9 +126,10 @@ extension EntityDocument {
   /// The compound indexes of a compiled model: the declared ones, and one for every index over several properties.
   package var effectiveCompoundIndexes: [[String]] {
     var result = compoundIndexes
+    var known = Set(result)
     for index in indexes where index.elements.count > 1 {
       let names = index.elements.map(\.propertyName)
-      if !result.contains(names) { result.append(names) }
+      if known.insert(names).inserted { result.append(names) }
     }
     return result
   }
@@ -154,55 +155,111 @@ extension EntityDocument {
 
 /// Looks up the entities of a document by name and by inheritance.
 public struct EntityIndex: Sendable {
-  private let document: ModelDocument
+  private let entities: [EntityDocument]
   private let positions: [String: Int]
-  private let children: [String: [Int]]
+  private let parents: [Int?]
+  private let children: [[Int]]
+  /// The entities below each one, as a range of positions in a walk that visits parents first. Nil in a cycle.
+  private let families: [Range<Int>?]
 
   /// Indexes the entities of a document.
   public init(_ document: ModelDocument) {
-    self.document = document
-    var positions: [String: Int] = [:]
-    var children: [String: [Int]] = [:]
-    for (position, entity) in document.entities.enumerated() {
-      positions[entity.name] = position
-      if let parent = entity.parentName { children[parent, default: []].append(position) }
-    }
+    entities = document.entities
+    let positions = Dictionary(entities.enumerated().map { ($1.name, $0) }) { $1 }
     self.positions = positions
+    let parents: [Int?] = entities.map { entity in entity.parentName.flatMap { positions[$0] } }
+    self.parents = parents
+    var children = [[Int]](repeating: [], count: entities.count)
+    for (position, parent) in parents.enumerated() {
+      if let parent { children[parent].append(position) }
+    }
     self.children = children
+    families = Self.families(children, roots: parents.indices.filter { parents[$0] == nil })
+  }
+
+  private static func families(_ children: [[Int]], roots: [Int]) -> [Range<Int>?] {
+    var families = [Range<Int>?](repeating: nil, count: children.count)
+    var visited = 0
+    var open: [(entity: Int, start: Int, next: Int)] = []
+    for root in roots {
+      open.append((root, visited, 0))
+      visited += 1
+      while let last = open.last {
+        guard last.next < children[last.entity].count else {
+          families[last.entity] = last.start..<visited
+          open.removeLast()
+          continue
+        }
+        open[open.count - 1].next += 1
+        open.append((children[last.entity][last.next], visited, 0))
+        visited += 1
+      }
+    }
+    return families
   }
 
   /// The entity with the given name.
   public subscript(name: String) -> EntityDocument? {
-    positions[name].map { document.entities[$0] }
+    positions[name].map { entities[$0] }
   }
 
   /// Returns the direct subentities, in document order.
   public func subentities(of name: String) -> [EntityDocument] {
-    (children[name] ?? []).map { document.entities[$0] }
+    positions[name].map { children[$0].map { entities[$0] } } ?? []
   }
 
   /// Returns the entity and its ancestors, the root last. Ends at a missing parent or at a cycle.
   public func lineage(of name: String) -> [EntityDocument] {
-    var line: [EntityDocument] = []
-    var seen: Set<String> = []
-    var next: String? = name
-    while let current = next, seen.insert(current).inserted, let entity = self[current] {
-      line.append(entity)
-      next = entity.parentName
-    }
-    return line
+    linePositions(of: name).map { entities[$0] }
   }
 
   /// Returns the root of the hierarchy that contains the entity.
   public func root(of name: String) -> EntityDocument? {
-    lineage(of: name).last
+    linePositions(of: name).last.map { entities[$0] }
+  }
+
+  /// Whether an entity is another one or inherits from it.
+  package func isKind(_ name: String, of ancestor: String) -> Bool {
+    guard let entity = positions[name], let wanted = positions[ancestor] else { return false }
+    return isKind(entity, of: wanted)
+  }
+
+  func isKind(_ entity: Int, of ancestor: Int) -> Bool {
+    guard let own = families[entity], let family = families[ancestor] else {
+      return linePositions(of: entities[entity].name).contains(ancestor)
+    }
+    return family.contains(own.lowerBound)
+  }
+
+  func position(of name: String) -> Int? { positions[name] }
+
+  /// Returns the names of the entity and its ancestors, as `lineage(of:)` orders them.
+  package func lineageNames(of name: String) -> [String] {
+    linePositions(of: name).map { entities[$0].name }
+  }
+
+  /// The positions in the document of the entity and its ancestors, as `lineage(of:)` orders them.
+  func linePositions(of name: String) -> [Int] {
+    guard let first = positions[name] else { return [] }
+    var line = [first]
+    // Without a cycle a line is shorter than this. With one it is searched for its first entity that repeats.
+    while let next = parents[line[line.count - 1]], line.count <= ModelDocument.deepest { line.append(next) }
+    guard line.count > ModelDocument.deepest else { return line }
+    var seen: Set<Int> = []
+    line = []
+    var next: Int? = first
+    while let current = next, seen.insert(current).inserted {
+      line.append(current)
+      next = parents[current]
+    }
+    return line
   }
 }
 
 extension ModelDocument {
   /// The greatest depth of inheritance, more than that of any model. Ancestors are traversed repeatedly, so the bound
   /// keeps hostile files from taking hours.
-  private static let deepest = 500
+  fileprivate static let deepest = 500
 
   /// Throws an error if the inheritance is too deep. Cycles are left to `validate()`.
   package func checkDepthOfInheritance() throws {

@@ -121,12 +121,13 @@ extension ModelDocument {
           entity: entity.name)
       }
     }
-    let index = EntityIndex(self)
+    let properties = PropertyIndex(self)
+    let index = properties.entities
     for entity in entities {
       try validateInheritance(of: entity, index)
     }
     for entity in entities {
-      try validateProperties(of: entity, index)
+      try validateProperties(of: entity, properties)
     }
     for configuration in configurations {
       for name in configuration.entityNames where index[name] == nil {
@@ -144,8 +145,8 @@ extension ModelDocument {
   }
 
   private func validateInheritance(of entity: EntityDocument, _ index: EntityIndex) throws {
+    guard let parent = index.root(of: entity.name)?.parentName else { return }
     let line = index.lineage(of: entity.name)
-    guard let parent = line.last?.parentName else { return }
     if index[parent] == nil {
       throw ModelFileError(
         .missingParent, found: "The parent entity \(parent) does not exist.",
@@ -157,7 +158,7 @@ extension ModelDocument {
       advice: "Remove one parent of the cycle.", entity: entity.name)
   }
 
-  private func validateProperties(of entity: EntityDocument, _ index: EntityIndex) throws {
+  private func validateProperties(of entity: EntityDocument, _ index: PropertyIndex) throws {
     var names: Set<String> = []
     for name in entity.propertyNames where !names.insert(name).inserted {
       throw ModelFileError(
@@ -168,8 +169,8 @@ extension ModelDocument {
     for relationship in entity.relationships {
       try validate(relationship, of: entity, index)
     }
-    let line = index.lineage(of: entity.name)
-    let known = Set(line.flatMap(\.propertyNames))
+    guard !entity.uniquenessConstraints.isEmpty else { return }
+    let known = Set(index.entities.lineage(of: entity.name).flatMap(\.propertyNames))
     for constraint in entity.uniquenessConstraints {
       // A constraint may refer to an element of a composite attribute: only its first key is a property of the entity.
       for name in constraint where !known.contains(String(name.prefix { $0 != "." })) {
@@ -193,21 +194,21 @@ extension ModelDocument {
     }
   }
 
-  private func validate(_ relationship: RelationshipDocument, of entity: EntityDocument, _ index: EntityIndex) throws {
+  private func validate(_ relationship: RelationshipDocument, of entity: EntityDocument, _ index: PropertyIndex) throws
+  {
     guard let destination = relationship.destinationEntityName else {
       throw ModelFileError(
         .missingDestination, found: "The relationship has no destination entity.", advice: "Choose one.",
         entity: entity.name, property: relationship.name)
     }
-    guard index[destination] != nil else {
+    guard index.entities[destination] != nil else {
       throw ModelFileError(
         .missingDestination, found: "The destination entity \(destination) does not exist.",
         advice: "Correct the destination's name, or add the entity.", entity: entity.name,
         property: relationship.name)
     }
     guard let inverse = relationship.inverseName else { return }
-    let candidates = index.lineage(of: destination).flatMap(\.relationships)
-    guard candidates.contains(where: { $0.name == inverse }) else {
+    guard index.relationship(inverse, of: destination) != nil else {
       throw ModelFileError(
         .missingInverse, found: "The inverse \(destination).\(inverse) does not exist.",
         advice: "Correct the inverse's name, or add the relationship.", entity: entity.name,
@@ -229,13 +230,18 @@ extension ModelDocument {
   ///
   /// A property that differs from the inherited one stays, because it overrides it.
   package mutating func removeRepeatedProperties() {
+    guard entities.contains(where: { $0.parentName != nil }) else { return }
     let index = EntityIndex(self)
+    let attributes = DeclaredProperties<AttributeDocument>(entities, { $0.attributes }, name: { $0.name })
+    let relationships = DeclaredProperties<RelationshipDocument>(entities, { $0.relationships }, name: { $0.name })
+    let fetched = DeclaredProperties<FetchedPropertyDocument>(entities, { $0.fetchedProperties }, name: { $0.name })
     entities = entities.map { entity in
-      let ancestors = index.lineage(of: entity.name).dropFirst()
+      guard entity.parentName != nil else { return entity }
+      let ancestors = index.lineageNames(of: entity.name).dropFirst()
       guard !ancestors.isEmpty else { return entity }
       var entity = entity
       entity.attributes.removeAll { own in
-        ancestors.lazy.compactMap { $0.attributes.first { $0.name == own.name } }.first.map {
+        attributes.nearest(own.name, in: ancestors).map {
           // Indexes belong to the entity that declares them, and are not repeated.
           var (left, right) = (own, $0)
           left.isIndexed = false
@@ -243,13 +249,30 @@ extension ModelDocument {
           return left == right
         } ?? false
       }
-      entity.relationships.removeAll { own in
-        ancestors.lazy.compactMap { $0.relationships.first { $0.name == own.name } }.first == own
-      }
-      entity.fetchedProperties.removeAll { own in
-        ancestors.lazy.compactMap { $0.fetchedProperties.first { $0.name == own.name } }.first == own
-      }
+      entity.relationships.removeAll { relationships.nearest($0.name, in: ancestors) == $0 }
+      entity.fetchedProperties.removeAll { fetched.nearest($0.name, in: ancestors) == $0 }
       return entity
     }
+  }
+}
+
+/// The properties of one kind by name and by the entity that declares them.
+private struct DeclaredProperties<Property> {
+  /// For names that several entities declare: the first property of each entity.
+  private var declarations: [String: [String: Property]] = [:]
+
+  init(_ entities: [EntityDocument], _ properties: (EntityDocument) -> [Property], name: (Property) -> String) {
+    for entity in entities {
+      for property in properties(entity) {
+        declarations[name(property), default: [:]].merge([entity.name: property]) { first, _ in first }
+      }
+    }
+    declarations = declarations.filter { $0.value.count > 1 }
+  }
+
+  /// The property that the first of these entities declares that has one of this name.
+  func nearest(_ name: String, in entities: ArraySlice<String>) -> Property? {
+    guard let declared = declarations[name] else { return nil }
+    return entities.lazy.compactMap { declared[$0] }.first
   }
 }

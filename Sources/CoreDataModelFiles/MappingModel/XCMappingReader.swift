@@ -187,7 +187,7 @@ struct XCMappingReader {
     // Objects of subentities have their own mappings, so only a single candidate can be named.
     let candidates = mappings.filter { candidate in
       candidate.destinationEntityName != nil
-        && candidate.sourceEntityName.map { source.lineage(of: $0).contains { $0.name == target } } == true
+        && candidate.sourceEntityName.map { source.isKind($0, of: target) } == true
     }
     return candidates.count == 1
       ? MappingExpressions.destinationObjects(

@@ -47,15 +47,13 @@ extension StoreSchema {
     trap(
       unless: self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
     guard dialect == .postgreSQL else { return self }
-    var schema = self
-    schema.splitDates()
-    schema.dialect = .postgreSQL
-    return PostgreSQLNames(schema).renamed()
+    return PostgreSQLNames(splittingDates()).renamed()
   }
 
-  /// Adds, after each date's column, the column for what a timestamp of PostgreSQL does not hold of the date.
-  private mutating func splitDates() {
+  /// Returns PostgreSQL's layout: after each date's column comes the column for what a timestamp does not hold of the date.
+  private func splittingDates() -> StoreSchema {
     var remainders: [String: [String: String]] = [:]
+    var (tables, entities, indexes) = (self.tables, self.entities, self.indexes)
     for position in tables.indices {
       var register = NameRegister(reserved: tables[position].columns.map(\.name))
       var names: [String: String] = [:]
@@ -77,6 +75,8 @@ extension StoreSchema {
         indexes[position].elements[element].remainderColumn = names[indexes[position].elements[element].column]
       }
     }
+    return StoreSchema(
+      dialect: .postgreSQL, entities: entities, tables: tables, joinTables: joinTables, indexes: indexes)
   }
 }
 

@@ -22,6 +22,16 @@ package struct SchemaBuilder {
   package var joinTablePositions: [DeclaredRelationship: Int] = [:]
   package var indexes: [IndexLayout] = []
   package var register = NameRegister(reserved: StoreSchema.housekeepingNames)
+  /// For each entity, the positions in `ordered` of the entity and everything below it.
+  private let families: [String: [Int]]
+  /// The stored relationships that each entity declares.
+  private var stored: [String: [DeclaredRelationship]] = [:]
+  /// The to-many relationships without inverse that lead to each entity, by their owners' numbers.
+  private var ownerKeys: [String: [DeclaredRelationship]] = [:]
+  /// The columns of attributes by entity and attribute; nil for composite ones.
+  private var attributeColumns: [String: [String: String?]] = [:]
+  /// The indexes of each entity by name.
+  private var modelIndexes: [String: [String: [FetchIndexDocument]]] = [:]
 
   package init(
     selection: SchemaSelection, numbers: [String: Int], joinNames: JoinNames = JoinNames(), elementNames: ElementNames
@@ -30,26 +40,41 @@ package struct SchemaBuilder {
     self.joinNames = joinNames
     self.elementNames = elementNames
     self.numbers = numbers
-    ordered = selection.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
+    let ordered = selection.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
+    self.ordered = ordered
+    var families: [String: [Int]] = [:]
+    for (position, entity) in ordered.enumerated() {
+      for ancestor in selection.index.lineageNames(of: entity.name) { families[ancestor, default: []].append(position) }
+    }
+    self.families = families
   }
 
   package mutating func build() throws -> StoreSchema {
     let roots = ordered.filter { $0.parentName == nil }
+    for entity in ordered {
+      let relationships = try selection.storedRelationships(of: entity)
+      stored[entity.name] = relationships
+      for relationship in relationships
+      where relationship.document.isToMany && selection.inverse(of: relationship) == nil {
+        ownerKeys[relationship.document.destinationEntityName ?? "", default: []].append(relationship)
+      }
+    }
     for root in roots {
       let name = register.unique("Z" + root.name.uppercased())
       for entity in hierarchy(of: root) { tableNames[entity.name] = name }
     }
     for root in roots { try layOutTable(of: root) }
     try layOutJoinTables()
-    for root in roots { layOutIndexes(of: root) }
+    let joins = Dictionary(grouping: joinTables, by: \.ownerEntity)
+    for (root, table) in zip(roots, tables) { layOutIndexes(of: root, table: table, joins) }
     return StoreSchema(
-      dialect: .sqlite, entities: try ordered.map(entityLayout), tables: tables, joinTables: joinTables,
+      dialect: .sqlite, entities: try entityLayouts(), tables: tables, joinTables: joinTables,
       indexes: indexes)
   }
 
   /// The entity and everything below it, by ascending number.
   package func hierarchy(of root: EntityDocument) -> [EntityDocument] {
-    ordered.filter { entity in selection.index.lineage(of: entity.name).contains { $0.name == root.name } }
+    (families[root.name] ?? []).map { ordered[$0] }
   }
 
   package func number(of entity: String) -> Int {
@@ -59,22 +84,36 @@ package struct SchemaBuilder {
     return number
   }
 
-  private func entityLayout(_ entity: EntityDocument) throws -> EntityLayout {
-    let lineage = selection.index.lineage(of: entity.name)
-    let root = lineage.last?.name ?? entity.name
-    var attributes: [String: AttributeLayout] = [:]
-    var relationships: [String: RelationshipLayout] = [:]
-    for ancestor in lineage {
-      for attribute in self.attributes[ancestor.name] ?? [] { attributes[attribute.name] = attribute }
-      for relationship in try selection.storedRelationships(of: ancestor) {
-        relationships[relationship.name] = try layout(of: relationship)
+  /// The layouts of all entities, by ascending number.
+  private func entityLayouts() throws -> [EntityLayout] {
+    var layouts: [String: EntityLayout] = [:]
+    // Parents come before their sub-entities, whatever numbers an existing store gives them.
+    for root in ordered where root.parentName == nil {
+      var waiting = [root]
+      while let entity = waiting.popLast() {
+        layouts[entity.name] = try layout(of: entity, in: root, parent: entity.parentName.flatMap { layouts[$0] })
+        waiting += selection.subentities(of: entity.name)
       }
+    }
+    return ordered.compactMap { layouts[$0.name] }
+  }
+
+  private func layout(of entity: EntityDocument, in root: EntityDocument, parent: EntityLayout?) throws -> EntityLayout
+  {
+    // What an entity inherits is laid out as in the parent, even if it declares it again.
+    var attributes = parent?.attributes ?? [:]
+    for attribute in self.attributes[entity.name] ?? [] where parent?.attributes[attribute.name] == nil {
+      attributes[attribute.name] = attribute
+    }
+    var relationships = parent?.relationships ?? [:]
+    for relationship in stored[entity.name] ?? [] where parent?.relationships[relationship.name] == nil {
+      relationships[relationship.name] = try layout(of: relationship)
     }
     return EntityLayout(
       name: entity.name, number: number(of: entity.name),
-      parentNumber: entity.parentName.map(number(of:)) ?? 0, rootName: root, rootNumber: number(of: root),
+      parentNumber: entity.parentName.map(number(of:)) ?? 0, rootName: root.name, rootNumber: number(of: root.name),
       table: tableNames[entity.name] ?? "", isAbstract: entity.isAbstract,
-      numbers: hierarchy(of: entity).map { number(of: $0.name) }, attributes: attributes,
+      numbers: (families[entity.name] ?? []).map { number(of: ordered[$0].name) }, attributes: attributes,
       relationships: relationships)
   }
 
@@ -143,9 +182,11 @@ extension SchemaBuilder {
       let stored = entity.attributes.filter { !$0.isTransient }.sorted { $0.name < $1.name }
       var names: [[String]: String] = [:]
       for attribute in stored { takeNames(of: attribute, path: [], from: &list, into: &names) }
-      attributes[entity.name] = try stored.map { try add($0, path: [], of: entity.name, names, to: &list) }
-      pending += try addForeignKeys(of: entity, to: &list)
-      pending += try addOwnerKeys(into: entity, to: &list)
+      let layouts = try stored.map { try add($0, path: [], of: entity.name, names, to: &list) }
+      attributes[entity.name] = layouts
+      attributeColumns[entity.name] = Dictionary(layouts.map { ($0.name, $0.column) }) { first, _ in first }
+      pending += addForeignKeys(of: entity, to: &list)
+      pending += addOwnerKeys(into: entity, to: &list)
     }
     for order in pending {
       foreignKeys[order.key]?.orderColumn = list.add(
@@ -196,9 +237,9 @@ extension SchemaBuilder {
     return layout
   }
 
-  private mutating func addForeignKeys(of entity: EntityDocument, to list: inout ColumnList) throws -> [PendingOrder] {
+  private mutating func addForeignKeys(of entity: EntityDocument, to list: inout ColumnList) -> [PendingOrder] {
     var pending: [PendingOrder] = []
-    for relationship in try selection.storedRelationships(of: entity) where !relationship.document.isToMany {
+    for relationship in stored[entity.name] ?? [] where !relationship.document.isToMany {
       let name = relationship.name.uppercased()
       var key = ForeignKeyLayout(
         column: list.add(
@@ -216,20 +257,15 @@ extension SchemaBuilder {
   }
 
   /// Adds, to the destination's table, the columns of to-many relationships that have no inverse.
-  private mutating func addOwnerKeys(into entity: EntityDocument, to list: inout ColumnList) throws -> [PendingOrder] {
+  private mutating func addOwnerKeys(into entity: EntityDocument, to list: inout ColumnList) -> [PendingOrder] {
     var pending: [PendingOrder] = []
-    for owner in ordered {
-      for relationship in try selection.storedRelationships(of: owner)
-      where relationship.document.isToMany && relationship.document.destinationEntityName == entity.name
-        && selection.inverse(of: relationship) == nil
-      {
-        let name = String(number(of: owner.name)) + relationship.name.uppercased()
-        foreignKeys[relationship] = ForeignKeyLayout(
-          column: list.add(
-            "Z" + name, .integer, .integer, .ownerKey(entity: owner.name, relationship: relationship.name)))
-        if relationship.document.isOrdered {
-          pending.append(PendingOrder(key: relationship, columnName: name, inverseName: relationship.name))
-        }
+    for relationship in ownerKeys[entity.name] ?? [] {
+      let name = String(number(of: relationship.entity)) + relationship.name.uppercased()
+      foreignKeys[relationship] = ForeignKeyLayout(
+        column: list.add(
+          "Z" + name, .integer, .integer, .ownerKey(entity: relationship.entity, relationship: relationship.name)))
+      if relationship.document.isOrdered {
+        pending.append(PendingOrder(key: relationship, columnName: name, inverseName: relationship.name))
       }
     }
     return pending
@@ -254,7 +290,7 @@ extension SchemaBuilder {
     var pairs: [Pair] = []
     var claimed: Set<DeclaredRelationship> = []
     for entity in ordered {
-      for relationship in try selection.storedRelationships(of: entity) where relationship.document.isToMany {
+      for relationship in stored[entity.name] ?? [] where relationship.document.isToMany {
         guard let inverse = selection.inverse(of: relationship), inverse.document.isToMany,
           owns(relationship, over: inverse)
         else { continue }
@@ -331,9 +367,10 @@ extension SchemaBuilder {
   }
 
   /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the model.
-  package mutating func layOutIndexes(of root: EntityDocument) {
+  private mutating func layOutIndexes(
+    of root: EntityDocument, table: TableLayout, _ joins: [String: [JoinTableLayout]]
+  ) {
     let entities = hierarchy(of: root)
-    guard let table = tables.first(where: { $0.rootEntity == root.name }) else { return }
     for column in table.columns {
       switch column.role {
       case .foreignKey, .ownerKey:
@@ -350,12 +387,13 @@ extension SchemaBuilder {
           name: "\(table.name)_Z_ENT_INDEX", table: table.name, elements: [.init(column: "Z_ENT")],
           purpose: .entityNumber))
     }
-    for join in joinTables where entities.contains(where: { $0.name == join.ownerEntity }) {
+    for join in entities.flatMap({ joins[$0.name] ?? [] }) {
       indexes.append(
         IndexLayout(
           name: "\(join.name)_\(join.destinationColumn)_INDEX", table: join.name,
           elements: [.init(column: join.destinationColumn), .init(column: join.ownerColumn)], purpose: .joinTable))
     }
+    for entity in entities { modelIndexes[entity.name] = Dictionary(grouping: entity.effectiveIndexes, by: \.name) }
     for entity in entities { layOutModelIndexes(of: entity, table: table.name) }
   }
 
@@ -396,7 +434,8 @@ extension SchemaBuilder {
   }
 
   private func isInherited(_ index: FetchIndexDocument, by entity: EntityDocument) -> Bool {
-    selection.index.lineage(of: entity.name).dropFirst().contains { $0.effectiveIndexes.contains(index) }
+    selection.index.lineageNames(of: entity.name).dropFirst()
+      .contains { modelIndexes[$0]?[index.name]?.contains(index) ?? false }
   }
 
   private func isInherited(_ constraint: [String], by entity: EntityDocument) -> Bool {
@@ -414,7 +453,7 @@ extension SchemaBuilder {
 
   /// A composite attribute, or an element of one.
   private func composite(_ path: ArraySlice<String>, of entity: EntityDocument) -> AttributeLayout? {
-    let own = selection.index.lineage(of: entity.name).lazy.flatMap { attributes[$0.name] ?? [] }
+    let own = selection.index.lineageNames(of: entity.name).lazy.flatMap { attributes[$0] ?? [] }
     guard var found = own.first(where: { $0.name == path.first }) else { return nil }
     for name in path.dropFirst() {
       guard let element = found.elements.first(where: { $0.name == name }) else { return nil }
@@ -424,19 +463,37 @@ extension SchemaBuilder {
   }
 
   private func column(of property: String, in entity: EntityDocument) -> String? {
-    for ancestor in selection.index.lineage(of: entity.name) {
-      if let attribute = attributes[ancestor.name]?.first(where: { $0.name == property }) { return attribute.column }
+    for ancestor in selection.index.lineageNames(of: entity.name) {
+      if let column = attributeColumns[ancestor]?[property] { return column }
     }
     return selection.relationship(property, of: entity.name).flatMap { foreignKeys[$0]?.column }
   }
 }
 
-extension StoreCatalog.Table {
-  /// The only column whose name is `name` once the entity number after its first letters has been left out.
-  package func column(likeNumbered name: String) -> String? {
-    let wanted = NumberedName(name.uppercased())
-    let found = columns.filter { NumberedName($0.name.uppercased()).isLike(wanted) }
-    return found.count == 1 ? found[0].name : nil
+/// Finds names of a database that are like others once the entity numbers after their first letters have been left out.
+struct NumberedNames<Element> {
+  private let elements: [[Substring]: [Element]]
+
+  init(_ elements: [Element], name: (Element) -> String) {
+    var found: [[Substring]: [Element]] = [:]
+    for element in elements {
+      guard let key = Self.key(of: name(element)) else { continue }
+      found[key, default: []].append(element)
+    }
+    self.elements = found
+  }
+
+  private static func key(of name: String) -> [Substring]? {
+    let name = NumberedName(name.uppercased())
+    return name.number.isEmpty ? nil : [name.prefix, name.rest]
+  }
+
+  func all(like name: String) -> [Element] { Self.key(of: name).flatMap { elements[$0] } ?? [] }
+
+  /// The element with such a name; nil for none or several.
+  func only(like name: String) -> Element? {
+    let found = all(like: name)
+    return found.count == 1 ? found[0] : nil
   }
 }
 
@@ -454,17 +511,14 @@ package struct NumberedName: Equatable {
     number = tail.prefix { $0.isASCII && $0.isNumber }
     rest = tail.dropFirst(number.count)
   }
-
-  /// Whether both have numbers, and differ at most in them.
-  package func isLike(_ other: NumberedName) -> Bool {
-    !number.isEmpty && !other.number.isEmpty && prefix == other.prefix && rest == other.rest
-  }
 }
 
 /// Makes names of tables and columns unique: the second `ZVALUE` becomes `ZVALUE1`, the third `ZVALUE2`.
 package struct NameRegister {
   private let dialect: SQLDialect
   private var taken: Set<String>
+  /// The suffixes of names that have been taken more than once.
+  private var suffixes: [String: Int] = [:]
 
   package init(reserved: [String] = [], dialect: SQLDialect = .sqlite) {
     self.dialect = dialect
@@ -474,11 +528,13 @@ package struct NameRegister {
   /// Takes the next free form of a name, and returns it in the spelling of the engine.
   package mutating func unique(_ name: String) -> String {
     var candidate = dialect.spelling(of: name)
-    var suffix = 0
-    while !taken.insert(candidate).inserted {
+    guard !taken.insert(candidate).inserted else { return candidate }
+    var suffix = suffixes[name] ?? 0
+    repeat {
       suffix += 1
       candidate = dialect.spelling(of: name + String(suffix))
-    }
+    } while !taken.insert(candidate).inserted
+    suffixes[name] = suffix
     return candidate
   }
 }

@@ -18,6 +18,8 @@ package struct SchemaReconciler {
 
   package func reconciled() throws -> StoreSchema {
     var renaming = SchemaRenaming()
+    let numbered = NumberedNames(
+      expected.joinTables.isEmpty ? [] : Array(catalog.tables.enumerated()), name: \.element.name)
     for table in expected.tables {
       let found: StoreCatalog.Table
       do {
@@ -41,7 +43,7 @@ package struct SchemaReconciler {
     }
     for join in expected.joinTables {
       do {
-        renaming.joinTables[join.name] = try reconciled(join)
+        renaming.joinTables[join.name] = try reconciled(join, numbered)
       } catch SchemaProblem.joinTableNotInStore where allowsMissing {
         renaming.joinTables[join.name] = join
       }
@@ -50,13 +52,13 @@ package struct SchemaReconciler {
       if let table = catalog.table(named: join.name) { _ = try plain(table) }
     }
     for (name, join) in renaming.joinTables {
-      guard let old = expected.joinTables.first(where: { $0.name == name }) else { continue }
+      guard let old = expected.joinTable(named: name) else { continue }
       renaming.columns[name] = [old.ownerColumn: join.ownerColumn, old.destinationColumn: join.destinationColumn]
     }
     var schema = renaming.renamed(expected)
     for position in schema.indexes.indices {
       guard case .joinTable = schema.indexes[position].purpose, !catalog.hasIndex(schema.indexes[position].name),
-        let join = schema.joinTables.first(where: { $0.name == schema.indexes[position].table })
+        let join = schema.joinTable(named: schema.indexes[position].table)
       else { continue }
       // It is named after the column, whose name in the store no rule predicts.
       let name = catalog.dialect.spelling(of: "\(join.name)_\(join.destinationColumn)_INDEX")
@@ -87,6 +89,9 @@ package struct SchemaReconciler {
   /// The file's name for each expected column.
   private func columnNames(of table: TableLayout, in file: StoreCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
+    // Needed only for columns that are not found under their own names.
+    lazy var numbered = NumberedNames(file.columns, name: \.name)
+    func likeNumbered(_ name: String) -> String? { numbered.only(like: name)?.name }
     for column in table.columns {
       // Those are named after others, when all of these are known.
       if case .remainder = column.role { continue }
@@ -97,12 +102,12 @@ package struct SchemaReconciler {
       switch column.role {
       case .foreignEntity:
         // Not needed for reading. Stores from before the destination had sub-entities do not have it.
-        names[column.name] = file.column(likeNumbered: column.name)
+        names[column.name] = likeNumbered(column.name)
       case .ownerKey where allowsMissing, .order where allowsMissing, .attribute where allowsMissing,
         .foreignKey where allowsMissing:
-        names[column.name] = file.column(likeNumbered: column.name) ?? column.name
+        names[column.name] = likeNumbered(column.name) ?? column.name
       case .ownerKey, .order:
-        guard let found = file.column(likeNumbered: column.name) else { throw missing(column, of: table, in: file) }
+        guard let found = likeNumbered(column.name) else { throw missing(column, of: table, in: file) }
         names[column.name] = found
       case .attribute, .foreignKey, .primaryKey, .entityNumber, .version: throw missing(column, of: table, in: file)
       case .remainder: continue
@@ -117,10 +122,12 @@ package struct SchemaReconciler {
   private func addRemainders(
     to names: inout [String: String], of table: TableLayout, in file: StoreCatalog.Table
   ) throws {
+    guard catalog.dialect == .postgreSQL else { return }
     var free = Set(file.columns.map(\.name)).subtracting(names.values)
+    let byRole = Dictionary(table.columns.map { ($0.role, $0) }) { first, _ in first }
     for column in table.columns {
       guard case .remainder(let entity, let path) = column.role else { continue }
-      let date = table.columns.first { $0.role == .attribute(entity: entity, path: path) }
+      let date = byRole[.attribute(entity: entity, path: path)]
       let name = date.flatMap { names[$0.name] }.map {
         catalog.dialect.spelling(of: $0 + SQLDialect.remainderSuffix)
       }
@@ -167,13 +174,13 @@ package struct SchemaReconciler {
   ///
   /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
   /// table within one entity has), then under both with another number.
-  package func reconciled(_ join: JoinTableLayout) throws -> JoinTableLayout {
+  private func reconciled(
+    _ join: JoinTableLayout, _ numbered: NumberedNames<EnumeratedSequence<[StoreCatalog.Table]>.Element>
+  ) throws -> JoinTableLayout {
     let inverse = "Z_\(number(in: join.destinationColumn))\(join.inverse.uppercased())"
     let others = [catalog.dialect.spelling(of: inverse), join.name]
     let exact = ([join.name] + others).compactMap(catalog.table(named:))
-    let alike = catalog.tables.filter { table in
-      others.contains { NumberedName(table.name.uppercased()).isLike(NumberedName($0.uppercased())) }
-    }
+    let alike = others.flatMap { numbered.all(like: $0) }.sorted { $0.offset < $1.offset }.map(\.element)
     for table in exact + alike {
       if let found = columns(of: join, in: table) { return found }
     }
@@ -210,7 +217,9 @@ package struct SchemaReconciler {
   }
 
   private func order(_ expected: String?, in table: StoreCatalog.Table) -> String? {
-    expected.flatMap { table.spelling(of: $0) ?? table.column(likeNumbered: $0) }
+    expected.flatMap { name in
+      table.spelling(of: name) ?? NumberedNames(table.columns, name: \.name).only(like: name)?.name
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import CoreDataModelFiles
 /// The entities of a model that one store holds, with the checks that the layout relies on.
 package struct SchemaSelection {
   package let index: EntityIndex
+  private let properties: PropertyIndex
   /// The entities in the document's order. They include ancestors that a configuration leaves out, since sub-entities share
   /// their properties and tables.
   package let entities: [EntityDocument]
@@ -18,7 +19,8 @@ package struct SchemaSelection {
     // difference, so the layout must not depend on it.
     var document = document
     document.removeRepeatedProperties()
-    index = EntityIndex(document)
+    properties = PropertyIndex(document)
+    index = properties.entities
     for entity in document.entities {
       try Self.checkLineage(of: entity, in: index)
     }
@@ -33,18 +35,18 @@ package struct SchemaSelection {
     var names: Set<String> = []
     for name in chosen.entityNames {
       guard index[name] != nil else { throw SchemaProblem.unknownEntity(name, configuration: configuration) }
-      names.formUnion(index.lineage(of: name).map(\.name))
+      names.formUnion(index.lineageNames(of: name))
     }
-    for name in stored where !Set(index.lineage(of: name).map(\.name)).isDisjoint(with: chosen.entityNames) {
-      names.formUnion(index.lineage(of: name).map(\.name))
+    let included = Set(chosen.entityNames)
+    for name in stored where index.lineageNames(of: name).contains(where: included.contains) {
+      names.formUnion(index.lineageNames(of: name))
     }
     self.names = names
     entities = document.entities.filter { names.contains($0.name) }
   }
 
   private static func checkLineage(of entity: EntityDocument, in index: EntityIndex) throws {
-    let line = index.lineage(of: entity.name)
-    guard let top = line.last, let parent = top.parentName else { return }
+    guard let top = index.root(of: entity.name), let parent = top.parentName else { return }
     if index[parent] == nil { throw SchemaProblem.missingParent(entity: top.name, parent: parent) }
     throw SchemaProblem.inheritanceCycle(entity: entity.name)
   }
@@ -88,12 +90,9 @@ package struct SchemaSelection {
 
   /// A relationship and the entity that declares it, found from any entity that has it.
   package func relationship(_ name: String, of entity: String) -> DeclaredRelationship? {
-    for ancestor in index.lineage(of: entity) {
-      if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
-        return DeclaredRelationship(entity: ancestor.name, document: relationship)
-      }
+    properties.relationship(name, of: entity).map {
+      DeclaredRelationship(entity: $0.entity, document: $0.relationship)
     }
-    return nil
   }
 
   /// The inverse of a relationship, where it has one that is stored.

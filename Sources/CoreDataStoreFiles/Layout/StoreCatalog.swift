@@ -7,20 +7,26 @@ import CoreDataSQLite
 package struct StoreCatalog: Hashable, Sendable {
   package struct Table: Hashable, Sendable {
     package var name: String
-    package var columns: [Column]
+    package var columns: [Column] { didSet { positions = Self.positions(of: columns) } }
     /// Whether the engine guarantees that `Z_PK` is a unique integer. True for a table without that column.
     package var hasNumericKey: Bool
     /// What in the definition computes values, or makes rows vanish without an error; nil for a plain table.
     package var oddity: String?
+    private var positions: [String: Int]
 
     package init(name: String, columns: [Column], hasNumericKey: Bool = true, oddity: String? = nil) {
       (self.name, self.columns) = (name, columns)
       (self.hasNumericKey, self.oddity) = (hasNumericKey, oddity)
+      positions = Self.positions(of: columns)
+    }
+
+    private static func positions(of columns: [Column]) -> [String: Int] {
+      Dictionary(columns.enumerated().map { (SQLName.folded($1.name), $0) }) { first, _ in first }
     }
 
     /// Returns the column with the given name in any case, as the database spells it.
     package func spelling(of name: String) -> String? {
-      columns.first { SQLName.areEqual($0.name, name) }?.name
+      positions[SQLName.folded(name)].map { columns[$0].name }
     }
   }
 
@@ -32,18 +38,20 @@ package struct StoreCatalog: Hashable, Sendable {
     package init(name: String, type: String) { (self.name, self.type) = (name, type) }
   }
 
-  package var dialect: SQLDialect
-  package var tables: [Table]
+  package let dialect: SQLDialect
+  package let tables: [Table]
   /// The names of the indexes, and in PostgreSQL of the constraints that have indexes.
-  package var indexes: Set<String>
+  package let indexes: Set<String>
+  private let positions: [String: Int]
 
   package init(dialect: SQLDialect, tables: [Table], indexes: Set<String>) {
     (self.dialect, self.tables, self.indexes) = (dialect, tables, Set(indexes.map(SQLName.folded)))
+    positions = Dictionary(tables.enumerated().map { (SQLName.folded($1.name), $0) }) { first, _ in first }
   }
 
   /// Returns the table with the given name, ignoring case.
   package func table(named name: String) -> Table? {
-    tables.first { SQLName.areEqual($0.name, name) }
+    positions[SQLName.folded(name)].map { tables[$0] }
   }
 
   /// Returns the table of a root entity.
@@ -61,24 +69,26 @@ package struct StoreCatalog: Hashable, Sendable {
 extension StoreCatalog {
   /// The catalog of a SQLite file.
   package init(_ catalog: DatabaseCatalog) {
+    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
+    let automatic = catalog.indexes.filter { $0.sql == nil && $0.columns.count == 1 }
+    let indexed = Dictionary(grouping: automatic, by: \.table).mapValues { Set($0.compactMap { $0.columns[0].name }) }
     self.init(
       dialect: .sqlite,
       tables: catalog.tables.map { table in
         Table(
           name: table.name, columns: table.columns.map { Column(name: $0.name, type: $0.declaredType) },
-          hasNumericKey: Self.hasNumericKey(table, catalog), oddity: table.oddity)
+          hasNumericKey: Self.hasNumericKey(table, indexed[table.name] ?? []), oddity: table.oddity)
       }, indexes: Set(catalog.indexes.map(\.name)))
   }
 
   /// Whether SQLite guarantees that `Z_PK` is a unique integer, as an alias of the row identifier.
-  private static func hasNumericKey(_ table: DatabaseCatalog.Table, _ catalog: DatabaseCatalog) -> Bool {
+  ///
+  /// - Parameter indexed: the columns for whose constraints SQLite has made indexes.
+  private static func hasNumericKey(_ table: DatabaseCatalog.Table, _ indexed: Set<String>) -> Bool {
     guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
-    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
-    let hasIndex = catalog.indexes.contains { index in
-      index.table == table.name && index.sql == nil && index.columns.map(\.name) == [key.name]
-    }
     let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
     return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
-      && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !hasIndex && !words.contains("ROWID")
+      && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !indexed.contains(key.name)
+      && !words.contains("ROWID")
   }
 }

@@ -11,15 +11,14 @@ import CoreDataSQLite
 /// is for an existing one, which after migrations may have names that no rule predicts.
 package struct StoreSchema: Hashable, Sendable {
   /// The engine whose names and column types these are.
-  package internal(set) var dialect: SQLDialect
+  package let dialect: SQLDialect
   /// Entities by ascending number.
-  package internal(set) var entities: [EntityLayout]
+  package let entities: [EntityLayout]
   /// The entities' tables, by the number of their root entities.
-  package internal(set) var tables: [TableLayout]
-  package internal(set) var joinTables: [JoinTableLayout]
+  package let tables: [TableLayout]
+  package let joinTables: [JoinTableLayout]
   package internal(set) var indexes: [IndexLayout]
-  private let positions: [String: Int]
-  private let positionsByNumber: [Int: Int]
+  private let places: SchemaPlaces
 
   package init(
     dialect: SQLDialect, entities: [EntityLayout], tables: [TableLayout], joinTables: [JoinTableLayout],
@@ -30,8 +29,7 @@ package struct StoreSchema: Hashable, Sendable {
     self.tables = tables
     self.joinTables = joinTables
     self.indexes = indexes
-    positions = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name, $0) })
-    positionsByNumber = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.number, $0) })
+    places = SchemaPlaces(entities: entities, tables: tables, joinTables: joinTables)
   }
 
   /// The layout of a new store for the entities of a configuration, all entities where it is nil.
@@ -76,16 +74,25 @@ package struct StoreSchema: Hashable, Sendable {
   }
 
   package subscript(name: String) -> EntityLayout? {
-    positions[name].map { entities[$0] }
+    places.entities[name].map { entities[$0] }
   }
 
   /// The layout of the entity with that `Z_ENT`.
   package func entity(number: Int) -> EntityLayout? {
-    positionsByNumber[number].map { entities[$0] }
+    places.numbers[number].map { entities[$0] }
+  }
+
+  /// The entities with rows in a table, by ascending number.
+  package func entities(inTable name: String) -> [EntityLayout] {
+    (places.members[name] ?? []).map { entities[$0] }
   }
 
   package func table(named name: String) -> TableLayout? {
-    tables.first { $0.name == name }
+    places.tables[name].map { tables[$0] }
+  }
+
+  package func joinTable(named name: String) -> JoinTableLayout? {
+    places.joinTables[name].map { joinTables[$0] }
   }
 
   /// Whether statements for another layout work in this one: numbers, tables and columns are the same. The order of columns,
@@ -100,7 +107,19 @@ package struct StoreSchema: Hashable, Sendable {
 
   /// Returns a column of an attribute or a relationship with its type; nil where the table has no such column.
   package func column(named name: String, of entity: EntityLayout) -> ColumnLayout? {
-    table(named: entity.table)?.columns.first { $0.name == name }
+    guard let table = places.tables[entity.table], let column = places.columns[table][name] else { return nil }
+    return tables[table].columns[column]
+  }
+
+  /// The to-many relationships without inverse whose columns are in a table, each once, by the numbers of the entities that
+  /// declare them and by name.
+  package func ownerKeys(inTable name: String) -> [(layout: RelationshipLayout, key: ForeignKeyLayout)] {
+    (places.ownerKeys[name] ?? []).compactMap { place in
+      guard let layout = entities[place.entity].relationships[place.relationship],
+        case .inverseForeignKey(_, let key) = layout.place
+      else { return nil }
+      return (layout, key)
+    }
   }
 
   /// The join tables that hold rows for objects of an entity, inherited relationships included.
@@ -173,31 +192,51 @@ private struct EntityNumbers {
   /// entity may keep its old name in the row, which a later version of the model need not have.
   func resolved() throws -> [String: Int] {
     var numbers: [String: Int] = [:]
-    var free = rows
-    func take(_ entity: EntityDocument, where matches: (PrimaryKeyRow) -> Bool) {
-      guard numbers[entity.name] == nil, let position = free.firstIndex(where: matches) else { return }
-      numbers[entity.name] = free.remove(at: position).number
-    }
-    for entity in selection.entities { take(entity) { $0.name == entity.name } }
+    let named = Dictionary(rows.map { ($0.name, $0.number) }) { first, _ in first }
+    var taken: Set<Int> = []
     for entity in selection.entities {
-      if let old = entity.renamingIdentifier { take(entity) { $0.name == old } }
+      if let number = named[entity.name], taken.insert(number).inserted { numbers[entity.name] = number }
     }
-    // The loop ends, since every iteration but the last takes a row.
+    for entity in selection.entities where numbers[entity.name] == nil {
+      guard let number = entity.renamingIdentifier.flatMap({ named[$0] }), taken.insert(number).inserted else {
+        continue
+      }
+      numbers[entity.name] = number
+    }
     var unresolved = selection.entities.filter { numbers[$0.name] == nil }
+    guard !unresolved.isEmpty else { return try checked(numbers) }
+    let free = rows.filter { !taken.contains($0.number) && $0.number <= PrimaryKeyRow.greatestNumber }
+    var candidates = Dictionary(grouping: free, by: \.parentNumber)
+    var greatest = rows.map(\.number).max() ?? 0
+    // The loop ends, since every iteration but the last resolves an entity.
     while !unresolved.isEmpty {
       let before = unresolved.count
-      for entity in unresolved {
-        guard let parent = parentNumber(of: entity, in: numbers) else { continue }
-        let rivals = unresolved.filter { parentNumber(of: $0, in: numbers) == parent }
-        let candidates = free.filter { $0.parentNumber == parent && $0.number <= PrimaryKeyRow.greatestNumber }
-        if rivals.count == 1, candidates.count == 1 { take(entity) { $0.number == candidates[0].number } }
+      let rivals = Dictionary(grouping: unresolved) { parentNumber(of: $0, in: numbers) }
+      for (parent, entities) in rivals where entities.count == 1 {
+        guard let parent, let rows = candidates[parent], rows.count == 1 else { continue }
+        numbers[entities[0].name] = rows[0].number
+        candidates[parent] = nil
       }
-      unresolved = unresolved.filter { numbers[$0.name] == nil }
+      unresolved.removeAll { numbers[$0.name] != nil }
       guard unresolved.count == before else { continue }
       guard allowsMissing else { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
-      numbers[unresolved[0].name] = max(rows.map(\.number).max() ?? 0, numbers.values.max() ?? 0) + 1
-      unresolved.removeFirst()
+      var remaining = rivals.mapValues(\.count)
+      var numbered = 0
+      for entity in unresolved {
+        let parent = parentNumber(of: entity, in: numbers)
+        greatest += 1
+        numbers[entity.name] = greatest
+        numbered += 1
+        remaining[parent, default: 0] -= 1
+        // Now an entity without rivals, or one whose parent has got a number, may be found by elimination.
+        if remaining[parent] == 1 || !selection.subentities(of: entity.name).isEmpty { break }
+      }
+      unresolved.removeFirst(numbered)
     }
+    return try checked(numbers)
+  }
+
+  private func checked(_ numbers: [String: Int]) throws -> [String: Int] {
     for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.greatestNumber {
       throw SchemaProblem.unusableNumber(entity: entity, number: number)
     }
@@ -275,10 +314,8 @@ extension StoreSchema {
 
   /// Entity tables, each followed by the join tables of its hierarchy.
   package var tableStatements: [SchemaStatement] {
-    tables.flatMap { table -> [SchemaStatement] in
-      let owners = Set(entities.filter { $0.rootName == table.rootEntity }.map(\.name))
-      return [table.statement] + joinTables.filter { owners.contains($0.ownerEntity) }.map(\.statement)
-    }
+    let joins = Dictionary(grouping: joinTables) { self[$0.ownerEntity]?.table ?? "" }
+    return tables.flatMap { [$0.statement] + (joins[$0.name] ?? []).map(\.statement) }
   }
 
   /// All statements that create an empty store, in the order of `sqlite_master` in stores made by Core Data.

@@ -362,7 +362,7 @@ package struct StoreVerification {
     var counts = Dictionary(schema.entities.map { ($0.name, 0) }) { $1 }
     for table in schema.tables {
       let name = SQLName.quoted(table.name)
-      let hierarchy = schema.entities.filter { $0.table == table.name }
+      let hierarchy = schema.entities(inTable: table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
         // Rows inserted by hand may have any number. Besides, this needs no sorting.
         counts[only.name] = Int(try file.connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)

@@ -40,7 +40,7 @@ package struct ModelShape {
   }
 
   package func isKind(_ entity: String, of other: String) -> Bool {
-    index.lineage(of: entity).contains { $0.name == other }
+    index.isKind(entity, of: other)
   }
 
   package func root(of entity: String) -> String { index.root(of: entity)?.name ?? entity }

@@ -143,7 +143,7 @@ enum StrayRows {
     _ schema: StoreSchema, _ connection: SQLiteConnection, database: String = "main", url: URL?
   ) throws {
     for table in schema.tables {
-      let numbers = schema.entities.filter { $0.table == table.name }.map(\.number)
+      let numbers = schema.entities(inTable: table.name).map(\.number)
       guard numbers.count > 1 else { continue }
       let list = numbers.map(String.init).joined(separator: ", ")
       let name = "\(database).\(SQLName.quoted(table.name))"
