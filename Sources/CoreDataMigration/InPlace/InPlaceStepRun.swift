@@ -73,7 +73,14 @@ package struct InPlaceStepRun {
     let total = expected.reduce(0, +)
     var done = 0
     try progress(nil, 0, total, false)
+    let columns = ColumnChanges(statements, catalog)
+    var isRedefined = false
     for (statement, rows) in zip(statements, expected) {
+      if let table = statement.columnChange?.table, columns.definitions[table] != nil {
+        if !isRedefined { try columns.carryOut(connection) }
+        isRedefined = true
+        continue
+      }
       let changes = connection.totalChanges
       try execute(statement, shifts, rows: rows, running) { try progress($0, done + $1, total, false) }
       if statement.isCopy, case .rows(let table) = statement.purpose {

@@ -157,7 +157,10 @@ package struct StatementBuilder {
     }
     // Tables that stay are renamed before rebuilt tables take their old names.
     for case .alter(let table, let old, let columns) in tablePlans {
-      statements += alteration(of: table, from: old, columns)
+      statements += redefinition(of: table, from: old, columns)
+    }
+    for case .alter(let table, let old, let columns) in tablePlans {
+      statements += rowChanges(in: table, from: old, columns)
     }
     for plan in tablePlans {
       switch plan {
@@ -172,7 +175,7 @@ package struct StatementBuilder {
     return statements
   }
 
-  private func alteration(
+  private func redefinition(
     of table: TableLayout, from old: TableLayout, _ columns: AlteredColumns
   ) -> [MigrationStatement] {
     let name = SQLName.quoted(table.name)
@@ -180,14 +183,16 @@ package struct StatementBuilder {
     if old.name != table.name {
       statements.append(MigrationStatement("ALTER TABLE \(SQLName.quoted(old.name)) RENAME TO \(name)"))
     }
-    for (from, to) in columns.renamed {
-      statements.append(
-        MigrationStatement("ALTER TABLE \(name) RENAME COLUMN \(SQLName.quoted(from)) TO \(SQLName.quoted(to))"))
-    }
-    for column in columns.added {
-      statements.append(
-        MigrationStatement("ALTER TABLE \(name) ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"))
-    }
+    statements += columns.renamed.map { MigrationStatement(.renamed(from: $0.old, to: $0.new), in: table.name) }
+    statements += columns.added.map { MigrationStatement(.added($0), in: table.name) }
+    return statements
+  }
+
+  private func rowChanges(
+    in table: TableLayout, from old: TableLayout, _ columns: AlteredColumns
+  ) -> [MigrationStatement] {
+    let name = SQLName.quoted(table.name)
+    var statements: [MigrationStatement] = []
     /// Changes the rows of the table one by one.
     func change(_ sql: String, _ values: [SQLiteValue] = [], where condition: String?) {
       statements.append(MigrationStatement(eachRowOf: table.name, sql, values, where: condition, in: table.name))
@@ -269,6 +274,8 @@ package struct MigrationStatement: Sendable {
   /// The tables of the store before the step whose rows the statement works through, where `purpose` does not tell.
   package let sourceTables: [String]
   private var hasCondition = false
+  /// The change of a table's columns that the statement makes; nil for other statements.
+  package private(set) var columnChange: (table: String, change: ColumnChange)?
 
   package init(
     _ sql: String, _ values: [SQLiteValue] = [], _ purpose: Purpose = .structure, reading sourceTables: [String] = []
@@ -276,6 +283,17 @@ package struct MigrationStatement: Sendable {
     self.sql = BoundSQL(sql, values)
     self.purpose = purpose
     self.sourceTables = sourceTables
+  }
+
+  /// A statement that changes the columns of a table.
+  package init(_ change: ColumnChange, in table: String) {
+    let sql: String
+    switch change {
+    case .renamed(let from, let to): sql = "RENAME COLUMN \(SQLName.quoted(from)) TO \(SQLName.quoted(to))"
+    case .added(let column): sql = "ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"
+    }
+    self.init("ALTER TABLE \(SQLName.quoted(table)) \(sql)")
+    columnChange = (table, change)
   }
 
   /// A statement that deals with each row of one table independently of the other rows, and keeps its primary key.

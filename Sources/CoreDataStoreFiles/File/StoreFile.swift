@@ -321,8 +321,7 @@ extension StoreFile {
     try connection.setPragma("auto_vacuum", to: 2)
     try connection.setPragma("journal_mode", to: .text(pragmas["journal_mode"] ?? "WAL"))
     try connection.transaction(.exclusive) {
-      for statement in schema.tableStatements { try connection.run(statement.sql) }
-      for statement in schema.indexes.map(\.statement) { try connection.run(statement.sql) }
+      try connection.create(schema.entityStatements)
       for statement in DerivedTriggers.statements(schema, document) { try connection.run(statement.sql) }
       for statement in StoreSchema.housekeepingStatements { try connection.run(statement.sql) }
       for entity in schema.entities {

@@ -318,6 +318,12 @@ extension StoreSchema {
     return tables.flatMap { [$0.statement] + (joins[$0.name] ?? []).map(\.statement) }
   }
 
+  /// The statements that create the entities' tables, and then their indexes.
+  var entityStatements: [CreationStatement] {
+    tableStatements.map { CreationStatement(name: $0.name, sql: $0.sql, table: $0.name) }
+      + indexes.map { CreationStatement(name: $0.name, sql: $0.statement.sql, table: $0.table) }
+  }
+
   /// All statements that create an empty store, in the order of `sqlite_master` in stores made by Core Data.
   package var creationStatements: [SchemaStatement] {
     tableStatements + indexes.map(\.statement) + Self.housekeepingStatements

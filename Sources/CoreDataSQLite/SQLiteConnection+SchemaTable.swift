@@ -1,0 +1,122 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// A statement that creates a table or an index of a new database.
+package struct CreationStatement {
+  /// The name of what it creates.
+  package let name: String
+  package let sql: String
+  /// The table that it creates, or of which it creates an index.
+  package let table: String
+
+  package init(name: String, sql: String, table: String) {
+    (self.name, self.sql, self.table) = (name, sql, table)
+  }
+}
+
+/// Changes of many tables at once.
+///
+/// SQLite reads the whole schema table for each table and index that it creates, and all definitions again for each column that
+/// it adds: with thousands of tables this takes minutes. The functions here write to the schema table, as SQLite's
+/// documentation of ALTER TABLE describes for changes that leave the rows as they are. They run within a transaction of the
+/// caller, which must be rolled back if they throw.
+extension SQLiteConnection {
+  /// The number of statements up to which a schema is created one by one.
+  private static let fewStatements = 400
+  /// The number of statements that are executed before their rows are taken out of the schema table.
+  private static let statementsAtOnce = 100
+
+  /// Creates the tables and indexes of a database that has none.
+  ///
+  /// - Parameter statements: those of a table before those of its indexes.
+  /// - Throws: `SQLiteError`, also where SQLite's check of the new tables finds a problem.
+  package func create(_ statements: [CreationStatement]) throws {
+    guard statements.count > Self.fewStatements else {
+      for statement in statements { try run(statement.sql) }
+      return
+    }
+    var made: [String: [[SQLiteValue]]] = [:]
+    try withWritableSchema {
+      for batch in Self.batches(of: statements) {
+        for statement in batch { try run(statement.sql) }
+        // While these rows are gone, SQLite has little to read. The tables themselves stay.
+        var last = ""
+        for row in try rows("SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_master ORDER BY rowid") {
+          // The index of a primary key follows its table and has no statement of its own.
+          if !row[4].isNull { last = row[1].text ?? "" }
+          made[last, default: []].append((0..<5).map { row[$0] })
+        }
+        try run("DELETE FROM main.sqlite_master")
+        try forgetSchema()
+      }
+      for statement in statements {
+        for row in made[statement.name] ?? [] {
+          try run("INSERT INTO main.sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)", row)
+        }
+      }
+      try forgetSchema()
+    }
+    if let problem = try integrityCheck(limit: 1).first {
+      throw SQLiteError(
+        extendedCode: SQLITE_CORRUPT, message: "the new tables are not sound: \(problem)", sql: nil, path: path)
+    }
+  }
+
+  /// Groups of statements in which the indexes of a table come with it.
+  private static func batches(of statements: [CreationStatement]) -> [[CreationStatement]] {
+    let byTable = Dictionary(grouping: statements, by: \.table)
+    var seen: Set<String> = []
+    var batches: [[CreationStatement]] = [[]]
+    for statement in statements where seen.insert(statement.table).inserted {
+      if batches[batches.count - 1].count >= statementsAtOnce { batches.append([]) }
+      batches[batches.count - 1] += byTable[statement.table] ?? []
+    }
+    return batches
+  }
+
+  /// Gives tables other definitions, which must fit the rows that they have.
+  ///
+  /// - Parameter definitions: the new `CREATE TABLE` statements by the names of the tables.
+  /// - Throws: `SQLiteError`, also for a table that is not there.
+  package func redefineTables(_ definitions: [String: String]) throws {
+    var places: [String: Int64] = [:]
+    for row in try rows("SELECT name, rowid FROM main.sqlite_master WHERE type = 'table'") {
+      if let name = row[0].text { places[name] = row[1].integer }
+    }
+    try withWritableSchema {
+      for (name, sql) in definitions.sorted(by: { $0.key < $1.key }) {
+        guard let place = places[name] else {
+          throw SQLiteError(extendedCode: SQLITE_ERROR, message: "no such table: \(name)", sql: sql, path: path)
+        }
+        try run("UPDATE main.sqlite_master SET sql = ?1 WHERE rowid = ?2", [.text(sql), .integer(place)])
+      }
+      try forgetSchema()
+    }
+  }
+
+  /// Has this connection and all others read the schema table again.
+  private func forgetSchema() throws {
+    let version = try pragma("schema_version")?.integer ?? 0
+    try setPragma("schema_version", to: .integer((version + 1) & 0x7FFF_FFFF))
+  }
+
+  private func withWritableSchema(_ body: () throws -> Void) throws {
+    let database = try handle.opened()
+    func allow(_ isWritable: Bool) throws {
+      let value: Int32 = isWritable ? 1 : 0
+      try handle.check(opencoredata_sqlite3_db_switch(database, SQLITE_DBCONFIG_DEFENSIVE, 1 - value))
+      try handle.check(opencoredata_sqlite3_db_switch(database, SQLITE_DBCONFIG_WRITABLE_SCHEMA, value))
+    }
+    try allow(true)
+    do {
+      try body()
+    } catch {
+      // What the body throws is the reason that counts, and the connection rolls back.
+      try? allow(false)
+      throw error
+    }
+    try allow(false)
+  }
+}
