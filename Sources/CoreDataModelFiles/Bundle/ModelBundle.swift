@@ -245,8 +245,8 @@ struct VersionInfo {
   /// Computes the content for some versions.
   init(versions: [ModelBundle.Version], currentVersionName: String) {
     self.currentVersionName = currentVersionName
-    for version in versions {
-      let computed = VersionHashes(version.document)
+    let computed = versions.map(\.document).concurrentMap { VersionHashes($0) }
+    for (version, computed) in zip(versions, computed) {
       hashes[version.name] = computed.entities
       checksums[version.name] = computed.checksum
     }
@@ -280,13 +280,19 @@ extension ModelBundle {
     let compiled = versions.map { Version($0.name, $0.document.namingClasses(inModule: module)) }
     try checkNames(of: versions, current: current, for: url)
     try DirectoryReplacement.write(to: url) { directory in
-      for version in compiled {
-        let file = directory.appendingPathComponent(version.name + ".mom")
-        try archive(of: version.document, file: url).write(to: file)
+      // A few at a time, so that a bundle of many versions needs no more memory than these.
+      for start in stride(from: 0, to: compiled.count, by: versionsAtOnce) {
+        let versions = Array(compiled[start..<min(start + versionsAtOnce, compiled.count)])
+        let archives = try versions.map(\.document).concurrentMap { try archive(of: $0, file: url) }
+        for (version, archive) in zip(versions, archives) {
+          try archive.write(to: directory.appendingPathComponent(version.name + ".mom"))
+        }
       }
       try VersionInfo(versions: compiled, currentVersionName: current).write(to: directory)
     }
   }
+
+  private static let versionsAtOnce = 8
 
   /// Writes one version as a `.mom`.
   ///

@@ -289,44 +289,51 @@ struct BinaryPropertyListWriter {
     let referenceSize = Self.size(of: objects.count)
     for (position, marker, references) in containers {
       let count = marker == 0xD0 ? references.count / 2 : references.count
-      objects[position] = Self.header(marker, count) + references.flatMap { Self.bigEndian($0, size: referenceSize) }
+      var bytes = Self.header(marker, count)
+      bytes.reserveCapacity(bytes.count + references.count * referenceSize)
+      for reference in references { Self.append(UInt64(reference), size: referenceSize, to: &bytes) }
+      objects[position] = bytes
     }
-    var data = Data("bplist00".utf8)
+    var output = Array("bplist00".utf8)
+    output.reserveCapacity(objects.reduce(64) { $0 + $1.count + 8 })
     var offsets: [Int] = []
+    offsets.reserveCapacity(objects.count)
     for object in objects {
-      offsets.append(data.count)
-      data += object
+      offsets.append(output.count)
+      output += object
     }
-    let table = data.count
+    let table = output.count
     let offsetSize = Self.size(of: table)
-    for offset in offsets { data += Self.bigEndian(offset, size: offsetSize) }
-    data += [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)]
-    for number in [objects.count, top, table] { data += Self.bigEndian(number, size: 8) }
-    return data
+    for offset in offsets { Self.append(UInt64(offset), size: offsetSize, to: &output) }
+    output += [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)]
+    for number in [objects.count, top, table] { Self.append(UInt64(number), size: 8, to: &output) }
+    return Data(output)
   }
 
   private static func bytes(of value: ArchiveValue) -> [UInt8] {
     switch value {
     case .boolean(let flag): return [flag ? 9 : 8]
     case .integer(let number): return integer(number)
-    case .unsigned(let number): return [0x14] + bigEndian(0) + bigEndian(number)
-    case .real(let number): return [0x23] + bigEndian(number.bitPattern)
-    case .date(let date): return [0x33] + bigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .unsigned(let number): return bytes(0x14, 0, size: 8) + bytes(nil, number, size: 8)
+    case .real(let number): return bytes(0x23, number.bitPattern, size: 8)
+    case .date(let date): return bytes(0x33, date.timeIntervalSinceReferenceDate.bitPattern, size: 8)
     case .data(let data): return header(0x40, data.count) + data
     case .string(let text):
       if text.utf8.allSatisfy({ $0 < 128 }) { return header(0x50, text.utf8.count) + text.utf8 }
       return header(0x60, text.utf16.count) + text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
     case .uid(let position):
       let size = size(of: position)
-      return [0x80 | UInt8(size - 1)] + bigEndian(position, size: size)
+      return bytes(0x80 | UInt8(size - 1), UInt64(position), size: size)
     case .array, .dictionary: trap("Containers are written after their elements.")
     }
   }
 
   private static func integer(_ number: Int64) -> [UInt8] {
-    guard number >= 0, number <= Int64(UInt32.max) else { return [0x13] + bigEndian(UInt64(bitPattern: number)) }
+    guard number >= 0, number <= Int64(UInt32.max) else {
+      return bytes(0x13, UInt64(bitPattern: number), size: 8)
+    }
     let size = size(of: Int(number))
-    return [0x10 | UInt8(size.trailingZeroBitCount)] + bigEndian(Int(number), size: size)
+    return bytes(0x10 | UInt8(size.trailingZeroBitCount), UInt64(number), size: size)
   }
 
   private static func header(_ marker: UInt8, _ count: Int) -> [UInt8] {
@@ -338,11 +345,18 @@ struct BinaryPropertyListWriter {
     number < 1 << 8 ? 1 : number < 1 << 16 ? 2 : number < 1 << 32 ? 4 : 8
   }
 
-  private static func bigEndian(_ number: Int, size: Int) -> [UInt8] {
-    Array(bigEndian(UInt64(number)).suffix(size))
+  /// A marker, if there is one, and the last bytes of a number, the most significant first.
+  private static func bytes(_ marker: UInt8?, _ number: UInt64, size: Int) -> [UInt8] {
+    var bytes = marker.map { [$0] } ?? []
+    append(number, size: size, to: &bytes)
+    return bytes
   }
 
-  private static func bigEndian(_ number: UInt64) -> [UInt8] {
-    withUnsafeBytes(of: number.bigEndian) { Array($0) }
+  private static func append(_ number: UInt64, size: Int, to bytes: inout [UInt8]) {
+    var shift = UInt64(size) * 8
+    while shift > 0 {
+      shift -= 8
+      bytes.append(UInt8(truncatingIfNeeded: number >> shift))
+    }
   }
 }

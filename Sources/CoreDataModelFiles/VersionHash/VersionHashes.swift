@@ -46,13 +46,13 @@ package struct VersionHashes: Sendable {
   /// Returns the digest of hashes by entity name, such as those of a store's metadata.
   package static func digest(of hashes: [String: Data]) -> String {
     let sorted = hashes.sorted { bytewise($0.key, $1.key) }
-    return SHA2.hash512(sorted.reduce(Data()) { $0 + Data($1.key.utf8) + $1.value }).base64EncodedString()
+    return SHA2.hash512(sorted.reduce(into: Data()) { $0 += Data($1.key.utf8) + $1.value }).base64EncodedString()
   }
 
   /// Returns the checksum of hashes by entity name.
   package static func checksum(of hashes: [String: Data]) -> String {
     let sorted = hashes.sorted { bytewise($0.key, $1.key) }
-    return SHA2.hash256(sorted.reduce(Data()) { $0 + $1.value }).base64EncodedString()
+    return SHA2.hash256(sorted.reduce(into: Data()) { $0 += $1.value }).base64EncodedString()
   }
 
   private static func hash(
@@ -101,7 +101,7 @@ package struct VersionHashes: Sendable {
     }
     if attribute.kind == .composite {
       let elements = attribute.elements.sorted { bytewise($0.name, $1.name) }
-      return SHA2.hash256(elements.reduce(Data()) { $0 + hash(of: $1) })
+      return SHA2.hash256(elements.reduce(into: Data()) { $0 += hash(of: $1) })
     }
     var input = base(
       attribute.name, isOptional: attribute.isOptional, isTransient: attribute.isTransient,
