@@ -173,7 +173,7 @@ extension OpenedSchema: RowSource {
     } catch is NotExpressibleInSQL {
       return nil
     } catch let error as InvalidPattern {
-      throw EvaluationError.invalidPattern(error.pattern)
+      throw EvaluationError(error)
     } catch let error as PostgreSQLError where error.isOfValues {
       // A sum beyond 64 bits is a double in memory, and predicates have no greatest depth there.
       return nil

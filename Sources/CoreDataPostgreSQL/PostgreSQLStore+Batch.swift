@@ -23,7 +23,7 @@ extension PostgreSQLStore: BatchStore {
         return result
       } catch let error as InvalidPattern {
         throw BatchErrors.badRequest(
-          EvaluationError.invalidPattern(error.pattern).description, entity: nil,
+          EvaluationError(error).description, entity: nil,
           suggestion: "Correct the predicate of the request.")
       }
     }

@@ -97,6 +97,8 @@ package struct TextComparison {
   }
 
   /// Whether a regular expression matches the whole string, as `MATCHES` requires.
+  ///
+  /// - Throws: `InvalidPattern`.
   package func matches(_ text: String, pattern: String) throws -> Bool {
     let isFolded = options.contains(.diacriticInsensitive)
     let diacritics = TextComparison(.diacriticInsensitive)
@@ -107,15 +109,26 @@ package struct TextComparison {
         pattern: "\\A(?:\(isFolded ? diacritics.folded(pattern) : pattern))\\z",
         options: options.contains(.caseInsensitive) ? .caseInsensitive : [])
     } catch {
-      throw InvalidPattern(pattern: pattern)
+      throw InvalidPattern(pattern: pattern, reason: .notAnExpression)
     }
-    return expression.firstMatch(in: subject, range: NSRange(location: 0, length: subject.utf16.count)) != nil
+    let length = subject.utf16.count
+    return try PatternWork.measuring(pattern, length: length) {
+      expression.firstMatch(in: subject, range: NSRange(location: 0, length: length)) != nil
+    }
   }
 }
 
-/// A pattern of `MATCHES` that is not a valid regular expression.
+/// A pattern of `MATCHES` that cannot be used.
 package struct InvalidPattern: Error {
-  package let pattern: String
+  package enum Reason: Sendable {
+    /// It is not a valid regular expression.
+    case notAnExpression
+    /// Matching has taken too long (`PatternWork`).
+    case tooMuchWork
+  }
 
-  package init(pattern: String) { self.pattern = pattern }
+  package let pattern: String
+  package let reason: Reason
+
+  package init(pattern: String, reason: Reason) { (self.pattern, self.reason) = (pattern, reason) }
 }

@@ -53,7 +53,7 @@ struct PredicateEvaluator {
       do {
         return try compareTexts(left, right, "MATCHES") { try text.matches($0, pattern: $1) }
       } catch let error as InvalidPattern {
-        throw EvaluationError.invalidPattern(error.pattern)
+        throw EvaluationError(error)
       }
     case .customSelector:
       throw EvaluationError.notEvaluable("A comparison with the selector \(comparison.selector ?? "")")
@@ -202,12 +202,15 @@ struct PredicateEvaluator {
 
   // Evaluation for methods of Foundation that cannot throw: any other error than one of the data stops the program.
 
-  /// Returns whether an object satisfies a predicate; false for values that cannot be compared, which are a matter of
-  /// data.
+  /// Returns whether an object satisfies a predicate; false for values that cannot be compared and for patterns that take
+  /// too long, which are a matter of data.
   func evaluateOrStop(_ syntax: PredicateSyntax, with object: Any?) -> Bool {
     do {
       return try evaluate(syntax, with: object)
     } catch EvaluationError.wrongType {
+      return false
+    } catch let error as EvaluationError where error.isCostly {
+      FileHandle.standardError.write(Data("CoreData: \(error)\n".utf8))
       return false
     } catch {
       trap("The predicate \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
@@ -219,6 +222,9 @@ struct PredicateEvaluator {
     do {
       return try value(syntax, with: object)
     } catch EvaluationError.wrongType {
+      return nil
+    } catch let error as EvaluationError where error.isCostly {
+      FileHandle.standardError.write(Data("CoreData: \(error)\n".utf8))
       return nil
     } catch {
       trap("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
@@ -233,7 +239,19 @@ package enum EvaluationError: Error, Equatable, CustomStringConvertible {
   case missingVariable(String)
   case wrongType(String, value: String, expected: String)
   case invalidPattern(String)
+  case costlyPattern(String)
   case notEvaluable(String)
+
+  fileprivate var isCostly: Bool {
+    if case .costlyPattern = self { true } else { false }
+  }
+
+  package init(_ error: InvalidPattern) {
+    switch error.reason {
+    case .notAnExpression: self = .invalidPattern(error.pattern)
+    case .tooMuchWork: self = .costlyPattern(error.pattern)
+    }
+  }
 
   package var description: String {
     switch self {
@@ -242,6 +260,9 @@ package enum EvaluationError: Error, Equatable, CustomStringConvertible {
     case .missingVariable(let name): "The variable $\(name) has no value: add it to the substitution variables."
     case .wrongType(let operation, let value, let expected): "\(operation) needs \(expected), but found \(value)."
     case .invalidPattern(let pattern): "\"\(pattern)\" is not a regular expression."
+    case .costlyPattern(let pattern):
+      "The regular expression \"\(pattern)\" was given up, because matching it took more than two seconds beyond what the "
+        + "lengths of the strings account for. Write it without nested repetitions, such as (a+)+."
     case .notEvaluable(let what): "\(what) cannot be evaluated in memory."
     }
   }

@@ -30,7 +30,7 @@ extension SQLiteStore: BatchStore {
       } catch let error as InvalidPattern {
         state.external.didRollBack(to: mark)
         throw BatchErrors.badRequest(
-          EvaluationError.invalidPattern(error.pattern).description, entity: nil,
+          EvaluationError(error).description, entity: nil,
           suggestion: "Correct the predicate of the request.")
       } catch {
         state.external.didRollBack(to: mark)

@@ -192,7 +192,7 @@ extension SQLiteStore.Opened: RowSource {
     } catch is NotExpressibleInSQL {
       return nil
     } catch let error as InvalidPattern {
-      throw EvaluationError.invalidPattern(error.pattern)
+      throw EvaluationError(error)
     } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
       // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
       return nil
