@@ -51,9 +51,7 @@ extension StoreFile {
     try checkKind(of: url)
     if DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
     try checkHeader(of: url)
-    guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
-      return try open(url, isReadOnly: true)
-    }
+    guard try wouldUseLog(url), try logSize(of: url) == 0 else { return try open(url, isReadOnly: true) }
     let file = StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
     try file.checkTables()
     return file
@@ -115,7 +113,7 @@ extension StoreFile {
         guard let copy = try openCopy(of: url, valueLimit: nil) else { continue }
         return copy
       }
-      let isLogged = try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true
+      let isLogged = try wouldUseLog(url)
       let connection = try SQLiteConnection(url: url, mode: isLogged ? .immutable : .readOnly)
       _ = try connection.pragma("schema_version")
       connection.limitValues(toFileSize: try size(of: url))
@@ -138,6 +136,13 @@ extension StoreFile {
   }
 
   // MARK: Checks
+
+  /// Whether SQLite would make an index of a write-ahead log beside the store to read it: also for a store without a log if
+  /// there is a file of that name, whatever it holds.
+  private static func wouldUseLog(_ url: URL) throws -> Bool {
+    if FileCalls.exists(URL(fileURLWithPath: DatabaseFile.target(of: url.path) + "-wal")) { return true }
+    return try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true
+  }
 
   /// Whether a file is there that holds nothing yet: SQLite takes an empty file for a new database, and so do we.
   package static func isNew(_ url: URL) throws -> Bool {
