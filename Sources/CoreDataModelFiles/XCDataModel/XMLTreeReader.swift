@@ -130,6 +130,63 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
         .unsupportedFile, found: "The file declares XML \(name).", advice: "Save the file with Xcode again.", file: file
       )
     }
+    if let line = lineOfCrowdedElement(in: data) {
+      throw ModelFileError(
+        .unsupportedFile, found: "An element has more than \(mostAttributes) attributes.",
+        advice: "Save the file with Xcode again.", file: file, line: line)
+    }
+  }
+
+  /// The most attributes of an element, of which models use up to thirty. The parser compares each with all others.
+  private static let mostAttributes = 1000
+
+  /// Returns the line of the first element with too many attributes.
+  private static func lineOfCrowdedElement(in data: Data) -> Int? {
+    data.withUnsafeBytes { bytes in
+      let (newline, less, greater) = (UInt8(ascii: "\n"), UInt8(ascii: "<"), UInt8(ascii: ">"))
+      let quotes = (UInt8(ascii: "\""), UInt8(ascii: "'"))
+      var position = 0
+      /// Moves behind the next occurrence of a text, or to the end.
+      func skip(past end: StaticString) {
+        let length = end.utf8CodeUnitCount
+        while position < bytes.count {
+          if position + length <= bytes.count,
+            (0..<length).allSatisfy({ bytes[position + $0] == end.utf8Start[$0] })
+          {
+            position += length
+            return
+          }
+          position += 1
+        }
+      }
+      while position < bytes.count {
+        guard bytes[position] == less else {
+          position += 1
+          continue
+        }
+        let rest = bytes[position...]
+        if rest.starts(with: "<!--".utf8) {
+          skip(past: "-->")
+        } else if rest.starts(with: "<![CDATA[".utf8) {
+          skip(past: "]]>")
+        } else if rest.starts(with: "<?".utf8) {
+          skip(past: "?>")
+        } else {
+          let start = position
+          var attributes = 0
+          while position < bytes.count, bytes[position] != greater {
+            let byte = bytes[position]
+            position += 1
+            guard byte == quotes.0 || byte == quotes.1 else { continue }
+            attributes += 1
+            while position < bytes.count, bytes[position] != byte { position += 1 }
+            position += 1
+          }
+          if attributes > mostAttributes { return bytes[..<start].count { $0 == newline } + 1 }
+        }
+      }
+      return nil
+    }
   }
 
   /// Returns the encoding of `<?xml … encoding="…"?>`.
