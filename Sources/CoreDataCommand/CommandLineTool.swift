@@ -66,10 +66,14 @@ enum CommandLineTool {
       return .usage
     } catch {
       UnfinishedFiles.leaveSignals()
-      let failure = CommandFailure(error)
-      streams.say(wantsJSON(arguments) ? failure.json : failure.text)
-      return failure.status
+      return report(CommandFailure(error), arguments, streams)
     }
+  }
+
+  /// Says why a command line could not be run.
+  static func report(_ failure: CommandFailure, _ arguments: [String], _ streams: CommandStreams) -> ExitStatus {
+    streams.say(wantsJSON(arguments) ? failure.json : failure.text)
+    return failure.status
   }
 
   /// The arguments that may be the URL of a store in a database server.

@@ -8,6 +8,9 @@ import Foundation
 if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
   ProgramClasses.add(modules: modules.split(separator: ":").map(String.init))
 }
+if let failure = ProcessLimits.failure() {
+  exit(CommandLineTool.report(failure, Array(CommandLine.arguments.dropFirst()), .process).rawValue)
+}
 let receivers = UnfinishedFiles.removeWhenStopped()
 let status = CommandLineTool.run(Array(CommandLine.arguments.dropFirst()), streams: .process)
 exit(status.rawValue)

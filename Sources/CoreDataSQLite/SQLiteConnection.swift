@@ -61,7 +61,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     let result = sqlite3_open_v2(name, &pointer, flags, DatabaseReadAhead.name)
     guard result == SQLITE_OK, let pointer else {
       defer { sqlite3_close(pointer) }
-      throw SQLiteError(result: result, database: pointer, sql: nil, path: path)
+      throw SQLiteError(result: result, database: pointer, sql: nil, path: path).explainingLength()
     }
     sqlite3_extended_result_codes(pointer, 1)
     self.path = path

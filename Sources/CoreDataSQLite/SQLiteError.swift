@@ -43,6 +43,28 @@ package struct SQLiteError: Error, Hashable, Sendable {
       path: path, systemError: systemError)
   }
 
+  /// The length of the longest path that SQLite opens, in bytes.
+  private static let longestPath = 510
+
+  /// Says so if a file cannot be opened because its path is too long.
+  func explainingLength() -> SQLiteError {
+    guard code == SQLITE_CANTOPEN, !path.isEmpty, path != ":memory:" else { return self }
+    let length: Int
+    if let absolute = realpath(path, nil) {
+      length = strlen(absolute)
+      free(absolute)
+    } else {
+      let directory = path.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
+      length = directory.utf8.count + path.utf8.count
+    }
+    guard length > Self.longestPath else { return self }
+    return SQLiteError(
+      extendedCode: extendedCode,
+      message:
+        "the whole path has \(length) bytes, and SQLite opens paths of up to \(Self.longestPath) bytes; move the "
+        + "store to a directory with a shorter path", sql: sql, path: path, systemError: systemError)
+  }
+
   /// The primary result code, such as 19 for any constraint.
   package var code: Int32 { extendedCode & 0xFF }
 

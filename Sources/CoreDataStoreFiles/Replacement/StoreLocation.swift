@@ -78,8 +78,10 @@ package struct StoreLocation {
   /// Whether a path is inside the work directory or the support directory.
   package func holds(_ other: URL) -> Bool {
     var path = other.resolvingSymlinksInPath()
-    while path.path != "/", path.path != path.deletingLastPathComponent().path {
+    while path.path != "/" {
       let outer = path.deletingLastPathComponent()
+      // Foundation cannot shorten a path of more than 1,024 bytes.
+      guard outer.path.utf8.count < path.path.utf8.count else { return false }
       for own in [workFolder, support.url.resolvingSymlinksInPath()]
       where own.lastPathComponent == path.lastPathComponent {
         if outer.path == own.deletingLastPathComponent().resolvingSymlinksInPath().path { return true }
