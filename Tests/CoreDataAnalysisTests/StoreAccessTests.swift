@@ -48,6 +48,27 @@ struct StoreAccessTests {
     #expect(try owner.integrityCheck() == [])
   }
 
+  @Test("A log that is none leaves nothing beside a store that is looked at", arguments: ["WAL", "DELETE"])
+  func invalidLog(mode: String) throws {
+    let other = try TemporaryStore()
+    let connection = try SQLiteConnection(url: other.url, mode: .create)
+    try connection.setPragma("journal_mode", to: .text(mode))
+    try connection.execute(
+      "CREATE TABLE Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST); CREATE TABLE Z_PRIMARYKEY (Z_ENT); CREATE TABLE T (a)")
+    try connection.close()
+    let garbage = Data((0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 3) })
+    try garbage.write(to: URL(fileURLWithPath: other.url.path + "-wal"))
+    let files = try FileManager.default.contentsOfDirectory(atPath: other.folder.path).sorted()
+    for open in [StoreFile.openUntouched, StoreFile.peek] {
+      let file = try open(other.url)
+      #expect(try rows(file) == 0)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: other.folder.path).sorted() == files)
+      try file.close()
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other.folder.path).sorted() == files)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: other.url.path + "-wal")) == garbage)
+  }
+
   @Test("Behind a symbolic link the log is found where the store is")
   func symbolicLink() throws {
     let folder = store.folder.appendingPathComponent("elsewhere")

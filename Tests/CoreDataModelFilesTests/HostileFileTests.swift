@@ -74,6 +74,22 @@ struct HostileFileTests {
     #expect(error?.found.contains("more than 1000000 elements") == true)
   }
 
+  @Test("XML with very many attributes on an element is refused before the parser compares them, with its line")
+  func attributes() throws {
+    let many = (0..<5_000).map { "a\($0)='1'" }.joined(separator: " ")
+    let before = "<?xml version=\"1.0\"?>\n<!-- <b \(many)> -->\n<model b=\"'>'\">\n<![CDATA[<c \(many)>]]>\n"
+    func root(_ text: String) throws -> XMLElementNode {
+      try XMLTreeReader.root(of: Data(text.utf8), file: URL(fileURLWithPath: "contents"))
+    }
+    #expect(try root(before + "</model>").name == "model")
+    let error = #expect(throws: ModelFileError.self) { try root(before + "<d \(many)/></model>") }
+    #expect(error?.found.contains("more than 1000 attributes") == true && error?.line == 5)
+    // Neither a tag nor a quotation that does not end is read beyond the file.
+    for text in ["<model a='", "<model", "<!-- ", "<![CDATA[", "<?xml"] {
+      #expect(throws: ModelFileError.self) { try root(text) }
+    }
+  }
+
   @Test("Composite types that contain others many times are refused before they are unfolded")
   func composites() throws {
     var text = "<model><entity name=\"E\"><attribute name=\"a\" attributeType=\"Composite\" composite=\"C0\"/></entity>"

@@ -60,6 +60,24 @@ struct StoreFileTests {
     #expect(UUID(uuidString: metadata["NSStoreUUID"] as? String ?? "") != nil)
   }
 
+  @Test("A path that SQLite cannot open is said to be too long, and a path that Foundation cannot shorten has an end")
+  func longPaths() throws {
+    let folder = try Folder()
+    try StoreFile.create(at: folder.store, document: BenchModels.company)
+    let deep = folder.url.appendingPathComponent(String(repeating: "d", count: 200), isDirectory: true)
+      .appendingPathComponent(String(repeating: "e", count: 200), isDirectory: true)
+      .appendingPathComponent(String(repeating: "f", count: 200), isDirectory: true)
+    try FileManager.default.createDirectory(at: deep, withIntermediateDirectories: true)
+    let copy = deep.appendingPathComponent("Store.sqlite")
+    try FileManager.default.copyItem(at: folder.store, to: copy)
+    let error = #expect(throws: SQLiteError.self) { try StoreFile.open(copy, isReadOnly: true) }
+    #expect(error?.isCannotOpen == true)
+    #expect(error?.message.contains("\(copy.path.utf8.count) bytes, and SQLite opens paths of up to 510") == true)
+    let endless = URL(
+      fileURLWithPath: "/" + String(repeating: String(repeating: "d", count: 200) + "/", count: 8) + "S")
+    #expect(!StoreLocation(folder.store).holds(endless))
+  }
+
   @Test("Pragmas of the options are honoured")
   func pragmas() throws {
     let folder = try Folder()
