@@ -64,7 +64,7 @@ struct Runner {
 
   /// Creates the store that a workload starts with, once.
   private func template(_ start: Workload.Start) throws -> URL {
-    let url = folder.appendingPathComponent("\(start.rawValue).sqlite")
+    let url = folder.appendingPathComponent("\(start).sqlite")
     if FileManager.default.fileExists(atPath: url.path) { return url }
     switch start {
     case .notes: try DataSet(noteCount: noteCount, hasTags: true).make(at: url)
@@ -72,6 +72,7 @@ struct Runner {
     case .empty: try DataSet.makeEmpty(at: url)
     case .versionBehind: try VersionWorkloads.makeStore(at: url, versionsBehind: 1)
     case .versionsBehind: try VersionWorkloads.makeStore(at: url, versionsBehind: 100)
+    case .sized(let model): try SizeWorkloads.makeStore(at: url, of: model)
     }
     return url
   }

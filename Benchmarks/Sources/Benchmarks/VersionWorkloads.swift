@@ -39,7 +39,7 @@ enum VersionWorkloads {
     let source = Form.source.bundle(in: folder)
     if !FileManager.default.fileExists(atPath: source.path) {
       try VersionedModel.write(to: source)
-      try runTool(["model", "compile", source.path, "--output", Form.compiled.bundle(in: folder).path])
+      try Tool.run(["model", "compile", source.path, "--output", Form.compiled.bundle(in: folder).path])
     }
     let version = VersionedModel.name(VersionedModel.versionCount - count)
     let model = try NSManagedObjectModel.load(contentsOf: source, version: version)
@@ -68,7 +68,7 @@ enum VersionWorkloads {
     Workload(
       name: "\(name), .\(form.rawValue)", start: count == 1 ? .versionBehind : .versionsBehind, secondsLimit: limit,
       library: { place in
-        try Measurement.of { try runTool(words + [place.store.path, form.bundle(in: place.shared).path]) }
+        try Measurement.of { try Tool.run(words + [place.store.path, form.bundle(in: place.shared).path]) }
       },
       byHand: { place in try parse(form, in: place) })
   }
@@ -88,20 +88,6 @@ enum VersionWorkloads {
           _ = try PropertyListSerialization.propertyList(from: data, format: nil)
         }
       }
-    }
-  }
-
-  /// Runs `coredata` from the directory of this program.
-  private static func runTool(_ arguments: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-      .appendingPathComponent("coredata")
-    process.arguments = arguments
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(text: "coredata \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
     }
   }
 }

@@ -6,7 +6,7 @@ import Foundation
 /// Work done by the library, and the same work written by hand over SQLite's C interface.
 struct Workload: Sendable {
   /// The store that a workload starts with. Every measurement gets its own copy.
-  enum Start: String, Sendable {
+  enum Start: Hashable, Sendable {
     /// Notes, attachments and tags.
     case notes
     /// Notes and attachments.
@@ -17,6 +17,8 @@ struct Workload: Sendable {
     case versionBehind
     /// A store without rows that is a hundred versions behind.
     case versionsBehind
+    /// A store without rows of the first version of a large model.
+    case sized(SizedModel)
   }
 
   /// Who does the work.
@@ -31,6 +33,8 @@ struct Workload: Sendable {
   var limit: Double?
   /// The seconds that the project has set itself as a limit; none where it has not.
   var secondsLimit: Double?
+  /// Whether it is measured only if `--only` names it.
+  var isOnDemand = false
   /// A workload whose time is taken off the library's before the ratio: the fixed cost of opening a store.
   var fixedCost: String?
   let library: @Sendable (Place) throws -> Measurement
@@ -50,7 +54,7 @@ struct Workload: Sendable {
 
   static let all =
     InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
-    + PostgreSQLWorkloads.all
+    + SizeWorkloads.all + PostgreSQLWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
 }

@@ -16,7 +16,7 @@ struct Arguments {
     Measures the library against the same work written by hand over SQLite's C interface.
     --notes   10000, 100000 or 1000000 notes; default: 10000; may be repeated
     --rounds  the number of measurements of each side; default: 5
-    --only    workloads whose name contains this; may be repeated; default: all
+    --only    workloads whose name contains this; may be repeated; default: all but those of large models
     --json    write the results as JSON instead of a table
 
     """
@@ -49,7 +49,7 @@ struct Arguments {
   /// The selected workloads, and those whose results they need.
   var workloads: [Workload] {
     let chosen = Workload.all.filter { workload in
-      wanted.isEmpty || wanted.contains { workload.name.contains($0) }
+      wanted.isEmpty ? !workload.isOnDemand : wanted.contains { workload.name.contains($0) }
     }
     let needed = Set(chosen.map(\.name) + chosen.compactMap(\.fixedCost))
     return Workload.all.filter { needed.contains($0.name) }
