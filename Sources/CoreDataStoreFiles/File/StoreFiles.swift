@@ -278,16 +278,16 @@ package enum TemporaryName {
 
 /// Private directories for temporary copies of a store, which are read or used to rehearse a migration.
 package enum CopyDirectory {
-  /// Creates a directory beside a store, or otherwise in the temporary directory.
+  /// Creates a directory beside a store or in the temporary directory, if one of them allows it.
   ///
   /// Copies of the same store that killed processes have left are removed.
   ///
-  /// - Parameter holdsRows: false for a small copy without rows, which is made in the temporary directory.
+  /// - Parameter holdsRows: false for a small copy without rows, which is rather made in the temporary directory.
   /// - Throws: `FileFailure`.
   package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
     let (folder, prefix) = place(of: store)
-    return try PrivateDirectory.make(
-      prefix: prefix, in: (holdsRows ? [folder] : []) + [FileManager.default.temporaryDirectory])
+    let temporary = FileManager.default.temporaryDirectory
+    return try PrivateDirectory.make(prefix: prefix, in: holdsRows ? [folder, temporary] : [temporary, folder])
   }
 
   /// The directories in which a store can be copied to be read: beside it, the temporary directory, and memory where the
