@@ -8,7 +8,7 @@ import Foundation
 if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
   ProgramClasses.add(modules: modules.split(separator: ":").map(String.init))
 }
-if let failure = ProcessLimits.failure() {
+if let failure = ProcessLimits.failure() ?? UnreadableArgument.failure() {
   exit(CommandLineTool.report(failure, Array(CommandLine.arguments.dropFirst()), .process).rawValue)
 }
 let receivers = UnfinishedFiles.removeWhenStopped()

@@ -1,0 +1,23 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTerminal
+import Foundation
+
+/// Arguments that are not UTF-8, such as names of files from old systems. Swift replaces their bytes, so that another file
+/// would be looked for.
+enum UnreadableArgument {
+  /// The first of them, as a failure; nil if there is none.
+  static func failure() -> CommandFailure? {
+    for position in 1..<max(Int(CommandLine.argc), 1) {
+      guard let argument = CommandLine.unsafeArgv[position], String(validatingCString: argument) == nil else {
+        continue
+      }
+      return CommandFailure(
+        .usage,
+        "The argument \(position), “\(String(cString: argument))”, is not UTF-8, and coredata opens files whose names are. "
+          + "Rename the file, or make a symbolic link to it with another name.")
+    }
+    return nil
+  }
+}
