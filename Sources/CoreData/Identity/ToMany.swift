@@ -46,13 +46,49 @@ package final class WaitingRows: @unchecked Sendable {
 ///
 /// Members that have just been read may be rows without identifiers, until the relationship changes.
 ///
-/// The table for membership tests is built by the first test, so that reading a large relationship costs only an array.
+/// The table for membership tests is built by the first test, so that reading a large relationship costs only an array. Edits
+/// keep it: one at either end costs the same for any number of members, and one in between moves the identifiers after it in
+/// memory, which Foundation's ordered set does too.
 package struct ToMany: @unchecked Sendable {
-  /// Positions by key.
+  /// Where the members are, by key.
+  ///
+  /// An edit in the middle of an order does not correct the places of the members after it. The table knows how far from its
+  /// place a member can be, and a search begins there.
   private final class Table {
-    var positions: [ObjectKey: Int]
+    private var places: [ObjectKey: Int]
+    /// The place of the first member. Edits at the start change it.
+    private var origin = 0
+    /// The greatest distance between a member's index and its place.
+    private(set) var drift = 0
 
-    init(_ positions: [ObjectKey: Int]) { self.positions = positions }
+    init(_ places: [ObjectKey: Int]) { self.places = places }
+
+    convenience init(copyOf other: Table) {
+      self.init(other.places)
+      (origin, drift) = (other.origin, other.drift)
+    }
+
+    func contains(_ key: ObjectKey) -> Bool { places[key] != nil }
+
+    /// Returns the index at which a search for a member begins; nil for no member.
+    func start(of key: ObjectKey) -> Int? { places[key].map { $0 - origin } }
+
+    /// Notes a member that is inserted at an index.
+    func insert(_ key: ObjectKey, at index: Int, count: Int) {
+      if index == 0, count > 0 { origin -= 1 } else if index < count { drift += 1 }
+      set(index, of: key)
+    }
+
+    /// Notes that the member at an index is removed, and the members after it move up.
+    func remove(_ key: ObjectKey, at index: Int, count: Int) {
+      places[key] = nil
+      if index == 0 { origin += 1 } else if index < count - 1 { drift += 1 }
+    }
+
+    func set(_ index: Int, of key: ObjectKey) { places[key] = index + origin }
+
+    /// Forgets a member without moving others.
+    func forget(_ key: ObjectKey) { places[key] = nil }
   }
 
   /// Shared by copies, possibly on several threads. Changed only by a single owner, except for the table, which any
@@ -64,10 +100,10 @@ package struct ToMany: @unchecked Sendable {
     /// Retained. Set only once while the storage is shared.
     private let table = Atomic<Unmanaged<Table>?>(nil)
 
-    init(ids: [NSManagedObjectID], positions: [ObjectKey: Int]? = nil) {
+    init(ids: [NSManagedObjectID], table known: Table? = nil) {
       knownIDs = ids
       rows = nil
-      if let positions { forceTable(positions) }
+      if let known { table.store(Unmanaged.passRetained(known), ordering: .releasing) }
     }
 
     init(_ rows: MemberRows) {
@@ -90,7 +126,7 @@ package struct ToMany: @unchecked Sendable {
 
     /// Builds the table. If several threads do, all use the first.
     func makeTable() -> Table {
-      let made = Table(Dictionary(uniqueKeysWithValues: (0..<count).map { (key(at: $0), $0) }))
+      let made = Table(Dictionary(uniqueKeysWithValues: (0..<count).lazy.map { (self.key(at: $0), $0) }))
       let reference = Unmanaged.passRetained(made)
       let (isFirst, known) = table.compareExchange(expected: nil, desired: reference, ordering: .acquiringAndReleasing)
       if isFirst { return made }
@@ -98,16 +134,20 @@ package struct ToMany: @unchecked Sendable {
       return known?.takeUnretainedValue() ?? made
     }
 
-    private func forceTable(_ positions: [ObjectKey: Int]) {
-      table.store(Unmanaged.passRetained(Table(positions)), ordering: .releasing)
-    }
-
     /// Must be called only by a single owner.
     func removeTable() { table.exchange(nil, ordering: .acquiringAndReleasing)?.release() }
+
+    /// Removes the table once looking members up takes longer than building another. Must be called only by a single owner.
+    func removeInexactTable() {
+      guard let drift = knownTable?.drift, drift > ToMany.exactEnough else { return }
+      if drift > 4 * Int(Double(count).squareRoot()) { removeTable() }
+    }
   }
 
   /// The number of members up to which a linear search needs no table.
   private static let linearSearchLimit = 8
+  /// The distance of members from their places that any table may have.
+  private static let exactEnough = 64
 
   private var storage: Storage
   package let isOrdered: Bool
@@ -134,33 +174,61 @@ package struct ToMany: @unchecked Sendable {
   package var count: Int { storage.count }
   package var isEmpty: Bool { storage.count == 0 }
 
-  package func contains(_ id: NSManagedObjectID) -> Bool { position(of: id.key) != nil }
+  package func contains(_ id: NSManagedObjectID) -> Bool { contains(id.key) }
+
+  /// Returns the index of a member; nil for no member.
+  package func index(of id: NSManagedObjectID) -> Int? { position(of: id.key) }
+
+  /// Returns the member at an index.
+  package func id(at index: Int) -> NSManagedObjectID {
+    if let rows = storage.rows { return rows.layout.identifier(rows.numbers[index]) }
+    return storage.knownIDs[index]
+  }
+
+  /// Whether both are copies of one value that have not been changed since.
+  package func isCopy(of other: ToMany) -> Bool { storage === other.storage }
 
   /// Appends a member; returns false if it is there already.
-  package mutating func insert(_ id: NSManagedObjectID) -> Bool {
-    guard !contains(id) else { return false }
+  package mutating func insert(_ id: NSManagedObjectID) -> Bool { insert(id, at: count) }
+
+  /// Inserts a member at an index; returns false if it is there already.
+  package mutating func insert(_ id: NSManagedObjectID, at index: Int) -> Bool {
+    guard !contains(id.key) else { return false }
     makeUnique()
-    storage.knownTable?.positions[id.key] = storage.knownIDs.count
-    storage.knownIDs.append(id)
+    let count = storage.knownIDs.count
+    if index == count { storage.knownIDs.append(id) } else { storage.knownIDs.insert(id, at: index) }
+    storage.knownTable?.insert(id.key, at: index, count: count)
+    storage.removeInexactTable()
     return true
   }
 
-  /// Removes a member; returns false if it is not there.
-  package mutating func remove(_ id: NSManagedObjectID) -> Bool {
-    guard let position = position(of: id.key) else { return false }
+  /// Removes a member.
+  ///
+  /// - Returns: the index that it had; nil if it is not there.
+  package mutating func remove(_ id: NSManagedObjectID) -> Int? {
+    guard let index = position(of: id.key) else { return nil }
     makeUnique()
+    let (count, key) = (storage.knownIDs.count, storage.knownIDs[index].key)
     if isOrdered {
-      storage.knownIDs.remove(at: position)
-      storage.removeTable()
+      storage.knownIDs.remove(at: index)
+      storage.knownTable?.remove(key, at: index, count: count)
+      storage.removeInexactTable()
     } else {
-      storage.knownTable?.positions[id.key] = nil
+      storage.knownTable?.forget(key)
       let last = storage.knownIDs.removeLast()
-      if position < storage.knownIDs.count {
-        storage.knownIDs[position] = last
-        storage.knownTable?.positions[last.key] = position
+      if index < count - 1 {
+        storage.knownIDs[index] = last
+        storage.knownTable?.set(index, of: last.key)
       }
     }
-    return true
+    return index
+  }
+
+  /// Exchanges two members.
+  package mutating func swapAt(_ one: Int, _ other: Int) {
+    makeUnique()
+    storage.knownIDs.swapAt(one, other)
+    for index in [one, other] { storage.knownTable?.set(index, of: storage.knownIDs[index].key) }
   }
 
   package var hasTemporaryIDs: Bool { storage.knownIDs.contains { $0.key.store == 0 } }
@@ -193,20 +261,36 @@ package struct ToMany: @unchecked Sendable {
     if storage === other.storage { return true }
     guard count == other.count else { return false }
     if isOrdered { return (0..<count).allSatisfy { storage.key(at: $0) == other.storage.key(at: $0) } }
-    return (0..<count).allSatisfy { other.position(of: storage.key(at: $0)) != nil }
+    return (0..<count).allSatisfy { other.contains(storage.key(at: $0)) }
   }
 
+  private func contains(_ key: ObjectKey) -> Bool { table?.contains(key) ?? (linearPosition(of: key) != nil) }
+
   private func position(of key: ObjectKey) -> Int? {
-    if let table = storage.knownTable { return table.positions[key] }
+    guard let table else { return linearPosition(of: key) }
+    guard let start = table.start(of: key) else { return nil }
+    let count = storage.count
+    for distance in 0...table.drift {
+      for index in [start - distance, start + distance] where (0..<count).contains(index) {
+        if storage.key(at: index) == key { return index }
+      }
+    }
+    return linearPosition(of: key)
+  }
+
+  private func linearPosition(of key: ObjectKey) -> Int? { (0..<storage.count).first { storage.key(at: $0) == key } }
+
+  /// The table, unless a search needs none.
+  private var table: Table? {
+    if let table = storage.knownTable { return table }
     // This also keeps the empty default, which objects of all contexts share, from getting a table.
-    if storage.count <= ToMany.linearSearchLimit { return (0..<storage.count).first { storage.key(at: $0) == key } }
-    return storage.makeTable().positions[key]
+    return storage.count <= ToMany.linearSearchLimit ? nil : storage.makeTable()
   }
 
   /// Makes the storage one of identifiers that has a single owner.
   private mutating func makeUnique() {
     if storage.rows != nil || !isKnownUniquelyReferenced(&storage) {
-      storage = Storage(ids: storage.ids, positions: storage.knownTable?.positions)
+      storage = Storage(ids: storage.ids, table: storage.knownTable.map { Table(copyOf: $0) })
     }
   }
 }

@@ -41,8 +41,12 @@ extension NSManagedObject {
   }
 
   /// Adds a member to a to-many relationship, on both sides.
-  final func add(_ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription) {
-    guard link(object, at: position) else { return }
+  ///
+  /// - Parameter index: where to insert it into an ordered relationship; nil for the end.
+  final func add(
+    _ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription, index: Int? = nil
+  ) {
+    guard link(object, at: position, index: index) else { return }
     object.addInverse(of: relationship, to: self)
   }
 
@@ -63,6 +67,14 @@ extension NSManagedObject {
     case .toMany(let members): return context.objects(of: members)
     default: return []
     }
+  }
+
+  /// The destination of a to-one relationship.
+  private func destination(at position: Int) -> NSManagedObject? {
+    realize()
+    if let destination = packedDestination(at: position) { return context?.object(for: destination) }
+    guard case .toOne(let id) = slots[position] else { return nil }
+    return context?.object(for: id)
   }
 
   /// Remembers the members of a to-many relationship, until `updateInverses(ofMembersAt:)`.
@@ -91,12 +103,10 @@ extension NSManagedObject {
     }
     if source === self && inverse.name == relationship.name { return }
     noteInverseChange(of: inverse.name) {
-      if !inverse.isToMany {
-        for former in linkedObjects(at: position) where former !== source {
-          if let back = former.table.position(of: relationship.name) {
-            former.noteInverseChange(of: relationship.name) { former.unlink(self, at: back) }
-          }
-        }
+      if !inverse.isToMany, let former = destination(at: position), former !== source,
+        let back = former.table.position(of: relationship.name)
+      {
+        former.noteInverseChange(of: relationship.name) { former.unlink(self, at: back) }
       }
       link(source, at: position)
     }
@@ -138,15 +148,20 @@ extension NSManagedObject {
   }
 
   @discardableResult
-  private func link(_ object: NSManagedObject, at position: Int) -> Bool {
+  private func link(_ object: NSManagedObject, at position: Int, index: Int? = nil) -> Bool {
     realize()
     readRelationship(at: position)
+    let id = object.identifier
     if table.relationship(at: position)?.isToMany == false {
-      slots[position] = .toOne(object.identifier)
+      slots[position] = .toOne(id)
       return true
     }
-    guard changeMembers(at: position, { $0.insert(object.identifier) }) else { return false }
-    holds?.didInsert(object, at: position)
+    let inserted = changeMembers(at: position) { members in
+      let place = index ?? members.count
+      return members.insert(id, at: place) ? place : nil
+    }
+    guard let inserted else { return false }
+    holds?.didInsert(object, at: position, index: inserted)
     return true
   }
 
@@ -159,23 +174,33 @@ extension NSManagedObject {
       slots[position] = .null
       return true
     }
-    guard changeMembers(at: position, { $0.remove(object.identifier) }) else { return false }
-    holds?.didRemove(object, at: position)
-    return true
+    return removeUnnoted(object, at: position)
   }
 
   /// Removes a member from a relationship that has been read, as a part of a change that has been noted.
-  final func removeUnnoted(_ object: NSManagedObject, at position: Int) {
-    if changeMembers(at: position, { $0.remove(object.identifier) }) { holds?.didRemove(object, at: position) }
+  @discardableResult
+  final func removeUnnoted(_ object: NSManagedObject, at position: Int) -> Bool {
+    let id = object.identifier
+    guard let index = changeMembers(at: position, { $0.remove(id) }) else { return false }
+    holds?.didRemove(object, at: position, index: index)
+    return true
   }
 
-  /// Changes members in place. The slot is emptied meanwhile, so that the members are not copied.
-  private func changeMembers(at position: Int, _ change: (inout ToMany) -> Bool) -> Bool {
-    guard case .toMany(var members) = slots[position] else { return false }
+  /// Changes members in place. Nothing else refers to them meanwhile, so that they are not copied.
+  ///
+  /// - Parameter change: returns nil if it has changed nothing.
+  @discardableResult
+  final func changeMembers<Result>(at position: Int, _ change: (inout ToMany) -> Result?) -> Result? {
+    guard case .toMany(var members) = slots[position] else { return nil }
     if let rows = members.rows { context?.keepRows(of: rows) }
+    let held = holds?.members(at: position)
+    let wasCurrent = held?.isCopy(of: members) ?? false
+    held?.outdate()
     slots[position] = .null
     defer { slots[position] = .toMany(members) }
-    return change(&members)
+    let result = change(&members)
+    if result == nil, wasCurrent { held?.renew(members) }
+    return result
   }
 
   /// Replaces temporary identifiers with the permanent ones that saving has made.
@@ -258,7 +283,8 @@ extension NSManagedObject {
   ///
   /// - Parameter key: the name of an ordered to-many relationship.
   public final func mutableOrderedSetValue(forKey key: String) -> NSMutableOrderedSet {
-    RelationshipOrderedSet(self, toMany(key, ordered: true))
+    let position = toMany(key, ordered: true)
+    return holds?.view(at: position) ?? RelationshipOrderedSet(self, position)
   }
 
   private func toMany(_ key: String, ordered: Bool) -> Int {
@@ -279,16 +305,22 @@ extension NSManagedObject {
     return members.contains(object.identifier)
   }
 
-  final func insertMember(_ member: Any, at position: Int) {
+  /// Adds a member, and notes the change.
+  ///
+  /// - Parameter index: where to insert it into an ordered relationship; nil for the end.
+  final func insertMember(_ member: Any, at position: Int, index: Int? = nil) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
       trap("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
     }
     Misuse.stop { try check(object, for: relationship) }
+    // Foundation's ordered set does nothing then either.
+    if relationship.isOrdered, isMember(object, at: position) { return }
     willChangeValue(forKey: table.names[position])
-    add(object, at: position, of: relationship)
+    add(object, at: position, of: relationship, index: index)
     didChangeValue(forKey: table.names[position])
   }
 
+  /// Removes a member, and notes the change.
   final func removeMember(_ member: Any, at position: Int) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else { return }
     willChangeValue(forKey: table.names[position])
@@ -309,12 +341,27 @@ extension NSManagedObject {
     return made
   }
 
-  /// Returns the members of a to-many relationship, and holds them.
-  final func heldMembers(at position: Int) -> [NSManagedObject] {
-    let members = linkedObjects(at: position)
-    if let registry, registry.isHolding, !members.isEmpty { makeHolds().hold(HeldObjects(members), at: position) }
-    return members
+  /// Returns the members of a to-many relationship, and holds them. They are the same until the relationship changes.
+  final func members(at position: Int) -> HeldMembers {
+    // The usual case first: nothing has changed since the last call.
+    if isRealized, !isPacked, let known = holds?.members(at: position), known.withdrawals == registry?.withdrawals,
+      case .toMany(let members) = slots[position], known.isCopy(of: members)
+    {
+      return known
+    }
+    realize()
+    readRelationship(at: position)
+    guard let registry, let context, case .toMany(let members) = slots[position], !members.isEmpty else {
+      hold(nil, at: position)
+      return HeldMembers()
+    }
+    let made = HeldMembers(members, context.objects(of: members), registry.withdrawals)
+    hold(made, at: position)
+    return made
   }
+
+  /// Returns the members of a to-many relationship, and holds them.
+  final func heldMembers(at position: Int) -> [NSManagedObject] { members(at: position).objects }
 }
 
 extension NSManagedObject {
@@ -391,7 +438,7 @@ final class RelationshipHolds {
     weak var set: RelationshipOrderedSet?
   }
 
-  /// By the position of the relationship, a managed object or a collection of managed objects. Few relationships of an
+  /// By the position of the relationship, a managed object or `HeldMembers`. Few relationships of an
   /// object are read, and a dictionary would take longer to make than a search in the list.
   @exclusivity(unchecked) private var destinations: [(position: Int, value: AnyObject)] = []
   /// The first of them, without the list's memory.
@@ -417,6 +464,12 @@ final class RelationshipHolds {
     }
   }
 
+  /// The members that a to-many relationship was last read as.
+  func members(at position: Int) -> HeldMembers? {
+    if let first, first.position == position { return first.value as? HeldMembers }
+    return destinations.first { $0.position == position }?.value as? HeldMembers
+  }
+
   /// Releases all objects, which may release others in turn.
   func release() {
     guard first != nil || !destinations.isEmpty else { return }
@@ -433,17 +486,23 @@ final class RelationshipHolds {
     views.append(View(position: position, set: view))
   }
 
+  /// Returns the view of a relationship that the program has; nil for none.
+  func view(at position: Int) -> RelationshipOrderedSet? {
+    for view in views where view.position == position { if let set = view.set { return set } }
+    return nil
+  }
+
   /// Returns the views of a relationship.
   private func views(at position: Int) -> [RelationshipOrderedSet] {
-    isChanging ? [] : views.compactMap { $0.position == position ? $0.set : nil }
+    isChanging || views.isEmpty ? [] : views.compactMap { $0.position == position ? $0.set : nil }
   }
 
-  func didInsert(_ object: NSManagedObject, at position: Int) {
-    for view in views(at: position) { view.didInsert(object) }
+  func didInsert(_ object: NSManagedObject, at position: Int, index: Int) {
+    for view in views(at: position) { view.didInsert(object, at: index) }
   }
 
-  func didRemove(_ object: NSManagedObject, at position: Int) {
-    for view in views(at: position) { view.didRemove(object) }
+  func didRemove(_ object: NSManagedObject, at position: Int, index: Int) {
+    for view in views(at: position) { view.didRemove(object, at: index) }
   }
 
   /// Makes a change in several steps, and then updates the views.
@@ -506,17 +565,4 @@ enum ReleaseChain {
 
   /// For how many objects a thread's queue keeps memory.
   private static let keptCapacity = 64
-}
-
-/// The held members of a to-many relationship.
-final class HeldObjects {
-  private let objects: any Collection
-
-  init(_ objects: [NSManagedObject]) {
-    self.objects = objects
-  }
-
-  init(_ objects: Set<NSManagedObject>) {
-    self.objects = objects
-  }
 }

@@ -60,18 +60,12 @@ extension NSManagedObject {
     if let destination = packedDestination(at: position) {
       return heldDestination(context?.object(for: destination), at: position)
     }
-    switch slot(at: position) {
-    case .toMany, .unread: break
-    case .toOne(let id): return heldDestination(context?.object(for: id), at: position)
-    default: return heldDestination(nil, at: position)
+    if let relationship = table.relationship(at: position), relationship.isToMany {
+      let members = self.members(at: position)
+      return relationship.isOrdered ? members.orderedSet : members.set
     }
-    let value = resolvedValue(at: position)
-    if let members = Set.exactly(value) {
-      hold(members.isEmpty ? nil : HeldObjects(members), at: position)
-    } else {
-      hold(value as? NSOrderedSet, at: position)
-    }
-    return value
+    guard case .toOne(let id) = slot(at: position) else { return heldDestination(nil, at: position) }
+    return heldDestination(context?.object(for: id), at: position)
   }
 
   private func heldDestination(_ object: NSManagedObject?, at position: Int) -> NSManagedObject? {

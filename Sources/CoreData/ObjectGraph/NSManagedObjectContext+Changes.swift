@@ -120,6 +120,7 @@ extension NSManagedObjectContext {
   ) -> SavedIdentifiers {
     let event = touched
     touched = []
+    releaseLiveSets()
     if !keepsDeleted {
       forgetUnsaved((event + waiting).filter { $0.isDeleted && $0.isInserted && $0.context === self })
     }

@@ -372,6 +372,7 @@ extension NSManagedObjectContext {
     repeatedDeletions = RepeatedDeletions()
     readAhead.removeAll()
     touched = []
+    releaseLiveSets()
     readingFailure = nil
     conflictChecks = []
     var withdrawn: Set<NSManagedObject> = []
@@ -424,6 +425,7 @@ extension NSManagedObjectContext {
     changed.removeAll()
     readAhead.removeAll()
     touched = []
+    releaseLiveSets()
     unprocessedDeletions = []
     repeatedDeletions = RepeatedDeletions()
     readingFailure = nil

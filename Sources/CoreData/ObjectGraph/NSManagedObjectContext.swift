@@ -48,6 +48,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   @exclusivity(unchecked) var lastDestinationLayout: RowLayout?
   /// Members that have left relationships whose members have not been read; nil except during a save that allows it.
   var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
+  /// Live ordered sets by which relationships have been changed in the current event. Making another one takes as long as
+  /// reading the members.
+  private var liveSets: [RelationshipOrderedSet] = []
   /// The stores chosen for new objects.
   var assignments: [ObjectKey: NSPersistentStore] = [:]
   /// Which state of the stores the context reads.
@@ -305,6 +308,18 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
     assignments[object.identifier.key] = store
   }
+
+  /// Keeps a live set, whose owner is being changed, for the rest of the event.
+  func keep(_ set: RelationshipOrderedSet) {
+    if liveSets.contains(where: { $0 === set }) { return }
+    if liveSets.count == Self.keptLiveSets { liveSets.removeFirst() }
+    liveSets.append(set)
+  }
+
+  /// Releases the live sets that have been kept.
+  func releaseLiveSets() { liveSets = [] }
+
+  private static let keptLiveSets = 8
 
   // MARK: Points where the framework's own subclasses differ
 

@@ -28,6 +28,8 @@ final class ObjectRegistry: @unchecked Sendable {
   @exclusivity(unchecked) private var interest: StoreInterest?
   /// Whether objects hold the destinations of relationships that are read. False while the framework reads for itself.
   @exclusivity(unchecked) var isHolding = true
+  /// How often objects have left the context while they lived.
+  @exclusivity(unchecked) private(set) var withdrawals = 0
 
   /// Whether a fault may use the row that it keeps: the context is alive, and rows do not become stale.
   let keepsRows = Atomic<Bool>(true)
@@ -199,6 +201,7 @@ final class ObjectRegistry: @unchecked Sendable {
   /// Removes an object, which then belongs to no context.
   func remove(_ object: NSManagedObject) {
     let released: NSManagedObject? = lock.withLock {
+      withdrawals += 1
       object.registry = nil
       guard let key = object.knownKey else { return nil }
       if entries[key] == ObjectRegistry.address(of: object) {
@@ -220,6 +223,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   func removeAll() {
     let (alive, released) = lock.withLock {
+      withdrawals += 1
       let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
       for object in alive { object.registry = nil }
       let released = retained

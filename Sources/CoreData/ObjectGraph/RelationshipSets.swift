@@ -23,7 +23,7 @@ final class RelationshipSet: NSMutableSet {
     trap("A relationship's set is made by mutableSetValue(forKey:).")
   }
 
-  override var count: Int { owner.objectIDs(forRelationshipNamed: owner.table.names[position]).count }
+  override var count: Int { owner.memberCount(at: position) }
 
   override func member(_ object: Any) -> Any? {
     guard let object = object as? NSManagedObject, owner.isMember(object, at: position) else { return nil }
@@ -105,14 +105,14 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
   /// Has the storage updated before the next access.
   func outdate() { isOutdated = true }
 
-  func didInsert(_ object: NSManagedObject) {
+  func didInsert(_ object: NSManagedObject, at index: Int) {
     if isOutdated { return }
-    mirror { super.insert(object, at: super.count) }
+    mirror { super.insert(object, at: index) }
   }
 
-  func didRemove(_ object: NSManagedObject) {
+  func didRemove(_ object: NSManagedObject, at index: Int) {
     if isOutdated { return }
-    mirror { super.remove(object) }
+    mirror { super.removeObject(at: index) }
   }
 
   private func mirror(_ body: () -> Void) {
@@ -132,10 +132,18 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     return owner.heldMembers(at: position)
   }
 
+  /// Changes many members at once.
   private func change(_ edit: (inout [NSManagedObject]) -> Void) {
     var changed = members
     edit(&changed)
     owner.setValue(changed, forKey: owner.table.names[position])
+  }
+
+  /// Changes one member.
+  private func changeOne(_ edit: () -> Void) {
+    updateIfOutdated()
+    owner.context?.keep(self)
+    edit()
   }
 
   private func managed(_ object: Any) -> NSManagedObject {
@@ -151,14 +159,8 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
 
   override func insert(_ object: Any, at index: Int) {
     if isMirroring { return super.insert(object, at: index) }
-    updateIfOutdated()
     let object = managed(object)
-    if owner.isMember(object, at: position) { return }
-    if index == super.count {
-      owner.insertMember(object, at: position)
-    } else {
-      change { $0.insert(object, at: index) }
-    }
+    changeOne { owner.insertMember(object, at: position, index: index) }
   }
 
   override func insert(_ objects: [Any], at indexes: IndexSet) {
@@ -173,13 +175,12 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
 
   override func removeObject(at index: Int) {
     if isMirroring { return super.removeObject(at: index) }
-    change { $0.remove(at: index) }
+    changeOne { owner.removeMember(index, at: position) }
   }
 
   override func remove(_ object: Any) {
     if isMirroring { return super.remove(object) }
-    updateIfOutdated()
-    owner.removeMember(object, at: position)
+    changeOne { owner.removeMember(object, at: position) }
   }
 
   override func removeObjects(in array: [Any]) {
@@ -205,7 +206,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
   override func replaceObject(at index: Int, with object: Any) {
     if isMirroring { return super.replaceObject(at: index, with: object) }
     let object = managed(object)
-    change { $0[index] = object }
+    changeOne { owner.replaceMember(index, with: object, at: position) }
   }
 
   override func replaceObjects(at indexes: IndexSet, with objects: [Any]) {
@@ -218,9 +219,14 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     if index == count { add(object) } else { replaceObject(at: index, with: object) }
   }
 
-  override func exchangeObject(at index: Int, withObjectAt other: Int) { change { $0.swapAt(index, other) } }
+  override func exchangeObject(at index: Int, withObjectAt other: Int) {
+    changeOne { owner.exchangeMembers(index, other, at: position) }
+  }
 
   override func moveObjects(at indexes: IndexSet, to index: Int) {
+    if indexes.count == 1, let from = indexes.first {
+      return changeOne { owner.moveMember(from, to: index, at: position) }
+    }
     change { members in
       let moving = indexes.map { members[$0] }
       for place in indexes.reversed() { members.remove(at: place) }
@@ -277,8 +283,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
 
   override func index(of object: Any) -> Int {
     if isMirroring { return super.index(of: object) }
-    updateIfOutdated()
-    return isMember(object) ? super.index(of: object) : NSNotFound
+    return (object as? NSManagedObject).flatMap { owner.memberIndex(of: $0, at: position) } ?? NSNotFound
   }
 
   override func contains(_ object: Any) -> Bool {

@@ -111,7 +111,7 @@ struct ThreadTests {
           let all = ids.allSatisfy { members.contains($0) }
           #expect(all && !members.contains(stranger))
           // A copy is changed while the others read what it was copied from.
-          let (removed, inserted) = (own.remove(ids[thread * 7]), own.insert(stranger))
+          let (removed, inserted) = (own.remove(ids[thread * 7]) != nil, own.insert(stranger))
           #expect(removed && inserted && own.contains(stranger) && !own.contains(ids[thread * 7]))
           let agree = own.ids.allSatisfy { own.contains($0) }
           #expect(agree && own.count == ids.count)

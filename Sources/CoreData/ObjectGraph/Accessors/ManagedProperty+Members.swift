@@ -6,88 +6,103 @@ import Foundation
 /// Changes of to-many relationships: the methods that Xcode declares for them.
 extension ManagedProperty {
   /// Adds a member.
-  public func add(_ member: NSManagedObject, to object: NSManagedObject) { access.change(object) { $0.add(member) } }
+  public func add(_ member: NSManagedObject, to object: NSManagedObject) {
+    object.insertMember(member, at: access.members(of: object))
+  }
 
   /// Adds members.
-  public func add(_ members: NSSet, to object: NSManagedObject) {
-    access.change(object) { $0.add(contentsOf: members.allObjects) }
-  }
+  public func add(_ members: NSSet, to object: NSManagedObject) { access.add(members.allObjects, to: object) }
 
   /// Adds members, in their order.
-  public func add(_ members: NSOrderedSet, to object: NSManagedObject) {
-    access.change(object) { $0.add(contentsOf: members.array) }
-  }
+  public func add(_ members: NSOrderedSet, to object: NSManagedObject) { access.add(members.array, to: object) }
 
   /// Adds members.
   public func add(_ members: some Sequence<some NSManagedObject>, to object: NSManagedObject) {
-    access.change(object) { $0.add(contentsOf: Array(members)) }
+    access.add(Array(members), to: object)
   }
 
   /// Removes a member.
   public func remove(_ member: NSManagedObject, from object: NSManagedObject) {
-    access.change(object) { $0.remove(contentsOf: [member]) }
+    object.removeMember(member, at: access.members(of: object))
   }
 
   /// Removes members.
-  public func remove(_ members: NSSet, from object: NSManagedObject) {
-    access.change(object) { $0.remove(contentsOf: members.allObjects) }
-  }
+  public func remove(_ members: NSSet, from object: NSManagedObject) { access.remove(members.allObjects, from: object) }
 
   /// Removes members.
   public func remove(_ members: NSOrderedSet, from object: NSManagedObject) {
-    access.change(object) { $0.remove(contentsOf: members.array) }
+    access.remove(members.array, from: object)
   }
 
   /// Removes members.
   public func remove(_ members: some Sequence<some NSManagedObject>, from object: NSManagedObject) {
-    access.change(object) { $0.remove(contentsOf: Array(members)) }
+    access.remove(Array(members), from: object)
   }
 
   /// Inserts a member into an ordered relationship. An index beyond the end stops the program.
   public func insert(_ member: NSManagedObject, at index: Int, in object: NSManagedObject) {
-    access.ordered(object).insert(member, at: index)
+    object.insertMember(member, at: access.orderedMembers(of: object), index: index)
   }
 
   /// Inserts members into an ordered relationship, each at its index.
   public func insert(_ members: [NSManagedObject], at indexes: NSIndexSet, in object: NSManagedObject) {
-    access.ordered(object).insert(members, at: IndexSet(indexes))
+    let position = access.orderedMembers(of: object)
+    for (member, index) in zip(members, IndexSet(indexes)) { object.insertMember(member, at: position, index: index) }
   }
 
   /// Removes a member of an ordered relationship by its index.
   public func remove(at index: Int, from object: NSManagedObject) {
-    access.ordered(object).removeObject(at: index)
+    object.removeMember(index, at: access.orderedMembers(of: object))
   }
 
   /// Removes members of an ordered relationship by their indexes.
   public func remove(at indexes: NSIndexSet, from object: NSManagedObject) {
-    access.ordered(object).removeObjects(at: IndexSet(indexes))
+    let position = access.orderedMembers(of: object)
+    for index in IndexSet(indexes).reversed() { object.removeMember(index, at: position) }
   }
 
   /// Replaces a member of an ordered relationship.
   public func replace(at index: Int, with member: NSManagedObject, in object: NSManagedObject) {
-    access.ordered(object).replaceObject(at: index, with: member)
+    object.replaceMember(index, with: member, at: access.orderedMembers(of: object))
   }
 
   /// Replaces members of an ordered relationship, each at its index.
   public func replace(at indexes: NSIndexSet, with members: [NSManagedObject], in object: NSManagedObject) {
-    access.ordered(object).replaceObjects(at: IndexSet(indexes), with: members)
+    access.orderedSet(of: object).replaceObjects(at: IndexSet(indexes), with: members)
   }
 }
 
 extension PropertyAccess {
-  fileprivate func ordered(_ object: NSManagedObject) -> NSMutableOrderedSet {
-    object.mutableOrderedSetValue(forKey: key(in: object))
+  /// Returns the position of a to-many relationship in an object.
+  fileprivate func members(of object: NSManagedObject) -> Int {
+    guard let place = place(in: object), object.table.relationship(at: place.position)?.isToMany == true else {
+      // Stops the program.
+      _ = object.mutableSetValue(forKey: name)
+      return 0
+    }
+    return place.position
   }
 
-  /// The name of the property in the model.
-  private func key(in object: NSManagedObject) -> String {
-    place(in: object).map { object.table.names[$0.position] } ?? name
+  /// Returns the position of an ordered relationship in an object.
+  fileprivate func orderedMembers(of object: NSManagedObject) -> Int {
+    let position = members(of: object)
+    // Stops the program.
+    if object.table.relationship(at: position)?.isOrdered != true { _ = orderedSet(of: object) }
+    return position
   }
 
-  fileprivate func change(_ object: NSManagedObject, _ body: (any LiveMembers) -> Void) {
-    let key = key(in: object)
-    let isOrdered = object.entity.relationshipsByName[key]?.isOrdered == true
-    body(isOrdered ? object.mutableOrderedSetValue(forKey: key) : object.mutableSetValue(forKey: key))
+  fileprivate func orderedSet(of object: NSManagedObject) -> NSMutableOrderedSet {
+    object.mutableOrderedSetValue(forKey: object.table.names[members(of: object)])
+  }
+
+  fileprivate func add(_ members: [Any], to object: NSManagedObject) {
+    let position = self.members(of: object)
+    for member in members { object.insertMember(member, at: position) }
+  }
+
+  fileprivate func remove(_ members: [Any], from object: NSManagedObject) {
+    let position = self.members(of: object)
+    for member in members { object.removeMember(member, at: position) }
   }
 }
 
@@ -96,21 +111,4 @@ extension IndexSet {
     self.init()
     indexes.enumerate({ index, _ in insert(index) })
   }
-}
-
-/// A live set of members, ordered or not.
-private protocol LiveMembers {
-  func add(_ member: Any)
-  func add(contentsOf members: [Any])
-  func remove(contentsOf members: [Any])
-}
-
-extension NSMutableSet: LiveMembers {
-  fileprivate func add(contentsOf members: [Any]) { addObjects(from: members) }
-  fileprivate func remove(contentsOf members: [Any]) { for member in members { remove(member) } }
-}
-
-extension NSMutableOrderedSet: LiveMembers {
-  fileprivate func add(contentsOf members: [Any]) { addObjects(from: members) }
-  fileprivate func remove(contentsOf members: [Any]) { removeObjects(in: members) }
 }

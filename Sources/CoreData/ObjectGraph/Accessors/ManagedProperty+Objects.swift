@@ -46,7 +46,7 @@ extension ManagedProperty where Value: NSManagedObject {
 extension ManagedProperty where Value == NSSet? {
   /// The members of an object's to-many relationship.
   public subscript(object: NSManagedObject) -> NSSet? {
-    get { access.members(object, as: NSSet.self) }
+    get { access.members(object, { $0.objectSet }) }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -54,7 +54,7 @@ extension ManagedProperty where Value == NSSet? {
 extension ManagedProperty where Value == NSSet {
   /// The members of an object's to-many relationship.
   public subscript(object: NSManagedObject) -> NSSet {
-    get { access.members(object, as: NSSet.self) ?? NSSet() }
+    get { access.members(object, { $0.objectSet }) ?? NSSet() }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -62,7 +62,7 @@ extension ManagedProperty where Value == NSSet {
 extension ManagedProperty where Value == NSOrderedSet? {
   /// The members of an object's ordered to-many relationship.
   public subscript(object: NSManagedObject) -> NSOrderedSet? {
-    get { access.members(object, as: NSOrderedSet.self) }
+    get { access.members(object, { $0.orderedSet }, areOrdered: true) }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -70,7 +70,7 @@ extension ManagedProperty where Value == NSOrderedSet? {
 extension ManagedProperty where Value == NSOrderedSet {
   /// The members of an object's ordered to-many relationship.
   public subscript(object: NSManagedObject) -> NSOrderedSet {
-    get { access.members(object, as: NSOrderedSet.self) ?? NSOrderedSet() }
+    get { access.members(object, { $0.orderedSet }, areOrdered: true) ?? NSOrderedSet() }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -86,8 +86,16 @@ extension PropertyAccess {
     return destination
   }
 
-  func members<Members: NSObject>(_ object: NSManagedObject, as type: Members.Type) -> Members? {
-    if let recorder = object.recorder { return recorder.answerByMembers(type, to: self, of: object) }
+  /// Returns the members of a to-many relationship as a collection of Foundation.
+  ///
+  /// - Parameters:
+  ///   - collection: the collection that has been made of the members of a relationship.
+  ///   - areOrdered: whether it is the collection of an ordered relationship.
+  func members<Members: NSObject>(
+    _ object: NSManagedObject, _ collection: (HeldMembers) -> Members, areOrdered: Bool = false
+  ) -> Members? {
+    if let recorder = object.recorder { return recorder.answerByMembers(Members.self, to: self, of: object) }
+    if let members = heldMembers(object, areOrdered: areOrdered) { return collection(members) }
     guard let value = value(of: object) else { return nil }
     guard let members = value as? Members else { stop(object, wanted: Members.self, found: value) }
     return members
@@ -95,25 +103,38 @@ extension PropertyAccess {
 
   func memberSet<Member: NSManagedObject>(_ object: NSManagedObject) -> Set<Member> {
     if let recorder = object.recorder { return recorder.answerBySet(of: Member.self, to: self, of: object) }
-    let value = value(of: object)
-    let found: [Any]
-    if let members = Set<NSManagedObject>.exactly(value) {
-      if Member.self == NSManagedObject.self { return unsafeBitCast(members, to: Set<Member>.self) }
-      found = Array(members)
-    } else {
-      found =
-        switch value {
-        case let set as NSSet: set.allObjects
-        case let set as NSOrderedSet: set.array
-        case let value?: stop(object, wanted: Set<Member>.self, found: value)
-        case nil: []
-        }
+    if let members = heldMembers(object) {
+      if let found = members.typedSet(of: Member.self) { return found }
+      stop(object, wanted: Member.self, found: members.objects.first { !($0 is Member) })
     }
+    let found: [Any] =
+      switch value(of: object) {
+      case let set as NSSet: set.allObjects
+      case let set as NSOrderedSet: set.array
+      case let value?: stop(object, wanted: Set<Member>.self, found: value)
+      case nil: []
+      }
     return Set(
       found.map { member in
         guard let member = member as? Member else { stop(object, wanted: Member.self, found: member) }
         return member
       })
+  }
+
+  /// Reads the members of a to-many relationship; nil for any other property.
+  ///
+  /// - Parameter areOrdered: whether the relationship must be ordered, or must not be; nil for any.
+  private func heldMembers(_ object: NSManagedObject, areOrdered: Bool? = nil) -> HeldMembers? {
+    guard let place = place(in: object), let relationship = object.table.relationship(at: place.position),
+      relationship.isToMany, areOrdered == nil || relationship.isOrdered == areOrdered
+    else { return nil }
+    if place.isPrimitive {
+      object.realize(for: relationship.name)
+      return object.members(at: place.position)
+    }
+    object.willAccessValue(forKey: name)
+    defer { object.didAccessValue(forKey: name) }
+    return object.members(at: place.position)
   }
 
   func anything<Value>(_ object: NSManagedObject) -> Value {

@@ -284,6 +284,7 @@ enum KeyPathReader {
     guard let key = path.first, let object = Operand.unwrapped(object) else { return Operand.unwrapped(object) }
     let rest = path.dropFirst()
     if key.hasPrefix("@") { return try collectionOperator(key, rest, object) }
+    if rest.first == "@count", let count = (object as? any KeyValueReading)?.memberCount(forKey: key) { return count }
     guard let elements = Operand.elements(object) else {
       return try value(rest, of: try value(key, ofSingle: object))
     }
@@ -366,6 +367,13 @@ protocol KeyValueReading {
   ///
   /// - Throws: `EvaluationError.unknownKey` or an error of its own for an unknown key.
   func value(forKeyPathComponent key: String) throws -> Any?
+
+  /// Returns the number of members of a to-many relationship, of which no collection is made; nil for other keys.
+  func memberCount(forKey key: String) -> Int?
+}
+
+extension KeyValueReading {
+  func memberCount(forKey key: String) -> Int? { nil }
 }
 
 /// An object that a predicate may compare by its identifier.
