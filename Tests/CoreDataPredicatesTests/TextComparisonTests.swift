@@ -49,4 +49,20 @@ struct TextComparisonTests {
     }
     #expect(joined == ["\r\n"])
   }
+
+  @Test("Texts are equal if the folded ones are", arguments: (0..<16).map { ComparisonSyntax.Options(rawValue: $0) })
+  func equality(options: ComparisonSyntax.Options) {
+    let comparison = TextComparison(options)
+    let texts = [
+      "", "a", "A", "ab", "aB", "[", "{", "@", "`", "i", "I", "k", "K", "\u{212A}", "\u{E9}", "e\u{301}", "E", "e",
+      "\u{130}",
+      "\u{131}", "\r\n", "ss", "\u{DF}", "a\u{0}b", "A\u{0}B",
+    ]
+    for left in texts {
+      for right in texts {
+        let areEqual = comparison.folded(left).unicodeScalars.elementsEqual(comparison.folded(right).unicodeScalars)
+        #expect(comparison.areEqual(left, right) == areEqual, "\(left) \(right)")
+      }
+    }
+  }
 }

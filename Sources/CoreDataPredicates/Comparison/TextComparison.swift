@@ -19,13 +19,30 @@ package struct TextComparison {
       if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
     }
     guard !folding.isEmpty else { return text }
+    if !options.contains(.localeSensitive), text.utf8.allSatisfy({ $0 < 0x80 }) {
+      return folding.contains(.caseInsensitive) ? text.lowercased() : text
+    }
     // Foundation folds diacritics only of composed characters.
     let composed = text.precomposedStringWithCanonicalMapping
     return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
   }
 
   package func areEqual(_ left: String, _ right: String) -> Bool {
-    folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
+    if !options.contains(.localeSensitive), let areEqual = areEqualInASCII(left, right) { return areEqual }
+    return folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
+  }
+
+  /// Compares two texts without folding them; nil if one of them is not ASCII.
+  private func areEqualInASCII(_ left: String, _ right: String) -> Bool? {
+    let foldsCase = options.contains(.caseInsensitive) && !options.contains(.normalized)
+    func lowercase(_ byte: UInt8) -> UInt8 { foldsCase && byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+    let result = left.utf8.withContiguousStorageIfAvailable { left in
+      right.utf8.withContiguousStorageIfAvailable { right -> Bool? in
+        guard left.allSatisfy({ $0 < 0x80 }), right.allSatisfy({ $0 < 0x80 }) else { return nil }
+        return left.count == right.count && left.indices.allSatisfy { lowercase(left[$0]) == lowercase(right[$0]) }
+      }
+    }
+    return result.flatMap { $0 }.flatMap { $0 }
   }
 
   package func order(_ left: String, _ right: String) -> ComparisonResult {

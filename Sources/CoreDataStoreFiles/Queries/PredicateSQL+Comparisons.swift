@@ -261,6 +261,13 @@ extension PredicateSQL {
     let test: BoundSQL
     switch part {
     case .value(let value)
+    where value.kind == .string && !options.isEmpty && dialect == .sqlite && hasOnlyTexts(present):
+      if elements.isEmpty { return dialect.truth(false) }
+      // Each text is folded once, and not once for each row and element.
+      let comparison = TextComparison(options)
+      let texts = present.compactMap { $0.text.map { SQLiteValue.text(comparison.folded($0)) } }
+      test = "\(StringFunction.folded(value.sql, options)) IN \(try SQLValueList.list(texts, .text, dialect))"
+    case .value(let value)
     where value.kind == .calculated || value.kind == .string && !options.isEmpty:
       guard elements.count <= SQLValueList.longestShortList else { throw NotExpressibleInSQL() }
       if elements.isEmpty { return dialect.truth(false) }
@@ -275,6 +282,8 @@ extension PredicateSQL {
     }
     return present.count == elements.count ? test : "(\(test) OR \(try missing(part)))"
   }
+
+  private func hasOnlyTexts(_ elements: [PlainValue]) -> Bool { elements.allSatisfy { $0.text != nil } }
 
   private func membership(_ value: SQLScalar, _ constants: [PlainValue]) throws -> BoundSQL {
     switch dialect {
@@ -340,4 +349,11 @@ extension PredicateSQL {
 extension SQLOperand.Kind {
   /// Whether the options of a comparison matter for such values.
   fileprivate var isText: Bool { self == .string || self == .uri }
+}
+
+extension PlainValue {
+  fileprivate var text: String? {
+    if case .string(let text) = self { return text }
+    return nil
+  }
 }

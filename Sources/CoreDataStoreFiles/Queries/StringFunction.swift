@@ -32,7 +32,19 @@ package enum StringFunction: String, CaseIterable {
     "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
   }
 
+  private static let folding = "CDStringFolded"
+
+  /// Returns the call for the string that is compared instead of another; the result is NULL if that is.
+  static func folded(_ subject: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
+    "\(raw: folding)(\(subject), \(value: .integer(Int64(options.rawValue))))"
+  }
+
   package static func register(with connection: SQLiteConnection) throws {
+    try connection.register(function: folding, argumentCount: 2, deterministic: true) { arguments in
+      guard let subject = arguments[0].text else { return .null }
+      let options = ComparisonSyntax.Options(rawValue: UInt(arguments[1].integer ?? 0))
+      return .text(TextComparison(options).folded(subject))
+    }
     for function in allCases {
       try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in
         guard let subject = arguments[0].text, let pattern = arguments[1].text else { return .null }

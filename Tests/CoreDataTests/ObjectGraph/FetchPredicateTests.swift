@@ -24,6 +24,10 @@ struct FetchPredicateTests {
     "friends.@count == 0", "SUBQUERY(projects, $p, $p.title BEGINSWITH 'A').@count > 0",
     "SUBQUERY(friends, $f, $f.age > 20 AND $f.name != 'Bob').@count == 1", "age + 5 > 35", "TRUEPREDICATE", "1 == 1",
     "'a' BEGINSWITH 'b'", "NOT (nil == nil)",
+    "name IN[c] {'ADA', 'zoË'}", "name IN[cd] {'EVA', 'ZOE'}", "NOT name IN[c] {'ada'}", "name IN[n] {'Ada', 'ada'}",
+    "department.name IN[c] {'RESEARCH'}", "NOT department.name IN[c] {'RESEARCH'}",
+    "department.name IN[c] {'SALES', nil}",
+    "ANY projects.title IN[c] {'APOLLO'}",
     "FALSEPREDICATE", "ANY favourites.title LIKE '*1'", "ANY projects.members.name == 'Ada'",
   ]
 
@@ -72,6 +76,23 @@ struct FetchPredicateTests {
       ids.resultType = .managedObjectIDResultType
       ids.predicate = predicate
       #expect(Set(try context.fetch(ids)) == Set(expected))
+    }
+  }
+
+  @Test("A list of many texts is compared without case in SQL as in memory", arguments: ["c", "cd", "d", "cl"])
+  func longLists(options: String) throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    try Self.fill(context, unsaved: false)
+    for name in ["\u{212A}arl", "karl", "I\u{307}pek", "STRASSE", "stra\u{DF}e", "e\u{301}va"] {
+      context.make("Employee", ["name": name])
+    }
+    try context.save()
+    let list = (0..<150).map { "Name \($0)" } + ["KARL", "ZOE", "Stra\u{DF}e", "i\u{307}PEK", "EVA", "\u{C9}VA", "aDa"]
+    for format in ["name IN[\(options)] %@", "NOT name IN[\(options)] %@"] {
+      let predicate = NSPredicate(format: format, argumentArray: [list])
+      let expected = try context.all("Employee").filter { try predicate.holds(for: $0) }
+      #expect(!expected.isEmpty)
+      #expect(try context.all("Employee", where: predicate) == expected, "\(format)")
     }
   }
 
