@@ -131,7 +131,7 @@ final class AsynchronousFetch {
     }
     let keyPaths = specification.relationshipKeyPathsForPrefetching ?? []
     if !keyPaths.isEmpty { context.readAhead.removeAll() }
-    try Prefetching(context: context).prefetch(keyPaths, of: objects)
+    try Prefetching(context: context).prefetch(keyPaths, of: objects, areHeld: true)
     return objects
   }
 }

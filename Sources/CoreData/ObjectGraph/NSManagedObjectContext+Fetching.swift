@@ -163,22 +163,28 @@ struct Prefetching {
 
   let context: NSManagedObjectContext
 
-  func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
+  /// Reads the destinations of key paths.
+  ///
+  /// - Parameter areHeld: whether the objects hold the destinations on the way to others, which know the members that have
+  ///   been read for them.
+  func prefetch(_ keyPaths: [String], of objects: [NSManagedObject], areHeld: Bool = false) throws {
     for keyPath in keyPaths {
       var level = objects
       let keys = keyPath.split(separator: ".").map(String.init)
       for (position, key) in keys.enumerated() {
         let rest = try prefetchMembers(key, of: level)
         // The objects of the last relationship are made when the program asks for them.
-        level = try prefetch(key, of: position == keys.count - 1 ? prefetchDestinations(key, of: rest) : level)
+        let isLast = position == keys.count - 1
+        level = try prefetch(key, of: isLast ? prefetchDestinations(key, of: rest) : level, areHeld: areHeld && !isLast)
       }
     }
   }
 
   /// Reads one relationship of the objects, and the rows of its destinations.
   ///
+  /// - Parameter areHeld: whether the objects hold their destinations.
   /// - Returns: the destinations, which must be retained for as long as their rows are of use.
-  func prefetch(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
+  func prefetch(_ key: String, of objects: [NSManagedObject], areHeld: Bool = false) throws -> [NSManagedObject] {
     try context.readMembers(ofRelationshipNamed: key, for: objects)
     var destinations: [NSManagedObject] = []
     var seen: Set<ObjectIdentifier> = []
@@ -188,12 +194,25 @@ struct Prefetching {
           "'\(key)' is not a relationship of '\(object.entity.name ?? "")', so it cannot be prefetched.",
           entity: object.entity, suggestion: "Correct relationshipKeyPathsForPrefetching.")
       }
-      for destination in object.linkedObjects(at: position) where seen.insert(ObjectIdentifier(destination)).inserted {
+      let linked = object.linkedObjects(at: position)
+      if areHeld, !linked.isEmpty { hold(linked, at: position, of: object) }
+      for destination in linked where seen.insert(ObjectIdentifier(destination)).inserted {
         destinations.append(destination)
       }
     }
     try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.readAhead[$0.key] = $0 }
     return destinations
+  }
+
+  private func hold(_ linked: [NSManagedObject], at position: Int, of object: NSManagedObject) {
+    let wasHolding = context.registry.isHolding
+    context.registry.isHolding = true
+    defer { context.registry.isHolding = wasHolding }
+    if object.table.relationship(at: position)?.isToMany == true {
+      _ = object.members(at: position)
+    } else {
+      object.hold(linked[0], at: position)
+    }
   }
 
   /// Reads the members of a relationship that have the keys of their owners, together with their rows.

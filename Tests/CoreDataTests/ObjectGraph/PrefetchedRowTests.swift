@@ -139,4 +139,43 @@ struct PrefetchedRowTests {
     owner["pets"] = nil
     #expect(owner.value(forKey: "pets") as? NSSet == NSSet() && owner["pets"] as? Set<NSManagedObject> == [])
   }
+
+  @Test(
+    "Members on the way to others are read once, with what has been read for them",
+    arguments: [
+      ["pets.toys"], ["pets", "pets.toys"], ["pets.toys", "pets"],
+    ])
+  func secondLevel(keyPaths: [String]) throws {
+    var builder = ModelBuilder()
+    builder.entity("Person", [.make("name", .stringAttributeType)])
+    builder.entity("Pet", [.make("name", .stringAttributeType)])
+    builder.entity("Toy", [.make("name", .stringAttributeType)])
+    builder.relate(.init("Person", "pets", toMany: true), .init("Pet", "owner"))
+    builder.relate(.init("Pet", "toys", toMany: true), .init("Toy", "pets", toMany: true))
+    let model = builder.model()
+    let store = try TemporaryStore()
+    let context = try store.context(model)
+    for person in ["a", "b"] {
+      let owner = context.make("Person", ["name": person])
+      for pet in 0..<3 {
+        let toys = (0..<2).map { context.make("Toy", ["name": "\(person)\(pet)\($0)"]) }
+        context.make("Pet", ["name": "\(person)\(pet)", "owner": owner, "toys": NSSet(array: toys)])
+      }
+    }
+    try context.save()
+    let other = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    other.persistentStoreCoordinator = context.persistentStoreCoordinator
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+    request.relationshipKeyPathsForPrefetching = keyPaths
+    let people = try other.fetch(request)
+    #expect(people.count == 2)
+    for person in people {
+      let pets = try #require(person["pets"] as? Set<NSManagedObject>)
+      #expect(pets.count == 3)
+      for pet in pets {
+        #expect(!pet.hasFault(forRelationshipNamed: "toys"))
+        #expect((pet["toys"] as? Set<NSManagedObject>)?.count == 2)
+      }
+    }
+  }
 }
