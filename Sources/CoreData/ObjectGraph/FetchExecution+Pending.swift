@@ -29,9 +29,8 @@ extension FetchExecution {
       for key in path.split(separator: ".").map(String.init) {
         guard let destination = source.relationshipsByName[key]?.destinationEntity else { break }
         source = destination
-        if context.changedInOrder.contains(where: { !$0.isInserted && $0.entity.isKindOf(entity: destination) }) {
-          return true
-        }
+        let changed = context.changed.objectsOfEntities { $0.isKindOf(entity: destination) }
+        if changed.contains(where: { !$0.isInserted }) { return true }
       }
     }
     return false
@@ -47,7 +46,9 @@ extension FetchExecution {
       rows.limit = end
     }
     if let store = (source as? StoreReader)?.store {
-      rows.excludedKeys = Set(pending.lazy.map(\.key).filter { $0.store == store.number }.map(\.number))
+      // New objects have no rows.
+      let keys = pending.lazy.filter { !$0.isInserted }.map(\.key)
+      rows.excludedKeys = Set(keys.filter { $0.store == store.number }.map(\.number))
     } else {
       rows.excludedIDs += pending.lazy.filter { !$0.isInserted }.map(\.objectID)
     }

@@ -91,12 +91,11 @@ struct FetchExecution {
   private static func pending(_ query: RowQuery, in context: NSManagedObjectContext) -> [NSManagedObject] {
     guard context.hasChanges else { return [] }
     context.processChangesBeforeFetch()
-    return context.changedInOrder.filter { object in
-      // A row that is found after all revives its object.
-      if object.isInaccessible { return false }
-      return query.includesSubentities
-        ? object.entity.isKindOf(entity: query.entity) : object.entity === query.entity
+    let changed = context.changed.objectsOfEntities { entity in
+      query.includesSubentities ? entity.isKindOf(entity: query.entity) : entity === query.entity
     }
+    // A row that is found after all revives its object.
+    return changed.filter { !$0.isInaccessible }
   }
 
   /// Throws if a key path is not in the model.
@@ -150,7 +149,8 @@ struct FetchExecution {
       for object in found { object.realize() }
     }
     if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.readAhead.removeAll() }
-    try Prefetching(context: context).prefetch(specification.relationshipKeyPathsForPrefetching ?? [], of: found)
+    try Prefetching(context: context).prefetch(
+      specification.relationshipKeyPathsForPrefetching ?? [], of: found, areHeld: true)
     return found
   }
 

@@ -426,6 +426,10 @@ struct ChangeList {
   private static let compactionThreshold = 64
 
   private var entries: [NSManagedObject?] = []
+  /// The positions of the objects of each entity, of the entries up to `indexed`. Only fetches need them, so they are found by
+  /// the next fetch.
+  private var positions: [ObjectIdentifier: (entity: NSEntityDescription, positions: [Int])] = [:]
+  private var indexed = 0
   private(set) var count = 0
   /// The objects, if they have been asked for since the last change. A save goes through them several times.
   private var known: [NSManagedObject]?
@@ -441,6 +445,20 @@ struct ChangeList {
       known = objects
       return objects
     }
+  }
+
+  /// Returns the objects of some entities, in the order in which they were first changed.
+  ///
+  /// Takes no longer for more objects of other entities, but for those that have been added since the last call.
+  mutating func objectsOfEntities(where isWanted: (NSEntityDescription) -> Bool) -> [NSManagedObject] {
+    for position in indexed..<entries.count {
+      guard let entity = entries[position]?.entity else { continue }
+      positions[ObjectIdentifier(entity), default: (entity, [])].positions.append(position)
+    }
+    indexed = entries.count
+    let wanted = positions.values.filter { isWanted($0.entity) }.map(\.positions)
+    let inOrder = wanted.count == 1 ? wanted[0] : wanted.flatMap { $0 }.sorted()
+    return inOrder.compactMap { entries[$0] }
   }
 
   func contains(_ object: NSManagedObject) -> Bool {
@@ -469,11 +487,15 @@ struct ChangeList {
       let left = objects
       for (position, object) in left.enumerated() { object.changePosition = UInt32(position) }
       entries = left
+      positions = [:]
+      indexed = 0
     }
   }
 
   mutating func removeAll() {
     entries = []
+    positions = [:]
+    indexed = 0
     count = 0
     known = nil
     hasSubclasses = false
