@@ -126,13 +126,17 @@ extension SortKey {
   func order(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
     let (left, right) = (Operand.unwrapped(left), Operand.unwrapped(right))
     let order: ComparisonResult
-    switch (left, right) {
-    case (nil, nil): order = .orderedSame
-    case (nil, _): order = .orderedAscending
-    case (_, nil): order = .orderedDescending
-    case (let left as String, let right as String): order = method.order(left, right)
-    case (let left?, let right?):
-      order = try Operand.order(left, right) ?? Operand.orderOfNotANumber(left, right)
+    if let left, let right, let one = Number(exactly: left), let other = Number(exactly: right) {
+      order = Number.compare(one, other) ?? Operand.orderOfNotANumber(left, right)
+    } else {
+      switch (left, right) {
+      case (nil, nil): order = .orderedSame
+      case (nil, _): order = .orderedAscending
+      case (_, nil): order = .orderedDescending
+      case (let left as String, let right as String): order = method.order(left, right)
+      case (let left?, let right?):
+        order = try Operand.order(left, right) ?? Operand.orderOfNotANumber(left, right)
+      }
     }
     return isAscending ? order : ComparisonResult(rawValue: -order.rawValue) ?? .orderedSame
   }
