@@ -53,8 +53,8 @@ struct Workload: Sendable {
   }
 
   static let all =
-    InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
-    + SizeWorkloads.all + PostgreSQLWorkloads.all
+    InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + RelationshipWorkloads.all
+    + VersionWorkloads.all + SizeWorkloads.all + PostgreSQLWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
 }
