@@ -22,6 +22,13 @@ package struct InPlaceStep {
   /// The columns of source tables that no property of the source version has.
   package var extraColumns: [String: Set<String>] = [:]
   package var cleanup = ColumnCleanup.necessary
+  private let found = FoundLayouts()
+
+  /// The layouts that have been looked for: in a hierarchy, every sub-entity asks for those of all relationships that it
+  /// inherits.
+  private final class FoundLayouts {
+    var source: [[String]: [RelationshipLayout]] = [:]
+  }
 
   /// A model with an index of its entities.
   package struct IndexedModel {
@@ -51,6 +58,7 @@ package struct InPlaceStep {
   ///
   /// A relationship may have moved to a parent: then there may be one layout for each entity below it.
   package func sourceRelationshipLayouts(of name: String, in entity: String) -> [RelationshipLayout] {
+    if let known = self.found.source[[entity, name]] { return known }
     var found: [RelationshipLayout] = []
     for candidate in [entity] + subentities(of: entity) {
       guard let sourceEntity = mapping.sourceEntity(of: candidate),
@@ -61,6 +69,7 @@ package struct InPlaceStep {
         found.append(layout)
       }
     }
+    self.found.source[[entity, name]] = found
     return found
   }
 
