@@ -119,11 +119,11 @@ final class ModelsToolTests {
     #expect(
       classes.contains(
         "public class Part: NSManagedObject {\n  public override func awakeFromInsert() {\n"
-          + "    overridden_awakeFromInsert()\n  }\n}\n"), "\(classes)")
+          + "    overridden_Part_awakeFromInsert()\n  }\n}\n"), "\(classes)")
     #expect(try translate(source, model).status == 0)
     let text = try String(contentsOfFile: folder.path + "/Out.swift", encoding: .utf8)
     #expect(
-      text.hasSuffix("extension Part { public func overridden_awakeFromInsert() { super.awakeFromInsert() } }\n"),
+      text.hasSuffix("extension Part { public func overridden_Part_awakeFromInsert() { super.awakeFromInsert() } }\n"),
       "\(text)")
   }
 

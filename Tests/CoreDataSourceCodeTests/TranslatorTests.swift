@@ -220,18 +220,19 @@ struct TranslatorTests {
     let result = translated("public class Person: NSManagedObject {\n}", extensions)
     #expect(
       result.text == "public class Person: NSManagedObject {\n "
-        + "public override func awakeFromInsert() { overridden_awakeFromInsert() }; "
-        + "public override class func entity() -> NSEntityDescription { overridden_entity() }; "
+        + "public override func awakeFromInsert() { overridden_Person_awakeFromInsert() }; "
+        + "public override class func entity() -> NSEntityDescription { overridden_Person_entity() }; "
         + "public override func validateValue(_ value: inout Any?, forKey k: String) throws "
-        + "{ try overridden_validateValue(&value, forKey: k) }; "
-        + "public override var isGood: Bool { get { overridden_isGood } set { overridden_isGood = newValue } } }")
+        + "{ try overridden_Person_validateValue(&value, forKey: k) }; "
+        + "public override var isGood: Bool { get { overridden_Person_isGood } set { overridden_Person_isGood = newValue } } }"
+    )
     let moved = translated(extensions, "class Person: NSManagedObject {}")
     #expect(moved.messages.isEmpty, "\(moved.messages)")
     for line in [
-      "  public func overridden_awakeFromInsert() { super.awakeFromInsert() }",
-      "  public class func overridden_entity() -> NSEntityDescription { x }",
-      "  func overridden_validateValue(_ value: inout Any?, forKey k: String) throws {}",
-      "  var overridden_isGood: Bool { get { true } set {} }",
+      "  public func overridden_Person_awakeFromInsert() { super.awakeFromInsert() }",
+      "  public class func overridden_Person_entity() -> NSEntityDescription { x }",
+      "  func overridden_Person_validateValue(_ value: inout Any?, forKey k: String) throws {}",
+      "  var overridden_Person_isGood: Bool { get { true } set {} }",
     ] { #expect(moved.text.contains("\n\(line)\n"), "\(moved.text)") }
     let unknown = translated("extension Other { override func f() {} }").messages
     #expect(unknown.map(\.severity) == [.error] && unknown[0].text.contains("declaration of Other"), "\(unknown)")

@@ -18,17 +18,23 @@ struct ExtensionOverride {
     let methods = file.members(of: type, "func").filter { $0.head.modifiers.contains("override") }
     let properties = file.members(of: type, "var").filter { $0.head.modifiers.contains("override") }
     return methods.map { position, head in
-      ExtensionOverride(position: position, name: file.word(position + 1), member: method(position, head, file))
+      ExtensionOverride(position: position, name: file.word(position + 1), member: method(position, head, type, file))
     }
       + properties.map { position, head in
-        ExtensionOverride(position: position, name: file.word(position + 1), member: property(position, head, file))
+        ExtensionOverride(
+          position: position, name: file.word(position + 1), member: property(position, head, type, file))
       }
   }
 
-  /// The name that a member of an extension gets.
-  static func renamed(_ name: String) -> String { "overridden_" + name.filter { $0 != "`" } }
+  /// The name that a member of an extension gets, which no superclass has.
+  static func renamed(_ name: String, in type: TypeDeclaration) -> String {
+    let path = String(type.name.map { $0 == "." ? "_" : $0 })
+    return "overridden_\(path)_" + name.filter { $0 != "`" }
+  }
 
-  private static func method(_ position: Int, _ head: DeclarationHead, _ file: SourceFile) -> MemberText? {
+  private static func method(
+    _ position: Int, _ head: DeclarationHead, _ type: TypeDeclaration, _ file: SourceFile
+  ) -> MemberText? {
     let (name, open) = (file.word(position + 1), position + 2)
     guard file.word(open) == "(" else { return nil }
     var end = file.afterBrackets(open)
@@ -51,20 +57,22 @@ struct ExtensionOverride {
     }
     return MemberText([
       "override \(head.isStatic ? "class " : "")func \(name)\(file.text(open..<end)) {",
-      "\(canThrow ? "try " : "")\(renamed(name))(\(arguments.joined(separator: ", ")))", "}",
+      "\(canThrow ? "try " : "")\(renamed(name, in: type))(\(arguments.joined(separator: ", ")))", "}",
     ])
   }
 
-  private static func property(_ position: Int, _ head: DeclarationHead, _ file: SourceFile) -> MemberText? {
+  private static func property(
+    _ position: Int, _ head: DeclarationHead, _ type: TypeDeclaration, _ file: SourceFile
+  ) -> MemberText? {
     let name = file.word(position + 1)
     let end = file.afterType(position + 3)
     guard file.word(position + 2) == ":", file.word(end) == "{" else { return nil }
     let body = file.inside(end)
     let hasSetter = body.contains { file.word($0) == "set" && ["{", "("].contains(file.word($0 + 1)) }
     let start = "override \(head.isStatic ? "class " : "")var \(name): \(file.text(position + 3..<end)) {"
-    guard hasSetter else { return MemberText([start, renamed(name), "}"]) }
+    guard hasSetter else { return MemberText([start, renamed(name, in: type), "}"]) }
     return MemberText([
-      start, "get {", renamed(name), "}", "set {", "\(renamed(name)) = newValue", "}", "}",
+      start, "get {", renamed(name, in: type), "}", "set {", "\(renamed(name, in: type)) = newValue", "}", "}",
     ])
   }
 }
@@ -85,7 +93,7 @@ extension TranslationPass {
         if file.word(position) == "override" { remove(position..<position + 1) }
         if file.word(position) == "open" { edits.replace(file.tokens[position].range, "public") }
       }
-      edits.replace(file.tokens[override.position + 1].range, ExtensionOverride.renamed(override.name))
+      edits.replace(file.tokens[override.position + 1].range, ExtensionOverride.renamed(override.name, in: type))
     }
   }
 }
