@@ -144,8 +144,8 @@ let package = Package(
     .executableTarget(
       name: "Fuzzing",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataStoreFiles",
-        "CoreDataTestSupport", "FuzzingSupport",
+        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTestSupport", "FuzzingSupport",
       ],
       path: "Tests/Fuzzing", exclude: ["Corpus", "README.md"]),
     // The sources of the package in `Conformance`, which builds them against Apple's framework. Here nothing has to be

@@ -80,6 +80,14 @@ final class FuzzLab {
     return new
   }
 
+  /// Returns an empty directory for copies of an input's files, which leaves the directory of `fresh` as it is.
+  func copies() throws -> URL {
+    let place = directory.appendingPathComponent("copies")
+    if FileManager.default.fileExists(atPath: place.path) { try FileManager.default.removeItem(at: place) }
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    return place
+  }
+
   /// Returns the inputs of a kind in the repository. Each directory is an input.
   func kept(_ kind: FuzzKind) throws -> [FuzzInput] {
     let folder = corpus.appendingPathComponent(kind.rawValue)

@@ -10,16 +10,32 @@ import Foundation
 /// Stores with the versions of their model, which inputs are created from. They are part of the repository, so that a
 /// seed creates the same input everywhere. `--make-samples` created them.
 struct Sample {
+  /// The samples of some kinds of inputs. Each has a directory of its own, because another sample in it would change the
+  /// meaning of these kinds' seeds.
+  enum Group: String {
+    case plain = "samples"
+    /// Stores with persistent history.
+    case history = "history-samples"
+    /// Stores with composite attributes.
+    case composite = "composite-samples"
+    /// Stores whose relationships are of every kind, for repairs.
+    case related = "related-samples"
+    /// XML and binary stores.
+    case file = "file-samples"
+  }
+
   let name: String
-  /// The directory with `Store.sqlite`, `Model.xcdatamodeld` and possibly `mappings`.
+  /// The directory with `Model.xcdatamodeld`, `Store.sqlite` or stores of other types, and possibly `mappings`.
   let files: [String: Data]
 
   static let store = "Store.sqlite"
+  static let xmlStore = "Store.xml"
+  static let binaryStore = "Store.binary"
   static let model = "Model.xcdatamodeld"
   static let mappings = "mappings"
 
-  static func all(in corpus: URL) throws -> [Sample] {
-    let folder = corpus.appendingPathComponent("samples")
+  static func all(in corpus: URL, _ group: Group = .plain) throws -> [Sample] {
+    let folder = corpus.appendingPathComponent(group.rawValue)
     return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
       .filter { !$0.hasPrefix(".") }
       .map { Sample(name: $0, files: try FuzzInput(contentsOf: folder.appendingPathComponent($0)).files) }
@@ -30,9 +46,20 @@ struct Sample {
 
   // MARK: Creating samples
 
-  /// Creates all samples.
+  /// Creates the samples that are missing.
   static func make(in corpus: URL) throws {
-    let folder = corpus.appendingPathComponent("samples")
+    func isMissing(_ group: Group) -> Bool {
+      !FileManager.default.fileExists(atPath: corpus.appendingPathComponent(group.rawValue).path)
+    }
+    func folder(_ group: Group) -> URL { corpus.appendingPathComponent(group.rawValue) }
+    if isMissing(.plain) { try makePlain(in: folder(.plain)) }
+    if isMissing(.history) { try makeHistory(in: folder(.history)) }
+    if isMissing(.composite) { try makeComposite(in: folder(.composite)) }
+    if isMissing(.related) { try makeRelated(in: folder(.related)) }
+    if isMissing(.file) { try makeFiles(in: folder(.file)) }
+  }
+
+  private static func makePlain(in folder: URL) throws {
     var company = CompanyModel.make().document
     company.versionIdentifiers = ["1"]
     try make("company", company, try nextCompany(company), in: folder) { context in
@@ -57,7 +84,7 @@ struct Sample {
     try makeMapped(in: folder)
   }
 
-  private static func nextCompany(_ old: ModelDocument) throws -> ModelDocument {
+  static func nextCompany(_ old: ModelDocument) throws -> ModelDocument {
     var next = old
     next.versionIdentifiers = ["2"]
     for position in next.entities.indices {
@@ -140,12 +167,12 @@ struct Sample {
     }
   }
 
-  private static func make(
+  static func make(
     _ name: String, _ old: ModelDocument, _ new: ModelDocument, mapping: MappingDocument? = nil, in folder: URL,
-    _ fill: (NSManagedObjectContext) throws -> Void
+    options: [AnyHashable: Any]? = nil, _ fill: (NSManagedObjectContext) throws -> Void
   ) throws {
     let place = try TemporaryStore()
-    try fill(try place.context(ModelFilling.lenient(old)))
+    try fill(try place.context(ModelFilling.lenient(old), options: options))
     try place.close()
     try write(name, store: place.url, old, new, mapping: mapping, in: folder)
   }
@@ -155,7 +182,6 @@ struct Sample {
     _ name: String, store: URL, _ old: ModelDocument, _ new: ModelDocument, mapping: MappingDocument?, in folder: URL
   ) throws {
     let target = folder.appendingPathComponent(name)
-    if FileManager.default.fileExists(atPath: target.path) { try FileManager.default.removeItem(at: target) }
     try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
     let raw = try RawStore(store)
     try raw.run("PRAGMA journal_mode = DELETE; PRAGMA page_size = 1024; VACUUM")

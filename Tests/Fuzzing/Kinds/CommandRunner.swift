@@ -10,7 +10,7 @@ struct CommandRunner: FuzzRunner {
   private let tool: URL
 
   init(_ lab: FuzzLab) throws {
-    maker = try StoreMaker(lab, withFixtures: false)
+    maker = try StoreMaker(lab)
     let directory = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     tool = directory.appendingPathComponent("coredata")
     guard FileManager.default.isExecutableFile(atPath: tool.path) else {

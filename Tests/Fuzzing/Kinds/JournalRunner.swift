@@ -13,7 +13,7 @@ struct JournalRunner: FuzzRunner {
   private let model: NSManagedObjectModel
 
   init(_ lab: FuzzLab) throws {
-    maker = try StoreMaker(lab, withFixtures: false)
+    maker = try StoreMaker(lab)
     let folder = try lab.fresh()
     try FuzzInput(files: maker.samples[0].modelFiles).write(to: folder)
     model = try NSManagedObjectModel(

@@ -10,7 +10,7 @@ import Foundation
 struct MigrationRunner: FuzzRunner {
   private let maker: StoreMaker
 
-  init(_ lab: FuzzLab) throws { maker = try StoreMaker(lab, withFixtures: false) }
+  init(_ lab: FuzzLab, _ group: Sample.Group = .plain) throws { maker = try StoreMaker(lab, group) }
 
   func input(_ random: inout FuzzRandom) throws -> FuzzInput { try maker.input(.everything, &random) }
 

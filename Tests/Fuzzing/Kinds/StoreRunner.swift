@@ -18,19 +18,32 @@ struct StoreMaker {
   let samples: [Sample]
   private let fixtures: [Data]
 
-  init(_ lab: FuzzLab, withFixtures: Bool = true) throws {
+  /// - Parameters:
+  ///   - group: The samples to damage.
+  ///   - suffix: The end of the names of fixtures to damage; nil for none.
+  init(_ lab: FuzzLab, _ group: Sample.Group = .plain, fixtures suffix: String? = nil) throws {
     self.lab = lab
-    samples = try Sample.all(in: lab.corpus)
-    fixtures = try withFixtures ? lab.fixtures(upTo: 120_000) { $0.hasSuffix(".sqlite") }.map(\.data) : []
+    samples = try Sample.all(in: lab.corpus, group)
+    // SwiftData's stores have pages for their history, even if it is empty.
+    fixtures =
+      try suffix.map { suffix in
+        try lab.fixtures(upTo: suffix == ".store" ? 100_000 : 120_000) { $0.hasSuffix(suffix) }.map(\.data)
+      } ?? []
+  }
+
+  /// Returns a sample or a fixture.
+  func base(_ random: inout FuzzRandom) -> FuzzInput {
+    let isOurs = fixtures.isEmpty || !random.oneIn(3)
+    let sample = random.below(samples.count)
+    var input = FuzzInput(files: isOurs ? samples[sample].files : [:], isOurs: isOurs, sample: sample)
+    if !isOurs { input.files[Sample.store] = random.pick(fixtures) }
+    return input
   }
 
   /// Creates a damaged store, with the model of its sample.
   func input(_ damage: Damage, _ random: inout FuzzRandom) throws -> FuzzInput {
-    let isOurs = fixtures.isEmpty || !random.oneIn(3)
-    let sample = random.below(samples.count)
-    var input = FuzzInput(files: isOurs ? samples[sample].files : [:], isOurs: isOurs, sample: sample)
-    var store = isOurs ? input.files[Sample.store] ?? Data() : random.pick(fixtures)
-    input.files[Sample.store] = store
+    var input = base(&random)
+    var store = input.files[Sample.store] ?? Data()
     if case .archives = damage {
       try alter(&input, &random, StoreMutation.archives)
       return input
@@ -50,7 +63,7 @@ struct StoreMaker {
   }
 
   /// Changes a store with SQL.
-  private func alter(
+  func alter(
     _ input: inout FuzzInput, _ random: inout FuzzRandom, _ body: (RawStore, inout FuzzRandom) throws -> [String]
   ) throws {
     let url = try place(input)
@@ -106,6 +119,15 @@ struct StoreMaker {
     try FuzzInput(files: input.files.filter { $0.key.hasPrefix(Sample.store) }).write(to: folder)
     return RowCount(folder.appendingPathComponent(Sample.store))
   }
+
+  /// Returns the versions of each sample's model.
+  func documents() throws -> [[ModelDocument]] {
+    try samples.map { sample in
+      let folder = try lab.fresh()
+      try FuzzInput(files: sample.modelFiles).write(to: folder)
+      return try ModelBundle(contentsOf: folder.appendingPathComponent(Sample.model)).versions.map(\.document)
+    }
+  }
 }
 
 /// The rows of a store, counted through SQLite alone.
@@ -137,13 +159,7 @@ struct StoreReading {
   init(_ folder: URL) { self.folder = folder }
 
   private func attempt(_ name: String, _ body: () throws -> String) throws -> String {
-    do {
-      return "\(name): \(try body())"
-    } catch let error as Broken {
-      throw error
-    } catch {
-      return "\(name): \(ErrorText.of(error))"
-    }
+    try ErrorText.result(name, body)
   }
 
   /// Does what the reading commands do: nothing may change, and no row may be omitted silently.
@@ -232,6 +248,35 @@ enum ErrorText {
     return plain("\(error)")
   }
 
+  /// Returns the result of a call, or the error that it throws.
+  static func result(_ name: String, _ body: () throws -> String) throws -> String {
+    do {
+      return "\(name): \(try body())"
+    } catch let error as Broken {
+      throw error
+    } catch {
+      return "\(name): \(of(error))"
+    }
+  }
+
+  /// Returns the result of a call of the public interface, whose errors have a code of Core Data and a sentence.
+  static func publicResult(_ name: String, _ body: () throws -> String) throws -> String {
+    try result(name) {
+      do {
+        return try body()
+      } catch let error where !(error is Broken) {
+        let cocoa = error as NSError
+        guard cocoa.domain == NSCocoaErrorDomain, cocoa.code != 0 else {
+          throw Broken("\(name) threw an error without a code of Core Data: \(error)")
+        }
+        let keys = [NSLocalizedDescriptionKey, NSLocalizedFailureReasonErrorKey]
+        guard cocoa.userInfo[NSDetailedErrorsKey] != nil || keys.contains(where: { cocoa.userInfo[$0] is String })
+        else { throw Broken("\(name) threw the error \(cocoa.code) without a sentence.") }
+        throw error
+      }
+    }
+  }
+
   static func plain(_ text: String) -> String {
     var result = ""
     var isQuoted = false
@@ -255,13 +300,9 @@ struct StoreRunner: FuzzRunner {
   private let documents: [[ModelDocument]]
 
   init(_ lab: FuzzLab, damage: StoreMaker.Damage) throws {
-    maker = try StoreMaker(lab)
+    maker = try StoreMaker(lab, fixtures: ".sqlite")
     self.damage = damage
-    documents = try maker.samples.map { sample in
-      let folder = try lab.fresh()
-      try FuzzInput(files: sample.modelFiles).write(to: folder)
-      return try ModelBundle(contentsOf: folder.appendingPathComponent(Sample.model)).versions.map(\.document)
-    }
+    documents = try maker.documents()
   }
 
   func input(_ random: inout FuzzRandom) throws -> FuzzInput { try maker.input(damage, &random) }
@@ -280,7 +321,7 @@ struct StoreRunner: FuzzRunner {
   }
 
   /// Returns the model contained in a store.
-  private static func ownModel(_ folder: URL) throws -> ModelDocument? {
+  static func ownModel(_ folder: URL) throws -> ModelDocument? {
     do {
       return try StoreReader(url: folder.appendingPathComponent(Sample.store)).model
     } catch is StoreProblem {

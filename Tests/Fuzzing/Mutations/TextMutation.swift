@@ -14,12 +14,16 @@ enum TextMutation {
   ]
 
   /// Changes some tokens.
-  static func damage(_ data: Data, with other: Data? = nil, _ random: inout FuzzRandom) -> Data {
+  ///
+  /// - Parameter names: Further values, which occur in files of the format.
+  static func damage(
+    _ data: Data, with other: Data? = nil, names: [String] = [], _ random: inout FuzzRandom
+  ) -> Data {
     if random.oneIn(4) { return ByteMutation.damage(data, with: other, &random) }
     var bytes = [UInt8](data)
     for _ in 0..<random.small(6) {
       switch random.below(6) {
-      case 0, 1, 2: changeValue(&bytes, &random)
+      case 0, 1, 2: changeValue(&bytes, names, &random)
       case 3: moveLine(&bytes, &random)
       case 4: repeatLine(&bytes, &random)
       default: changeName(&bytes, &random)
@@ -50,7 +54,7 @@ enum TextMutation {
     return found
   }
 
-  private static func changeValue(_ bytes: inout [UInt8], _ random: inout FuzzRandom) {
+  private static func changeValue(_ bytes: inout [UInt8], _ names: [String], _ random: inout FuzzRandom) {
     let found = quoted(bytes, from: random.below(bytes.count), atMost: 3)
     guard !found.isEmpty else { return }
     let range = random.pick(found)
@@ -63,7 +67,7 @@ enum TextMutation {
       let base = Array(random.pick(values).utf8)
       new = Array(repeating: base, count: random.pick([2, 10, 300, 5_000])).flatMap { $0 }
     case 2: new = Array(PredicateGrammar.predicate(&random).escapedForXML.utf8)
-    default: new = Array(random.pick(values).utf8)
+    default: new = Array((names.isEmpty || random.oneIn(2) ? random.pick(values) : random.pick(names)).utf8)
     }
     bytes.replaceSubrange(range, with: new)
   }
