@@ -38,6 +38,10 @@ package struct ColumnSources {
     _ oldDocument: AttributeDocument?, to result: inout [String: ColumnSource]
   ) throws {
     guard let column = layout.column else {
+      guard old != nil || document.isFilledByElements else {
+        for column in layout.columns { result[column] = .nothing }
+        return
+      }
       let elements = Pairing(
         oldDocument?.elements ?? [], document.elements, name: \.name, declared: \.renamingIdentifier)
       let sources = Dictionary(elements.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
@@ -188,5 +192,20 @@ package enum ColumnSource {
     case .column(let name), .filled(let name, _, _), .changed(let name, _): name
     case .constant: nil
     }
+  }
+}
+
+/// The rule of new objects, for rows that get a composite attribute.
+extension AttributeDocument {
+  /// Whether the elements of this new composite attribute get their default values. Those of some elements do not make a value
+  /// that lacks a required element, unless the composite attribute has a default value.
+  fileprivate var isFilledByElements: Bool {
+    if case .dictionary? = defaultValue { return true }
+    return elements.allSatisfy { $0.isOptional || $0.hasInitialValue }
+  }
+
+  private var hasInitialValue: Bool {
+    if let defaultValue, defaultValue != .null { return true }
+    return kind == .composite && isFilledByElements && elements.contains(where: \.hasInitialValue)
   }
 }

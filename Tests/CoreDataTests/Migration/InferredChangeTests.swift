@@ -537,6 +537,44 @@ struct InferredChangeTests {
     try store.close()
   }
 
+  @Test("A new composite attribute has the same value in rows as in new objects: none without a required element")
+  func compositeDefault() throws {
+    try fill({ $0.entity("X", [.make("n", .integer64AttributeType)]) }) { $0.make("X", ["n": 1]) }
+    func composite(_ name: String, _ elements: [NSAttributeDescription]) -> NSAttributeDescription {
+      let attribute = NSCompositeAttributeDescription()
+      attribute.name = name
+      attribute.isOptional = true
+      attribute.elements = elements
+      return attribute
+    }
+    func street() -> NSAttributeDescription { .make("street", .stringAttributeType, default: "Main") }
+    func city(_ value: String? = nil) -> NSAttributeDescription {
+      .make("city", .stringAttributeType, optional: false, default: value)
+    }
+    let given = composite("given", [street(), city()])
+    given.defaultValue = ["street": "Side"]
+    let new = Self.model {
+      $0.entity(
+        "X",
+        [
+          .make("n", .integer64AttributeType), given, composite("lacking", [street(), city()]),
+          composite("complete", [street(), city("Bern")]),
+          composite(
+            "nested", [composite("inner", [street(), city()]), .make("floor", .integer16AttributeType, default: 2)]),
+        ])
+    }
+    let context = try store.context(new, options: Self.options)
+    let old = try #require(try context.all("X", by: "n").first)
+    let fresh = context.make("X", ["n": 2])
+    for object in [old, fresh] {
+      #expect(object["given"] as? NSDictionary == ["street": "Side"])
+      #expect(object["lacking"] as? NSDictionary == nil)
+      #expect(object["complete"] as? NSDictionary == ["street": "Main", "city": "Bern"])
+      #expect(object["nested"] as? NSDictionary == ["floor": 2])
+    }
+    try store.close()
+  }
+
   @Test("Derived attributes that are new, or whose source has changed, are computed for the rows that there are")
   func derived() throws {
     func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
