@@ -11,6 +11,11 @@ package struct SourceFile {
   let words: [String]
   /// Where tokens are of which nobody but the compiler knows whether they are compiled, such as those in `#if DEBUG`.
   private let uncertain: Set<Int>
+  private let endsOfBrackets: [Int: Int]
+  /// Where the lines begin.
+  private let lineStarts: [Int]
+  /// The line break of the file: that of Windows if there is one.
+  let lineBreak: String
   /// The types that are declared or extended, in the order of their beginnings.
   private(set) var types: [TypeDeclaration] = []
 
@@ -20,8 +25,12 @@ package struct SourceFile {
   package init(path: String, bytes: [UInt8]) {
     self.path = path
     self.bytes = bytes
+    let isWide = zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: "\r") && $1 == UInt8(ascii: "\n") }
+    lineBreak = isWide ? "\r\n" : "\n"
+    lineStarts = [0] + bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }.map { $0 + 1 }
     (tokens, uncertain) = Self.active(SourceScanner.tokens(bytes), bytes)
     words = tokens.map { String(decoding: bytes[$0.range], as: UTF8.self) }
+    endsOfBrackets = Self.endsOfBrackets(tokens, words)
     types = TypeDeclaration.all(in: self)
   }
 
@@ -80,23 +89,25 @@ package struct SourceFile {
   func isWord(_ position: Int) -> Bool { tokens.indices.contains(position) && tokens[position].kind == .word }
 
   /// Returns the position after the bracket that closes the one at a position.
-  func afterBrackets(_ position: Int) -> Int {
-    let pairs = ["(": ")", "[": "]", "{": "}", "<": ">"]
-    guard let closing = pairs[word(position)] else { return position }
-    let opening = word(position)
-    var depth = 0
-    var next = position
-    while next < words.count {
-      if tokens[next].kind == .mark {
-        if words[next] == opening { depth += 1 }
-        if words[next] == closing, !(closing == ">" && word(next - 1) == "-") {
-          depth -= 1
-          if depth == 0 { return next + 1 }
-        }
+  func afterBrackets(_ position: Int) -> Int { endsOfBrackets[position] ?? position }
+
+  /// Returns the position after each pair of brackets, by the position of the opening one; the end of the file if it is not
+  /// closed. Each kind of bracket is paired by itself.
+  private static func endsOfBrackets(_ tokens: [SourceToken], _ words: [String]) -> [Int: Int] {
+    let openings = [")": "(", "]": "[", "}": "{", ">": "<"]
+    var open: [String: [Int]] = ["(": [], "[": [], "{": [], "<": []]
+    var ends: [Int: Int] = [:]
+    for (position, word) in words.enumerated() where tokens[position].kind == .mark {
+      if open[word] != nil {
+        open[word]?.append(position)
+        ends[position] = words.count
+      } else if let opening = openings[word], word != ">" || position == 0 || words[position - 1] != "-",
+        let start = open[opening]?.popLast()
+      {
+        ends[start] = position + 1
       }
-      next += 1
     }
-    return next
+    return ends
   }
 
   /// The tokens between the bracket at a position and the one that closes it.
@@ -108,12 +119,13 @@ package struct SourceFile {
 
   /// The line and column, from 1, of a byte.
   func place(of offset: Int) -> (line: Int, column: Int) {
-    var (line, start) = (1, 0)
-    for position in 0..<min(offset, bytes.count) where bytes[position] == UInt8(ascii: "\n") {
-      line += 1
-      start = position + 1
+    // The number of lines that begin at the byte or before it.
+    var (low, high) = (1, lineStarts.count)
+    while low < high {
+      let middle = (low + high + 1) / 2
+      if lineStarts[middle - 1] <= offset { low = middle } else { high = middle - 1 }
     }
-    return (line, offset - start + 1)
+    return (low, offset - lineStarts[low - 1] + 1)
   }
 
   /// The innermost type whose body has the token at a position; nil outside all types.

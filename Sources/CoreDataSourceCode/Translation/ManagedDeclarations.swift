@@ -125,9 +125,13 @@ struct Declaration {
   /// The selector in `@objc(selector:)`; nil for none.
   private(set) var selector: String?
 
+  /// The most tokens on either side that are examined: no declaration has that many attributes, and a file with thousands in
+  /// a row would take a time that grows with their square.
+  private static let mostTokens = 256
+
   init(around position: Int, in file: SourceFile) {
     var start = position
-    while start > 0 {
+    while start > max(0, position - Self.mostTokens) {
       if file.word(start - 1) == ")" {
         var open = start - 1
         while open > 0, file.word(open) != "(" { open -= 1 }
@@ -143,7 +147,7 @@ struct Declaration {
     }
     self.start = start
     var next = start
-    while next < file.words.count {
+    while next < min(file.words.count, position + Self.mostTokens) {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
         if file.word(next + 1) == "NSManaged" { isManaged = true }

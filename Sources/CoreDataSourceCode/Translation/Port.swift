@@ -205,12 +205,7 @@ extension TranslationPass {
 
   // MARK: Lines
 
-  private var lineBreak: String {
-    let isWide = zip(file.bytes, file.bytes.dropFirst()).contains {
-      $0 == UInt8(ascii: "\r") && $1 == UInt8(ascii: "\n")
-    }
-    return isWide ? "\r\n" : "\n"
-  }
+  private var lineBreak: String { file.lineBreak }
 
   private static func isBreak(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
   private static func isSpace(_ byte: UInt8) -> Bool {

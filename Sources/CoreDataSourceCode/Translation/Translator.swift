@@ -225,7 +225,9 @@ struct TranslationPass {
 
   private mutating func keyPath(_ position: Int) {
     let end = file.afterBrackets(position + 2)
-    let names = (position + 3..<max(position + 3, end - 1)).filter { file.isWord($0) }
+    let inside = position + 3..<max(position + 3, end - 1)
+    // A key path contains no other one: those that are not closed would each be read to the end of the file.
+    let names = inside.prefix { file.word($0) != "#" }.filter { file.isWord($0) }
     let parts = names.map { file.word($0).filter { $0 != "`" } }
     let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
     if let problem { say(.error, problem.text, at: names[problem.part]) }
