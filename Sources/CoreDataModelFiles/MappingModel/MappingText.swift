@@ -287,8 +287,8 @@ struct MappingTextWriter {
       + mapping.relationshipMappings.sorted { $0.name < $1.name }
       .map { (MappingLiteral.name($0.name), "relationship", $0) }
     let width = properties.map(\.0.count).max() ?? 0
+    let kinds = mapping.relationshipMappings.isEmpty ? "attribute".count : "relationship".count
     for (name, kind, property) in properties {
-      let kinds = properties.contains { $0.1 == "relationship" } ? "relationship".count : "attribute".count
       let value = try expression(property.valueExpression, mapping.name)
       lines.append("  \(padded(name, to: width))  \(padded(kind, to: kinds))  \(value)")
       for (key, value) in property.userInfo.sorted(by: { $0.key < $1.key }) {
