@@ -22,9 +22,12 @@
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
 #                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build
-#   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,000 hostile inputs, and
+#   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,800 hostile inputs, and
 #                 over what threads share; `make sanitize-all` has the address sanitizer over every test, half an hour on two
-#                 cores
+#                 cores, and `make sanitize-threads-all` the thread sanitizer
+#   make release-check   before a version is tagged: both sanitizers over all tests, `make torture` and `make fuzz`; hours on two
+#                 cores. CHECKS="torture fuzz" names some; `Scripts/release-check.sh report --write` puts their figures into
+#                 Documentation/Reliability.md
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
 #                 property through a store
 #   make pages    looks at the tool's HTML pages in Chromium, which is installed where apt-get can; PICTURES=Documentation/pictures
@@ -154,6 +157,20 @@ sanitize-threads: libraries
 	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
 	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
 	  --filter '$(THREAD_SUITES)'
+
+# As with sanitize-all, few tests at a time.
+.PHONY: sanitize-threads-all
+sanitize-threads-all: libraries
+	swift build --build-tests --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads $(BUILD_FLAGS)
+	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
+	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
+	  --experimental-maximum-parallelization-width 2
+
+# CHECKS names some of address, threads, torture and fuzz; all without it.
+CHECKS ?=
+.PHONY: release-check
+release-check:
+	@Scripts/release-check.sh run $(CHECKS)
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
