@@ -311,10 +311,9 @@ struct MappingTextWriter {
   private static func expression(_ expression: ExpressionSyntax?, _ place: String) throws -> String {
     guard let expression else { return none }
     let text = PredicatePrinter().format(expression)
-    // If the format does not parse back to the constant, use the other form.
-    guard case .constant(let value) = expression, (try? PredicateParser.parseExpression(text)) != expression else {
-      return text
-    }
+    // A text that cannot be parsed, or is another expression, is not used: `YES` would become 1.
+    if (try? PredicateParser.parseExpression(text)) == expression { return text }
+    guard case .constant(let value) = expression else { return PredicatePrinter(style: .exact).format(expression) }
     return constant + (try MappingLiteral.text(of: value, place: place))
   }
 
