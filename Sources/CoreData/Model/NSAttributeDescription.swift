@@ -271,7 +271,7 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
     }
     // Default values of some elements must not make an optional attribute that lacks a required one.
     let isComplete = members.allSatisfy { $0.isOptional || values[$0.name] != nil }
-    return values.isEmpty || (own == nil && !isComplete) ? defaultValue : values
+    return values.isEmpty || (own == nil && !isComplete) ? nil : values
   }
 
   override func adopt(_ source: NSPropertyDescription) {

@@ -205,7 +205,10 @@ extension AttributeDocument {
   }
 
   private var hasInitialValue: Bool {
-    if let defaultValue, defaultValue != .null { return true }
-    return kind == .composite && isFilledByElements && elements.contains(where: \.hasInitialValue)
+    guard kind == .composite else { return defaultValue != nil && defaultValue != .null }
+    if case .dictionary(let values)? = defaultValue, elements.contains(where: { values[$0.name] != nil }) {
+      return true
+    }
+    return isFilledByElements && elements.contains(where: \.hasInitialValue)
   }
 }

@@ -95,17 +95,28 @@ struct CompiledModelReader {
     return entity
   }
 
-  /// Reads an attribute and converts its default value to its type, because Core Data accepts any value.
   private func attribute(_ object: ArchivedObject, of entity: String) throws -> AttributeDocument {
-    var attribute = try ArchivedProperties.attribute(object)
-    guard let value = attribute.defaultValue else { return attribute }
-    attribute.defaultValue = DefaultValues.fitted(value, to: attribute.kind)
+    fitted(try ArchivedProperties.attribute(object), name: nil, of: entity)
+  }
+
+  /// Converts the default values of an attribute and of its elements to their types, because Core Data accepts any value.
+  ///
+  /// - Parameter name: The name with those of the composite attributes around it; nil for an attribute of an entity.
+  private func fitted(_ attribute: AttributeDocument, name: String?, of entity: String) -> AttributeDocument {
+    var attribute = attribute
+    let name = name ?? attribute.name
+    attribute.elements = attribute.elements.map { fitted($0, name: "\(name).\($0.name)", of: entity) }
+    guard let value = attribute.defaultValue, value != .null else {
+      attribute.defaultValue = nil
+      return attribute
+    }
+    attribute.defaultValue = DefaultValues.fitted(value, to: attribute)
     if !DefaultValues.isAlike(value, attribute.defaultValue) {
       let taken = attribute.defaultValue == nil ? "It is ignored." : "It is converted."
       warnings.add(
         ModelFileError(
           .unreadableValue, found: "The default value is not of the attribute's type, \(attribute.kind). \(taken)",
-          advice: "Correct it in the model.", file: file, entity: entity, property: attribute.name))
+          advice: "Correct it in the model.", file: file, entity: entity, property: name))
     }
     return attribute
   }

@@ -27,6 +27,22 @@ enum DefaultValues {
     }
   }
 
+  /// Returns a value converted to the type of an attribute: the parts of a composite value to the types of its elements. Parts
+  /// without an equivalent are left out.
+  static func fitted(_ value: PlainValue, to attribute: AttributeDocument) -> PlainValue? {
+    guard case .dictionary(let values) = value, attribute.kind == .composite else {
+      return fitted(value, to: attribute.kind)
+    }
+    var result = values
+    for element in attribute.elements {
+      result[element.name] = values[element.name].flatMap { part in
+        let fitted = part == .null ? nil : fitted(part, to: element)
+        return isAlike(part, fitted) ? part : fitted
+      }
+    }
+    return .dictionary(result)
+  }
+
   /// Whether a converted value is equivalent to the original: archives do not distinguish 0 from 0.0 or `false`.
   static func isAlike(_ value: PlainValue, _ fitted: PlainValue?) -> Bool {
     if value == fitted { return true }
