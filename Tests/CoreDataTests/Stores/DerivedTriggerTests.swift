@@ -51,10 +51,12 @@ private final class TriggeringProgram {
 
 @Suite("Triggers of derived attributes")
 struct DerivedTriggerTests {
-  private static func derived(_ name: String, _ format: String) -> NSDerivedAttributeDescription {
+  private static func derived(
+    _ name: String, _ format: String, _ type: NSAttributeType = .integer32AttributeType
+  ) -> NSDerivedAttributeDescription {
     let attribute = NSDerivedAttributeDescription()
     attribute.name = name
-    attribute.attributeType = .integer32AttributeType
+    attribute.attributeType = type
     attribute.isOptional = true
     attribute.derivationExpression = NSExpression(format: format)
     return attribute
@@ -70,6 +72,18 @@ struct DerivedTriggerTests {
     builder.entity("Book", [.make("title", .stringAttributeType)])
     if let subentity { builder.entity("Special", parent: subentity) }
     builder.relate(.init("Author", "books", toMany: true, ordered: isOrdered), .init("Book", "author"))
+    return builder.model()
+  }
+
+  /// Books with the names of their authors; both are roots of hierarchies.
+  private static func named(of entity: String = "Book") -> NSManagedObjectModel {
+    var builder = ModelBuilder()
+    builder.entity("Author", [.make("name", .stringAttributeType)])
+    builder.entity("Poet", parent: "Author")
+    let name = derived("authorName", "author.name", .stringAttributeType)
+    builder.entity("Book", [.make("title", .stringAttributeType)] + (entity == "Book" ? [name] : []))
+    builder.entity("Comic", parent: "Book", entity == "Comic" ? [name] : [])
+    builder.relate(.init("Author", "books", toMany: true), .init("Book", "author"))
     return builder.model()
   }
 
@@ -103,6 +117,70 @@ struct DerivedTriggerTests {
       trigger("UPDATE_INCREMENT", "UPDATE OF ZAUTHOR", "NEW", "ZBOOKCOUNT + 1"),
     ]
     #expect(try triggers(store.url).map(\.sql) == wanted)
+  }
+
+  @Test("A new store has Core Data's triggers of a to-one key path, word for word, in hierarchies too")
+  func keyPathText() throws {
+    let store = try TemporaryStore()
+    _ = try store.context(Self.named())
+    try store.close()
+    let function = "SELECT NSCoreDataDATrigger"
+    let value = "AffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'authorName', ZAUTHORNAME) FROM ZBOOK WHERE"
+    let own =
+      "FOR EACH ROW BEGIN UPDATE ZBOOK SET ZAUTHORNAME = (SELECT ZNAME FROM ZAUTHOR WHERE Z_PK = NEW.ZAUTHOR) "
+      + "WHERE Z_PK = NEW.Z_PK; "
+    let theirs = "FOR EACH ROW BEGIN UPDATE ZBOOK SET ZAUTHORNAME = NEW.ZNAME WHERE ZAUTHOR = NEW.Z_PK; "
+    let wanted = [
+      "CREATE TRIGGER Z_DA_ZAUTHOR_Book_authorName_PARAMETER_INSERT AFTER INSERT ON ZAUTHOR \(theirs)"
+        + "\(function)InsertUpdated\(value) ZAUTHOR = NEW.Z_PK; END",
+      "CREATE TRIGGER Z_DA_ZAUTHOR_Book_authorName_PARAMETER_UPDATE AFTER UPDATE OF ZNAME ON ZAUTHOR \(theirs)"
+        + "\(function)Updated\(value) ZAUTHOR = NEW.Z_PK; END",
+      "CREATE TRIGGER Z_DA_ZBOOK_Book_authorName_SOURCE_INSERT AFTER INSERT ON ZBOOK \(own)"
+        + "\(function)InsertUpdated\(value) Z_PK = NEW.Z_PK; END",
+      "CREATE TRIGGER Z_DA_ZBOOK_Book_authorName_SOURCE_UPDATE AFTER UPDATE OF ZAUTHOR ON ZBOOK \(own)"
+        + "\(function)Updated\(value) Z_PK = NEW.Z_PK; END",
+    ]
+    #expect(try triggers(store.url).map(\.sql) == wanted)
+  }
+
+  @Test("Programs with and without the triggers of a key path write a store in turn, and its values are right")
+  func keyPathBothSides() throws {
+    let store = try TemporaryStore()
+    func change(_ body: (NSManagedObjectContext) throws -> Void) throws -> [String?] {
+      let context = try store.context(Self.named())
+      try body(context)
+      try context.save()
+      context.reset()
+      let books = try context.all("Book", by: "title")
+      let names = books.map { $0["authorName"] as? String }
+      #expect(books.map { ($0["author"] as? NSManagedObject)?["name"] as? String } == names)
+      try store.close()
+      return names
+    }
+    let first = try change { context in
+      let ada = context.make("Poet", ["name": "Ada"])
+      context.make("Author", ["name": "Bob"])
+      context.make("Book", ["title": "a", "author": ada])
+      context.make("Comic", ["title": "b"])
+    }
+    #expect(first == ["Ada", nil])
+    let program = try TriggeringProgram(store.url)
+    program.run("UPDATE ZAUTHOR SET ZNAME = 'Eve' WHERE ZNAME = 'Ada'")
+    #expect(program.takeNotified().map { $0.hasSuffix("authorName Eve") } == [true])
+    program.run("UPDATE ZBOOK SET ZAUTHOR = (SELECT Z_PK FROM ZAUTHOR WHERE ZNAME = 'Bob') WHERE ZTITLE = 'b'")
+    #expect(program.takeNotified().map { $0.hasSuffix("authorName Bob") } == [true])
+    program.run(
+      "INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZAUTHOR, ZTITLE) "
+        + "SELECT 3, Z_ENT, 1, ZAUTHOR, 'c' FROM ZBOOK WHERE ZTITLE = 'a'")
+    #expect(program.takeNotified().map { $0.hasSuffix("authorName Eve") } == [true])
+    program.run("UPDATE Z_PRIMARYKEY SET Z_MAX = 3 WHERE Z_NAME = 'Book'")
+    program.close()
+    #expect(try change { _ in } == ["Eve", "Bob", "Eve"])
+    let second = try change { context in
+      for author in try context.all("Author") where author["name"] as? String == "Eve" { author["name"] = "Zoe" }
+    }
+    #expect(second == ["Zoe", "Bob", "Zoe"])
+    try StoreChecks.check(store.url, Self.named())
   }
 
   @Test("Programs with and without the triggers write a store in turn, and its counts are right")
@@ -183,6 +261,7 @@ struct DerivedTriggerTests {
     for model in [
       Self.model(subentity: "Author"), Self.model(subentity: "Book"), Self.model(isOrdered: true),
       Self.model(format: "books.@max.title"), Self.model(count: nil, [Self.derived("length", "name.length")]),
+      Self.named(of: "Comic"),
     ] {
       let store = try TemporaryStore()
       _ = try store.context(model)
