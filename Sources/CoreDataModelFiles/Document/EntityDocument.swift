@@ -103,24 +103,29 @@ public struct FetchIndexElementDocument: Hashable, Sendable {
 /// The indexes that Core Data derives when it compiles and loads a model.
 ///
 /// Seen in compiled models and model caches: an index over one property also marks the property as indexed, an index
-/// over several properties is repeated as a compound index, and every indexed property gets an index of its own name
-/// before the declared ones. Documents contain only what was declared.
+/// over several properties is repeated as a compound index, and a property that is indexed for one of these two reasons,
+/// the flag in the source or an index over it alone, gets an index of its own name before the declared ones. A property
+/// that is indexed for both reasons has only the declared index. Documents contain only what was declared.
 extension EntityDocument {
   /// The names of the attributes that Core Data treats as indexed.
   package var indexedAttributeNames: [String] {
-    attributes.filter { attribute in
-      attribute.isIndexed || indexes.contains { $0.elements.map(\.propertyName) == [attribute.name] }
-    }.map(\.name)
+    let single = singlyIndexedNames
+    return attributes.filter { $0.isIndexed || single.contains($0.name) }.map(\.name)
+  }
+
+  /// The properties that are the only element of a declared index.
+  private var singlyIndexedNames: Set<String> {
+    Set(indexes.filter { $0.elements.count == 1 }.map { $0.elements[0].propertyName })
   }
 
   /// All indexes of a loaded model, and therefore of a store: those implied by indexed attributes, then the declared
   /// ones.
   package var effectiveIndexes: [FetchIndexDocument] {
-    let declared = Set(indexes.map(\.name))
-    let implied = indexedAttributeNames.filter { !declared.contains($0) }.map {
-      FetchIndexDocument(name: $0, elements: [FetchIndexElementDocument(propertyName: $0)])
-    }
-    return implied + indexes
+    let (declared, single) = (Set(indexes.map(\.name)), singlyIndexedNames)
+    let implied = attributes.filter { $0.isIndexed != single.contains($0.name) && !declared.contains($0.name) }
+    return implied.map {
+      FetchIndexDocument(name: $0.name, elements: [FetchIndexElementDocument(propertyName: $0.name)])
+    } + indexes
   }
 
   /// The compound indexes of a compiled model: the declared ones, and one for every index over several properties.
@@ -140,13 +145,17 @@ extension EntityDocument {
   ///   cache.
   package mutating func removeImpliedIndexes(hasImplied: Bool) {
     let indexed = hasImplied ? Set(attributes.filter(\.isIndexed).map(\.name)) : []
-    indexes.removeAll { index in
+    let implied = indexes.filter { index in
       indexed.contains(index.name) && index.partialIndexPredicate == nil
         && index.elements == [FetchIndexElementDocument(propertyName: index.name)]
     }
-    let single = Set(indexes.filter { $0.elements.count == 1 }.map { $0.elements[0].propertyName })
+    indexes.removeAll(where: implied.contains)
+    let single = singlyIndexedNames
     for position in attributes.indices where single.contains(attributes[position].name) {
-      attributes[position].isIndexed = false
+      let name = attributes[position].name
+      // A compiled model marks the attribute for either reason. Only a model cache tells them apart: it has no implied
+      // index if the source marks the attribute too.
+      attributes[position].isIndexed = hasImplied && !implied.contains { $0.name == name }
     }
     let compound = Set(indexes.map { $0.elements.map(\.propertyName) })
     compoundIndexes.removeAll(where: compound.contains)

@@ -311,11 +311,19 @@ extension SchemaBuilder {
   /// The column that is named after each relationship.
   ///
   /// Of columns that would have the same name, the first gets it, and the others get numbers: those that a store already has
-  /// in their order there, then the others in the order of the owners' names. This was observed in 60 stores of one app,
-  /// where it is not the order of the owners' numbers.
+  /// in their order there, then the others in the order of the owners' first names (`firstNames`). This was observed in 60
+  /// stores of one app, where it is not the order of the owners' numbers, and in a schema where an owner's sub-entity comes
+  /// before the owner.
   private func columnNames(of pairs: [Pair]) -> [DeclaredRelationship: String] {
+    let firstNames = pairs.count > 1 ? self.firstNames() : [:]
+    func isBefore(_ left: DeclaredRelationship, _ right: DeclaredRelationship) -> Bool {
+      guard let own = firstNames[left.entity], let other = firstNames[right.entity], own != other else {
+        return (left.entity, left.name) < (right.entity, right.name)
+      }
+      return own < other
+    }
     var wanted: [(relationship: DeclaredRelationship, name: String)] = []
-    for (relationship, inverse) in pairs.sorted(by: { isNamedBefore($0.relationship, $1.relationship) }) {
+    for (relationship, inverse) in pairs.sorted(by: { isBefore($0.relationship, $1.relationship) }) {
       // The owner's column comes first, so it keeps its name where both would be equal.
       wanted.append((inverse, "Z_\(number(of: relationship.entity))\(inverse.name.uppercased())"))
       if relationship != inverse {
@@ -334,18 +342,15 @@ extension SchemaBuilder {
     return names
   }
 
-  private func isNamedBefore(_ left: DeclaredRelationship, _ right: DeclaredRelationship) -> Bool {
-    (left.entity.lowercased(), left.entity, left.name) < (right.entity.lowercased(), right.entity, right.name)
-  }
-
-  /// The side with the lower entity number names the table. Within one entity it is the side after which an existing store
-  /// has named it, otherwise the later of the two names.
+  /// Whether the relationship, of the two, names the join table: the one with the lower entity number. Within one entity it
+  /// is the one after which an existing store has named the table, otherwise `isTableNamed(after:ratherThan:)` decides.
   private func owns(_ relationship: DeclaredRelationship, over inverse: DeclaredRelationship) -> Bool {
     let (own, other) = (number(of: relationship.entity), number(of: inverse.entity))
     guard own == other else { return own < other }
     let isNamed = joinNames.tableNames.contains([relationship.entity, relationship.name])
     let isInverseNamed = joinNames.tableNames.contains([inverse.entity, inverse.name])
-    return isNamed == isInverseNamed ? relationship.name >= inverse.name : isNamed
+    guard isNamed == isInverseNamed else { return isNamed }
+    return Self.isTableNamed(after: relationship.name, ratherThan: inverse.name)
   }
 
   private mutating func joinTable(of pair: Pair, _ columns: [DeclaredRelationship: String]) -> JoinTableLayout {
@@ -410,7 +415,7 @@ extension SchemaBuilder {
       indexes.append(
         IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose, predicate: predicate))
     }
-    for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
+    for index in entity.effectiveIndexes where !isInherited(index, by: entity) && !isOfForeignKey(index, of: entity) {
       let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in
         let column = element.expression == nil ? column(of: element.propertyName, in: entity) : nil
         guard let column else { return columns = nil }
@@ -431,6 +436,12 @@ extension SchemaBuilder {
         "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", elements(constraint, of: entity),
         .uniqueness(entity: entity.name))
     }
+  }
+
+  /// Whether the only element of an index is a to-one relationship, whose foreign key has an index in any case.
+  private func isOfForeignKey(_ index: FetchIndexDocument, of entity: EntityDocument) -> Bool {
+    guard index.elements.count == 1, index.elements[0].expression == nil else { return false }
+    return selection.relationship(index.elements[0].propertyName, of: entity.name).flatMap { foreignKeys[$0] } != nil
   }
 
   private func isInherited(_ index: FetchIndexDocument, by entity: EntityDocument) -> Bool {

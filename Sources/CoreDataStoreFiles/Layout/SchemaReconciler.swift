@@ -60,9 +60,17 @@ package struct SchemaReconciler {
       guard case .joinTable = schema.indexes[position].purpose, !catalog.hasIndex(schema.indexes[position].name),
         let join = schema.joinTable(named: schema.indexes[position].table)
       else { continue }
-      // It is named after the column, whose name in the store no rule predicts.
-      let name = catalog.dialect.spelling(of: "\(join.name)_\(join.destinationColumn)_INDEX")
-      if catalog.hasIndex(name) { schema.indexes[position].name = name }
+      // It is named after the column, whose name in the store no rule predicts, and after the other one where the store has
+      // named the table after the inverse.
+      for (column, other) in [
+        (join.destinationColumn, join.ownerColumn), (join.ownerColumn, join.destinationColumn),
+      ] {
+        let name = catalog.dialect.spelling(of: "\(join.name)_\(column)_INDEX")
+        guard catalog.hasIndex(name) else { continue }
+        schema.indexes[position].name = name
+        schema.indexes[position].elements = [.init(column: column), .init(column: other)]
+        break
+      }
     }
     if !keepsMissingIndexes { schema.indexes.removeAll { !catalog.hasIndex($0.name) } }
     return schema

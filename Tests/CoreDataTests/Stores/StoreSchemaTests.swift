@@ -251,6 +251,91 @@ struct StoreSchemaTests {
         == .joinTable(JoinEnd(table: "Z_1DOWNS", sourceColumn: "Z_1DOWNS", destinationColumn: "Z_1UPS")))
   }
 
+  @Test("An index of a join table within one entity is found under either name, with its columns in their order")
+  func otherJoinIndex() throws {
+    let document = ModelDocument(entities: [
+      entity(
+        "N", [],
+        [
+          .init(name: "ups", destinationEntityName: "N", inverseName: "downs", isToMany: true),
+          .init(name: "downs", destinationEntityName: "N", inverseName: "ups", isToMany: true),
+        ])
+    ])
+    let index = "CREATE INDEX Z_1DOWNS_Z_1DOWNS_INDEX ON Z_1DOWNS (Z_1DOWNS, Z_1UPS)"
+    let catalog = try catalog([
+      "CREATE TABLE ZN (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "CREATE TABLE Z_1DOWNS (Z_1UPS INTEGER, Z_1DOWNS INTEGER, PRIMARY KEY (Z_1UPS, Z_1DOWNS))", index,
+    ])
+    let schema = try StoreSchema(document: document, catalog: catalog, primaryKeys: rows([("N", 0)]))
+    #expect(schema.indexes.map(\.statement.sql) == [index])
+  }
+
+  @Test(
+    "A join table within one entity has the name that known schemas give it",
+    arguments: [
+      // Names of public schemas, the one that names the table first.
+      ("domainBlocking", "domainBlockingBy"), ("endorsed", "endorsedBy"), ("blocking", "blockingBy"),
+      ("following", "followingBy"), ("previous", "next"), ("favorites", "favoriteFolders"), ("blocking", "blockedBy"),
+      ("ignoredClients", "ignoredByClients"), ("mutingBy", "muting"), ("showingReblogsBy", "showingReblogs"),
+    ])
+  func joinNameWithinEntity(names: (String, String)) throws {
+    let (name, inverse) = names
+    let schema = try StoreSchema(
+      document: ModelDocument(entities: [
+        entity(
+          "N", [],
+          [
+            .init(name: name, destinationEntityName: "N", inverseName: inverse, isToMany: true),
+            .init(name: inverse, destinationEntityName: "N", inverseName: name, isToMany: true),
+          ])
+      ]))
+    let (own, other) = ("Z_1" + name.uppercased(), "Z_1" + inverse.uppercased())
+    #expect(
+      schema.joinTables.map(\.statement.sql) == [
+        "CREATE TABLE \(own) ( \(other) INTEGER, \(own) INTEGER, PRIMARY KEY (\(other), \(own)) )"
+      ])
+  }
+
+  @Test("Columns of one name are numbered in the order of the owners' names, sub-entities included")
+  func joinColumnsOfHierarchies() throws {
+    // As in CareKit, where the sub-entity HealthKitTask stands before Outcome and Patient.
+    let owners = ["CarePlan", "Contact", "Outcome", "Patient", "TaskBase"]
+    func relationship(_ name: String, _ destination: String, _ inverse: String) -> RelationshipDocument {
+      RelationshipDocument(name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    }
+    let schema = try StoreSchema(
+      document: ModelDocument(
+        entities: owners.map { entity($0, [], [relationship("tags", "Tag", $0.lowercased())]) } + [
+          entity("HealthKitTask", parent: "TaskBase"), entity("Task", parent: "TaskBase"),
+          entity("Tag", [], owners.map { relationship($0.lowercased(), $0, "tags") }),
+        ]))
+    #expect(
+      Dictionary(uniqueKeysWithValues: schema.joinTables.map { ($0.ownerEntity, $0.destinationColumn) }) == [
+        "CarePlan": "Z_5TAGS", "Contact": "Z_5TAGS1", "TaskBase": "Z_5TAGS2", "Outcome": "Z_5TAGS3",
+        "Patient": "Z_5TAGS4",
+      ])
+  }
+
+  @Test("An index of a to-one relationship alone is that of its foreign key; an attribute has one index per reason")
+  func indexes() throws {
+    func index(_ name: String, _ properties: String...) -> FetchIndexDocument {
+      FetchIndexDocument(name: name, elements: properties.map { FetchIndexElementDocument(propertyName: $0) })
+    }
+    var chat = entity("Chat", [attribute("title"), attribute("code"), attribute("plain"), attribute("both")])
+    chat.relationships = [.init(name: "owner", destinationEntityName: "Chat", inverseName: nil, isToMany: false)]
+    chat.attributes[1].isIndexed = true
+    chat.attributes[3].isIndexed = true
+    chat.indexes = [
+      index("byOwner", "owner"), index("byOwnerTitle", "owner", "title"), index("byPlain", "plain"),
+      index("byBoth", "both"),
+    ]
+    let schema = try StoreSchema(document: ModelDocument(entities: [chat]))
+    #expect(
+      schema.indexes.map(\.name) == [
+        "ZCHAT_ZOWNER_INDEX", "Z_Chat_code", "Z_Chat_plain", "Z_Chat_byOwnerTitle", "Z_Chat_byPlain", "Z_Chat_byBoth",
+      ])
+  }
+
   @Test("Clashing columns that a migration has added the other way round are told apart by their types")
   func grownClash() throws {
     let document = ModelDocument(entities: [

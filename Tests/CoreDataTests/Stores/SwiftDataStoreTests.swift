@@ -16,11 +16,7 @@ struct SwiftDataStoreTests {
     (
       "/MyStereoviews.store", 4,
       "several join tables have a column for the same side, and which one gets which number follows no known rule"
-    ),
-    (
-      "MetaCocktailsSwiftData/", 2,
-      "an attribute that is indexed and the only element of a fetch index gets two indexes here, and one there"
-    ),
+    )
   ]
 
   @Test(
