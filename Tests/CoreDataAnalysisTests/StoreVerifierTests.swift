@@ -21,6 +21,14 @@ struct StoreVerifierTests {
     #expect(verdict.gaps.isEmpty)
   }
 
+  @Test("Values in columns of other entities of the hierarchy, as a migration of Apple's may leave, are no defects")
+  func columnsOfOthers() throws {
+    let company = try CompanyStore()
+    try company.damage(
+      "UPDATE ZEMPLOYEE SET ZBONUS = 0 WHERE Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Employee')")
+    #expect(try company.verdict().defects.map { "\($0.kind) \($0.place)" } == [])
+  }
+
   struct Damage: Sendable, CustomTestStringConvertible {
     let sql: String
     let kind: StoreDefect.Kind
@@ -46,6 +54,7 @@ struct StoreVerifierTests {
     Damage(
       sql: "UPDATE ZCONTRACT SET ZEMPLOYEE = (SELECT Z_PK FROM ZEMPLOYEE WHERE ZNAME = 'm1') WHERE Z_PK = 1",
       kind: .inverse, place: "Contract.employee"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZCONTRACT = NULL", kind: .oneSidedInverse, place: "Contract.employee"),
     Damage(
       sql: "UPDATE ZTASK SET Z_FOK_PROJECT = 5000 WHERE ZPROJECT = 1", kind: .orderKey, place: "Project.tasks",
       isRepairable: true),

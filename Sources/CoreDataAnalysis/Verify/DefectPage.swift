@@ -10,7 +10,8 @@ extension StoreDefect.Kind {
     case .pages, .index, .missingIndex, .unknownContent, .layout, .metadata: filePage
     case .greatestKey, .entityNumber, .history: keyPage
     case .type, .requiredValue, .validation, .uniqueness: valuePage
-    case .danglingKey, .wrongEntity, .entityKey, .joinRow, .inverse, .orderKey, .count: relationshipPage
+    case .danglingKey, .wrongEntity, .entityKey, .joinRow, .orderKey, .count: relationshipPage
+    case .inverse, .oneSidedInverse: inversePage
     case .missingFile, .orphanedFile: valueFilePage
     }
   }
@@ -230,13 +231,6 @@ extension StoreDefect.Kind {
         why: "One of both objects has a member that cannot be read.",
         example: "The row of Z_1TAGS with the keys 3 and 9: there is no tag 9.",
         cure: "The pair is deleted. " + noGuess)
-    case .inverse:
-      FindingPage(
-        title: "the two sides of a one-to-one relationship disagree",
-        what: "Both sides have a foreign key, and the one does not lead back to where the other comes from.",
-        why: "What an object is related to depends on the side that is asked.",
-        example: "The person 1 has the passport 2, and the passport 2 has the person 3.",
-        cure: "Decide which side is right, and set the relationship of both objects anew.")
     case .orderKey:
       FindingPage(
         title: "members of an ordered relationship have no place, or share one",
@@ -251,6 +245,27 @@ extension StoreDefect.Kind {
         why: "The object cannot be saved while it is so.",
         example: "Order.lines needs at least 1 member, and the order 4 has none.",
         cure: "Add or remove members, or delete the object.")
+    }
+  }
+
+  private var inversePage: FindingPage {
+    switch self {
+    case .inverse:
+      FindingPage(
+        title: "the two sides of a one-to-one relationship disagree",
+        what: "Both sides have a foreign key, and the one does not lead back to where the other comes from.",
+        why: "What an object is related to depends on the side that is asked.",
+        example: "The person 1 has the passport 2, and the passport 2 has the person 3.",
+        cure: "Decide which side is right, and set the relationship of both objects anew.")
+    default:
+      FindingPage(
+        title: "one side of a one-to-one relationship has no value in any row",
+        what: "Both sides have a foreign key. One is set in some rows, the other in none of the whole table.",
+        why:
+          "The app sets only one side, by design: rows that were damaged would not all be alike. Asked from the other "
+          + "side, objects have no destination.",
+        example: "Every note has its state, and the column for the note is empty in all states.",
+        cure: "Nothing needs to be done. Ask for the side that has values.")
     }
   }
 

@@ -58,11 +58,13 @@ package struct StoreDefect: Sendable {
     case unknownContent = "unknown-content"
     /// A file beside the store belongs to no value.
     case orphanedFile = "orphaned-file"
+    /// One side of a one-to-one relationship has no value in any row.
+    case oneSidedInverse = "one-sided-inverse"
 
     /// Whether it is only worth knowing: nothing is lost, and reading and writing work.
     package var isRemark: Bool {
       switch self {
-      case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile: true
+      case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile, .oneSidedInverse: true
       default: false
       }
     }

@@ -125,7 +125,7 @@ extension StoreVerifier {
     else { return nil }
     let (column, backColumn) = (SQLName.quoted(key.column), SQLName.quoted(back.column))
     let row = Self.match(destination, key: "o.\(column)", in: reader.schema)
-    return try defect(
+    let found = try defect(
       .inverse, entity: entity.name, property: relationship.name,
       rows: "SELECT o.Z_PK, o.\(column), d.\(backColumn) FROM \(SQLName.quoted(layout.table)) o "
         + "JOIN \(SQLName.quoted(destination.table)) d ON \(row) "
@@ -136,6 +136,19 @@ extension StoreVerifier {
       return "The row \(row[0].shortLiteral) leads to the row \(row[1].shortLiteral) of \(destination.name), whose "
         + "\(inverseName) \(back)."
     }
+    guard let found else { return nil }
+    // Damage would not leave a column without a single value.
+    let isSet = "SELECT 1 FROM \(SQLName.quoted(destination.table)) WHERE \(backColumn) IS NOT NULL LIMIT 1"
+    guard try connection.scalar(isSet) == nil else { return found }
+    let rows = found.count == 1 ? "1 row leads" : "\(found.count) rows lead"
+    return StoreDefect(
+      .oneSidedInverse, entity: entity.name, property: relationship.name, count: 1,
+      examples: [
+        .init(
+          key: nil,
+          text: "\(rows) to \(destination.name), and no row there leads back by \(inverseName): the app sets one side "
+            + "only.")
+      ], cure: "Nothing needs to be done. Ask for the side that has values.")
   }
 
   private func memberCounts(
