@@ -10,12 +10,13 @@ extension PostgreSQLStore: HistoryStore {
   /// Prepares a newly opened store for recording, if an option asks for it.
   ///
   /// A store whose history has been recorded is read-only without the option, since clients of the history would not
-  /// learn of changes.
+  /// learn of changes. If the whole history was deleted, its tokens expire instead.
   func openHistory(_ opened: OpenedSchema, _ settings: StoreOptions) throws {
     // A migration and a copy write what has been recorded before.
     if borrowed != nil { return }
     guard settings.tracksHistory else {
       if try !isReadOnly && HistoryTables.arePresent(in: opened.database) {
+        if try HistoryTables.areEmpty(in: opened.database), try beginUnrecorded(opened) { return }
         isReadOnly = true
         isForcedReadOnly = true
         FileHandle.standardError.write(
@@ -36,6 +37,17 @@ extension PostgreSQLStore: HistoryStore {
       try opened.database.flush()
     }
     opened.history = history
+  }
+
+  /// - Returns: false if there is history by now.
+  private func beginUnrecorded(_ opened: OpenedSchema) throws -> Bool {
+    try opened.connection.transaction {
+      // Whoever records history waits.
+      try HistoryTables.lock(opened.database)
+      let isDone = try HistoryWriter.beginUnrecorded(opened.database)
+      try opened.database.flush()
+      return isDone
+    }
   }
 
   /// Records the changes of a save, in the transaction that makes them.

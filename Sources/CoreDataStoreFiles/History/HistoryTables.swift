@@ -39,6 +39,12 @@ package enum HistoryTables {
     return try database.hasTable(change.table)
   }
 
+  /// Whether tables that are present have neither transactions nor changes: the whole history was deleted, or nothing has
+  /// been recorded.
+  package static func areEmpty(in database: any SQLDatabase) throws -> Bool {
+    try [transaction, change].allSatisfy { try database.scalar("SELECT 1 FROM \($0.table) LIMIT 1") == nil }
+  }
+
   private struct Table {
     let name: String
     let columns: [(name: String, type: ColumnType)]

@@ -200,6 +200,18 @@ package final class HistoryWriter {
       [.integer(entity.number), .text(entity.name), .integer(key)])
   }
 
+  /// Lets a store whose history is empty be changed without recording: tokens of transactions so far expire, so that their
+  /// owners read the store anew instead of missing the changes.
+  ///
+  /// - Returns: false if there is history by now, whose readers would miss changes.
+  package static func beginUnrecorded(_ database: any SQLDatabase) throws -> Bool {
+    guard try HistoryTables.areEmpty(in: database) else { return false }
+    let last = try greatest(HistoryTables.transaction, database)
+    guard last < .max else { throw HistoryProblem.numbersExhausted }
+    try setGreatest(HistoryTables.transaction, last + 1, database)
+    return true
+  }
+
   /// Returns the greatest number that a row of history has had.
   package static func greatest(_ entity: HistoryTables.Entity, _ database: any SQLDatabase) throws -> Int64 {
     let kept = try database.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(entity.number)])

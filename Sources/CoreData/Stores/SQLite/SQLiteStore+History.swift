@@ -9,10 +9,15 @@ extension SQLiteStore: HistoryStore {
   /// Prepares a newly opened file for recording, if an option asks for it.
   ///
   /// A store whose history has been recorded is read-only without the option, since clients of the history would not
-  /// learn of changes.
+  /// learn of changes. If the whole history was deleted, its tokens expire instead.
   package func openHistory(_ opened: Opened, _ settings: StoreOptions) throws {
     guard settings.tracksHistory else {
       if try !isReadOnly && HistoryTables.arePresent(in: opened.connection) {
+        if try HistoryTables.areEmpty(in: opened.connection),
+          try opened.writing({ try HistoryWriter.beginUnrecorded(opened.connection) })
+        {
+          return
+        }
         isReadOnly = true
         isForcedReadOnly = true
         let path = url?.path ?? ""

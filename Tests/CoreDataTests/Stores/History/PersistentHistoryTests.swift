@@ -259,6 +259,40 @@ struct PersistentHistoryTests {
     #expect(try Self.history(again).count == 1)
   }
 
+  @Test("A store whose whole history was deleted is written without recording, and tokens from before expire")
+  func turnedOff() throws {
+    let store = try TemporaryStore()
+    let tracked = try filled(store)
+    let token = try #require(tracked.persistentStoreCoordinator?.currentPersistentHistoryToken(fromStores: nil))
+    try tracked.execute(NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture))
+    #expect(try Self.history(tracked, after: token).isEmpty)
+    try store.close()
+
+    let plain = try store.context(BatchSample.model())
+    #expect(plain.persistentStoreCoordinator?.persistentStores.first?.isReadOnly == false)
+    plain.make("Label", ["name": "unrecorded"])
+    try plain.save()
+    try plain.execute(NSBatchInsertRequest(entityName: "Label", objects: [["name": "too"]]))
+    try store.close()
+
+    let again = try store.context(BatchSample.model(), options: Self.tracked)
+    #expect(try again.all("Label").count == 4)
+    #expect { try Self.history(again, after: token) } throws: {
+      ($0 as NSError).code == NSPersistentHistoryTokenExpiredError
+    }
+    again.make("Label", ["name": "recorded"])
+    try again.save()
+    #expect(try Self.history(again).map(\.transactionNumber) == [6])
+    #expect { try Self.history(again, after: token) } throws: {
+      ($0 as NSError).code == NSPersistentHistoryTokenExpiredError
+    }
+    try store.close()
+
+    let refused = try store.context(BatchSample.model())
+    #expect(refused.persistentStoreCoordinator?.persistentStores.first?.isReadOnly == true)
+    try StoreChecks.checkFiles(store.url, BatchSample.model())
+  }
+
   /// Collects the notifications about one store.
   private final class Posts: @unchecked Sendable {
     private let lock = NSLock()
