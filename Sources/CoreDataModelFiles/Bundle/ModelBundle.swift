@@ -66,7 +66,7 @@ package struct ModelBundle: Sendable {
       return VersionReading(names[position], at: place, isOnly: places.count == 1) { warnings in
         isCompiled
           ? try CompiledModelReader.document(at: place, warnings: warnings)
-          : try XCDataModelReader.document(at: place, warnings: warnings)
+          : try Self.source(at: place, warnings: warnings)
       }
     }
     // If the caller names the current version, the file that names it is not needed and may be unreadable.
@@ -173,13 +173,21 @@ package struct ModelBundle: Sendable {
 
   /// Reads a version in the format identified by its first bytes.
   private static func document(at url: URL, isDirectory: Bool, warnings: ModelWarnings) throws -> ModelDocument {
-    guard !isDirectory else { return try XCDataModelReader.document(at: url, warnings: warnings) }
+    guard !isDirectory else { return try source(at: url, warnings: warnings) }
     let opening = try ModelFile.firstBytes(6, of: url)
     if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url, warnings: warnings) }
     if opening.starts(with: OptimizedModel.opening) {
       return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url), warnings: warnings)
     }
     return try XCDataModelReader.document(at: url, warnings: warnings)
+  }
+
+  /// Reads a version from its package, also one from before Xcode 4.
+  private static func source(at package: URL, warnings: ModelWarnings) throws -> ModelDocument {
+    guard let old = OldModelReader.file(of: package) else {
+      return try XCDataModelReader.document(at: package, warnings: warnings)
+    }
+    return try OldModelReader.document(at: old, warnings: warnings)
   }
 
   /// Returns the version named by `.xccurrentversion`, which may be absent or name none.

@@ -26,13 +26,8 @@ struct XCDataModelReader {
     }
     let file = isDirectory.boolValue ? url.appendingPathComponent("contents") : url
     guard FileManager.default.fileExists(atPath: file.path) else {
-      let isOld = FileManager.default.fileExists(atPath: url.appendingPathComponent("elements").path)
       throw ModelFileError(
-        .missingContents,
-        found: isOld
-          ? "The model is in the undocumented format used before Xcode 4." : "The model has no contents file.",
-        advice: isOld
-          ? "Save it with a newer Xcode, or use the compiled model (.mom)." : "Restore it from version control.",
+        .missingContents, found: "The model has no contents file.", advice: "Restore it from version control.",
         file: url)
     }
     return try document(of: ModelFile.read(file), file: file, warnings: warnings)
@@ -41,6 +36,11 @@ struct XCDataModelReader {
   /// Reads the XML of a model source.
   static func document(of data: Data, file: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     let root = try XMLTreeReader.root(of: data, file: file)
+    return try document(of: root, file: file, warnings: warnings)
+  }
+
+  /// Reads the root element of a model source.
+  static func document(of root: XMLElementNode, file: URL, warnings: ModelWarnings) throws -> ModelDocument {
     guard root.name == "model" else {
       throw ModelFileError(
         .unsupportedFile, found: "The root element is <\(root.name)> instead of <model>.",

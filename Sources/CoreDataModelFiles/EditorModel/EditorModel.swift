@@ -9,7 +9,7 @@ import Foundation
 /// They are archives of the editor's own classes. Only what matters for version hashes and mappings is read: entities,
 /// attributes and relationships with their flags, but not default values, indexes and user info.
 struct EditorModelReader {
-  private let archive: KeyedArchive
+  let archive: KeyedArchive
 
   /// Reads a keyed archive.
   static func document(of data: Data, allowance: ReadingAllowance? = nil) throws -> ModelDocument {
@@ -51,12 +51,12 @@ struct EditorModelReader {
     return entity
   }
 
-  private func parentName(of object: ArchivedObject) throws -> String? {
+  func parentName(of object: ArchivedObject) throws -> String? {
     guard let generalization = try object.elements("XDBucketForGeneralizationsstorage").first else { return nil }
     return try archive.object(generalization)?.object("_general")?.string("_name")
   }
 
-  private func constraints(_ value: ArchiveValue?) throws -> [[String]] {
+  func constraints(_ value: ArchiveValue?) throws -> [[String]] {
     guard let value, let list = try archive.object(value) else { return [] }
     return try ArchivedValues.elements(of: list).map { constraint in
       try (archive.object(constraint).map { try ArchivedValues.elements(of: $0) } ?? []).map {
@@ -103,7 +103,7 @@ struct EditorModelReader {
   }
 
   /// Returns the values that the editor stores for an element, by name.
-  private func facts(of object: ArchivedObject) throws -> [String: ArchiveValue] {
+  func facts(of object: ArchivedObject) throws -> [String: ArchiveValue] {
     var facts: [String: ArchiveValue] = [:]
     for (_, value) in try object.entries("XDBucketForStereotypesstorage") {
       for (name, property) in try archive.object(value)?.entries("XDBucketForOwnedAttributesstorage") ?? [] {
@@ -114,11 +114,11 @@ struct EditorModelReader {
   }
 
   /// Returns a text, or nil if it is missing or empty.
-  private func text(_ key: String, _ facts: [String: ArchiveValue]) throws -> String? {
+  func text(_ key: String, _ facts: [String: ArchiveValue]) throws -> String? {
     try facts[key].flatMap { try ArchivedValues.string($0, in: archive) }.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  private func integer(_ key: String, _ facts: [String: ArchiveValue]) throws -> Int64? {
+  func integer(_ key: String, _ facts: [String: ArchiveValue]) throws -> Int64? {
     switch try archive.resolved(facts[key]) {
     case .integer(let number)?: return number
     case .boolean(let flag)?: return flag ? 1 : 0
@@ -127,7 +127,7 @@ struct EditorModelReader {
     }
   }
 
-  private func flag(_ key: String, _ facts: [String: ArchiveValue]) throws -> Bool {
+  func flag(_ key: String, _ facts: [String: ArchiveValue]) throws -> Bool {
     try integer(key, facts).map { $0 != 0 } ?? false
   }
 }

@@ -1,0 +1,115 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataModelFiles
+
+/// No file of Apple's tools is known. The editor's archives are those of mapping models, of which many are known.
+@Suite("Models from before Xcode 4")
+struct OldModelTests {
+  private static func document() -> ModelDocument {
+    var author = EntityDocument(name: "Author", className: "Author")
+    author.attributes = [
+      AttributeDocument(name: "age", kind: .integer16, isOptional: false),
+      AttributeDocument(name: "name", kind: .string),
+    ]
+    author.attributes[0].defaultValue = .integer(7)
+    author.attributes[1].isIndexed = true
+    author.relationships = [
+      RelationshipDocument(name: "books", destinationEntityName: "Book", inverseName: "author", isToMany: true)
+    ]
+    author.relationships[0].deleteRule = .cascade
+    var poet = EntityDocument(name: "Poet", parentName: "Author", className: "Poet")
+    poet.renamingIdentifier = "Bard"
+    poet.attributes = [AttributeDocument(name: "portrait", kind: .binaryData)]
+    var book = EntityDocument(name: "Book", isAbstract: true, className: "Book")
+    book.attributes = [AttributeDocument(name: "cover", kind: .transformable)]
+    book.attributes[0].valueTransformerName = "Cover"
+    book.relationships = [
+      RelationshipDocument(name: "author", destinationEntityName: "Author", inverseName: "books", isOptional: false)
+    ]
+    book.relationships[0].minCount = 1
+    return ModelDocument(entities: [author, book, poet], versionIdentifiers: ["1"])
+  }
+
+  private func withBundle(_ elements: Data, _ body: (URL) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).xcdatamodeld")
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    let old = folder.appendingPathComponent("M 1.xcdatamodel")
+    try FileManager.default.createDirectory(at: old, withIntermediateDirectories: true)
+    try elements.write(to: old.appendingPathComponent("elements"))
+    try Data("a diagram".utf8).write(to: old.appendingPathComponent("layout"))
+    try ModelBundle.writeSource(Self.document(), to: folder.appendingPathComponent("M 2.xcdatamodel"))
+    try body(folder)
+  }
+
+  private func check(_ elements: Data) throws {
+    try withBundle(elements) { url in
+      let bundle = try ModelBundle(contentsOf: url)
+      #expect(bundle.unreadable.isEmpty && bundle.warnings.isEmpty)
+      #expect(bundle.versions.map(\.name) == ["M 1", "M 2"])
+      let found = try bundle.document(named: "M 1")
+      #expect(VersionHashes(found).entities == VersionHashes(Self.document()).entities)
+      let newer = try bundle.document(named: "M 2")
+      for (entity, other) in zip(found.entities, newer.entities) {
+        #expect(entity.name == other.name && entity.renamingIdentifier == other.renamingIdentifier)
+        #expect(entity.className == other.className && entity.isAbstract == other.isAbstract)
+        #expect(entity.attributes.map(\.defaultValue) == other.attributes.map(\.defaultValue))
+        #expect(entity.attributes.map(\.isIndexed) == other.attributes.map(\.isIndexed))
+        #expect(entity.relationships.map(\.deleteRule) == other.relationships.map(\.deleteRule))
+        #expect(entity.relationships.map(\.maxCount) == other.relationships.map(\.maxCount))
+      }
+      // The package alone is a model too.
+      let alone = try ModelBundle(contentsOf: url.appendingPathComponent("M 1.xcdatamodel"))
+      #expect(alone.versions.map(\.name) == ["M 1"])
+    }
+  }
+
+  @Test("An archive of the editor is read, with what version hashes do not contain")
+  func editor() throws { try check(EditorModelWriter.archive(of: Self.document())) }
+
+  @Test("An archive of a compiled model is read")
+  func compiled() throws { try check(CompiledModelWriter.archive(of: Self.document(), form: .file)) }
+
+  @Test(
+    "Every copy of a model in the mapping models of Xcode is read, with the version hashes that mapping models have",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+  func copies() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).xcdatamodel")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    var count = 0
+    for url in Fixtures.mappingSources.map({ $0.appendingPathComponent("xcmapping.xml") }) {
+      let store = try XMLStoreDocument(contentsOf: Data(contentsOf: url), file: url)
+      for attribute in store.objects.flatMap(\.attributes) where attribute.name.hasSuffix("modeldata") {
+        let data = try #require(Data(base64Encoded: attribute.text, options: .ignoreUnknownCharacters))
+        guard !data.isEmpty else { continue }
+        try data.write(to: folder.appendingPathComponent("elements"))
+        let found = try #require(try ModelBundle(contentsOf: folder).versions.first?.document)
+        let known = try EditorModelReader.document(of: data)
+        #expect(VersionHashes(found).entities == VersionHashes(known).entities, "\(Fixtures.name(of: url))")
+        count += 1
+      }
+    }
+    #expect(count == 64)
+  }
+
+  @Test("An archive that is cut off or of other classes is told, and the newer versions are read")
+  func damaged() throws {
+    let whole = EditorModelWriter.archive(of: Self.document())
+    var builder = KeyedArchiveBuilder()
+    let other = builder.reserve()
+    builder.fill(other, "Other", [:])
+    for data in [whole.prefix(whole.count / 2), Data(), Data("<plist/>".utf8), builder.data(root: other)] {
+      try withBundle(data) { url in
+        let bundle = try ModelBundle(contentsOf: url)
+        #expect(bundle.versions.map(\.name) == ["M 2"])
+        let error = try #require(bundle.unreadable.first?.error)
+        #expect(error.found.contains("before Xcode 4") && error.file?.hasSuffix("elements") == true, "\(error)")
+      }
+    }
+  }
+}
