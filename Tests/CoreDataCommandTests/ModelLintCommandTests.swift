@@ -40,6 +40,38 @@ struct ModelLintCommandTests {
     try Data(text.utf8).write(to: url)
   }
 
+  @Test("A current version that does not exist is an error, which names it and those that exist")
+  func missingCurrent() throws {
+    let file = URL(fileURLWithPath: model + "/.xccurrentversion")
+    let text = try String(contentsOf: file, encoding: .utf8).replacingOccurrences(of: "M 2.", with: "M 9.")
+    try Data(text.utf8).write(to: file)
+    for command in [["model", "lint"], ["model", "lock"], ["model", "lock", "--check"], ["migrate", "check"]] {
+      let run = CommandRun(command + [model])
+      #expect(run.status == .invalidModel, "\(command)")
+      #expect(
+        run.error.contains("the version marked as current, \"M 9\", is missing. Mark one of \"M\", \"M 2\""),
+        "\(run.error)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.path("coredata.lock")))
+    let versions = CommandRun("model", "versions", model)
+    #expect(versions.status == .done && versions.error.contains("marked as current, \"M 9\", is missing"))
+  }
+
+  @Test("What many versions have in common is one note, and each is a warning in JSON")
+  func repeatedNotes() throws {
+    for number in 3...5 {
+      try write("M \(number)", ["note"])
+      let url = URL(fileURLWithPath: "\(model)/M \(number).xcdatamodel/contents")
+      let text = try String(contentsOf: url, encoding: .utf8)
+        .replacingOccurrences(of: "\"String\"", with: "\"Integer 16\" defaultValueString=\"NO\"")
+      try Data(text.utf8).write(to: url)
+    }
+    let run = CommandRun(["model", "versions", model, "--format", "json"])
+    #expect(run.error.split(separator: "\n").filter { $0.hasPrefix("note: ") }.count == 1, "\(run.error)")
+    #expect(run.error.contains("The same was found in 2 other places."))
+    #expect((try run.json["warnings"] as? [String])?.count == 3)
+  }
+
   @Test("Findings are written by step, with a summary, and the exit status is 1 for errors")
   func text() {
     let run = CommandRun(["model", "lint", model])

@@ -37,6 +37,7 @@ enum MigrateCheckCommand: Command {
     let arguments = invocation.arguments
     let model = try invocation.model()
     try model.requireAllVersions()
+    try model.requireCurrentVersion()
     var options = try invocation.lintOptions(for: model)
     options.includesAllSteps = true
     let known = try model.modelVersions()

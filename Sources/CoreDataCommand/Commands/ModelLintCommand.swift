@@ -24,6 +24,7 @@ enum ModelLintCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let model = try invocation.model()
     try model.requireAllVersions()
+    try model.requireCurrentVersion()
     var options = try invocation.lintOptions(for: model)
     options.includesAllSteps = invocation.arguments.flag("all-steps")
     let lint = try ModelLint(model.modelVersions(), options)

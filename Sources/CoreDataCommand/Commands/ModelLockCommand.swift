@@ -34,6 +34,7 @@ enum ModelLockCommand: Command {
     // All versions are locked, also where one of them is named.
     let model = try invocation.model(ModelArgument(path: arguments.argument("MODEL")).bundleURL.path)
     try model.requireAllVersions()
+    try model.requireCurrentVersion()
     let file =
       arguments.value("file").map { URL(fileURLWithPath: $0) } ?? CommandInvocation.defaultLock(of: model)
     let known = try model.modelVersions()

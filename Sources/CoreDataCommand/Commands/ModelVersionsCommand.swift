@@ -20,6 +20,9 @@ enum ModelVersionsCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let model = try invocation.model()
     try model.requireNoVersion()
+    if let current = model.currentName, !model.names.contains(current) {
+      invocation.remark("The version marked as current, \"\(current)\", is missing.")
+    }
     let versions = model.versions.map { (version: $0, hashes: VersionHashes($0.document)) }
     let steps = zip(model.versions, model.versions.dropFirst()).map {
       (from: $0.name, to: $1.name, difference: ModelDifference(from: $0.document, to: $1.document))
@@ -48,7 +51,7 @@ enum ModelVersionsCommand: Command {
                 "changes": .integer($0.difference.changes.count),
               ]
             }),
-          "warnings": .array(model.remarks.map { .string($0) }),
+          "warnings": .array(model.allRemarks.map { .string($0) }),
         ])
       return .done
     }

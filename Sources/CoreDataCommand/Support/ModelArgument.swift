@@ -82,9 +82,14 @@ struct ModelArgument {
   /// - Throws: `ModelFileError` for an invalid model.
   func namedVersions() throws -> ModelVersions { try ModelVersions(only: bundle) }
 
-  /// Remarks on the model, one sentence each: skipped versions, and default values that do not fit their attribute's
-  /// type.
+  /// Remarks on the model: skipped versions, and default values that do not fit their attribute's type. What several
+  /// versions or properties have in common is one remark.
   var remarks: [String] { Self.remarks(bundle.unreadable, bundle.warnings) }
+
+  /// The remarks with one for each place.
+  var allRemarks: [String] {
+    Self.remarks(onUnreadable: bundle.unreadable) + bundle.warnings.map(\.description)
+  }
 
   /// The remarks on the versions read so far, or on all versions if they are few.
   var remarksSoFar: [String] {
@@ -96,8 +101,18 @@ struct ModelArgument {
   private static func remarks(
     _ unreadable: [(name: String, error: ModelFileError)], _ warnings: [ModelFileError]
   ) -> [String] {
-    unreadable.map { "The version \"\($0.name)\" cannot be read and is skipped. \($0.error)" }
-      + warnings.map(\.description)
+    var counts: [[String]: Int] = [:]
+    for warning in warnings { counts[[warning.found, warning.advice], default: 0] += 1 }
+    let summaries = warnings.compactMap { warning -> String? in
+      guard let count = counts.removeValue(forKey: [warning.found, warning.advice]) else { return nil }
+      let others = count == 1 ? "" : " The same was found in \(NumberText.counted(count - 1, "other place"))."
+      return warning.description + others
+    }
+    return remarks(onUnreadable: unreadable) + summaries
+  }
+
+  private static func remarks(onUnreadable versions: [(name: String, error: ModelFileError)]) -> [String] {
+    versions.map { "The version \"\($0.name)\" cannot be read and is skipped. \($0.error)" }
   }
 
   /// Throws an error if the argument names one version of a model whose versions are all used.
@@ -105,6 +120,17 @@ struct ModelArgument {
   func requireNoVersion() throws {
     guard let namedVersion else { return }
     throw CommandFailure(.usage, "This command uses all versions of \(name). Omit @\(namedVersion).")
+  }
+
+  /// Throws an error if the version that the model marks as current does not exist and the argument names no other.
+  /// - Throws: `CommandFailure`.
+  func requireCurrentVersion() throws {
+    guard namedVersion == nil, let currentName, !names.contains(currentName) else { return }
+    let list = names.map { "\"\($0)\"" }.joined(separator: ", ")
+    throw CommandFailure(
+      .invalidModel,
+      "\(name): the version marked as current, \"\(currentName)\", is missing. Mark one of \(list) in Xcode, or restore "
+        + "the missing one from version control.")
   }
 
   /// Throws an error if a copy of the model would lack versions.
