@@ -54,6 +54,9 @@ struct StoreMatchTests {
     #expect(match([]).versions == ["1", "2", "3"])
     #expect(match([]).equalVersions == "1 and 2 have the same version hashes")
     #expect(self.match(first).equalVersions == nil)
+    #expect(match([]).versionText == "1 or 2 or 3" && !match([]).isCertain)
+    #expect(match(["build 7"]).versionText == "2" && match(["build 7"]).isCertain)
+    #expect(self.match(first).versionText == "1" && self.match(second).versionText == nil)
   }
 
   @Test("Three versions are near at most, and none that has no entity in common")

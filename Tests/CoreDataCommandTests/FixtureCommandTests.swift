@@ -71,7 +71,7 @@ struct FixtureCommandTests {
   }
 
   @Test(
-    "Every store that carries its model is read as before when its metadata are emptied, and says so; others are refused",
+    "Every store that carries its model is read as before when its metadata are emptied; others by their tables or a named model",
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
   func emptyMetadata() throws {
     var (derived, refused) = (0, 0)
@@ -96,8 +96,13 @@ struct FixtureCommandTests {
         #expect(export.output == rows, "\(name)")
         derived += 1
       } else {
-        #expect(again.status == .unreadableStore && again.error.contains("Z_PLIST is empty"), "\(name)")
-        #expect(export.status == .unreadableStore, "\(name)")
+        #expect(again.status == .done && again.error.contains("Z_PLIST is empty"), "\(name): \(again.error)")
+        #expect(try again.json["checksum"] as? String == "", "\(name)")
+        #expect(export.status == .done, "\(name): \(export.error)")
+        #expect(export.output.split(separator: "\n").count == rows.split(separator: "\n").count, "\(name)")
+        #expect(CommandRun("store", "verify", copy.path, "-q").status == .no, "\(name)")
+        // What opens the store to work with it still needs its version.
+        #expect(CommandRun("store", "extract-model", copy.path).status == .unreadableStore, "\(name)")
         refused += 1
       }
     }

@@ -38,6 +38,61 @@ struct StoreCopyCommandTests {
     #expect(CommandRun(["store", "copy", store, copy]).status == .failed)
   }
 
+  @Test(
+    "An XML or binary store is described, exported and verified as the SQLite store is", arguments: ["binary", "xml"])
+  func readingCommands(type: String) throws {
+    let copy = workshop.path("Copy.\(type)")
+    #expect(CommandRun(["store", "copy", store, copy, "--type", type]).status == .done)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: copy))
+    func rows(_ run: CommandRun) throws -> [String: Int] {
+      #expect(run.status == .done, "\(run.error)")
+      let entities = try #require(try run.json["entities"] as? [[String: Any]])
+      return Dictionary(
+        uniqueKeysWithValues: entities.map { ($0["name"] as? String ?? "", $0["rows"] as? Int ?? -1) })
+    }
+    let plain = CommandRun(["store", "info", copy, "--format", "json"])
+    let named = CommandRun(["store", "info", copy, "--model", workshop.model, "--format", "json"])
+    let original = CommandRun(["store", "info", store, "--format", "json"])
+    #expect(try rows(plain) == rows(original) && rows(named) == rows(original))
+    for run in [plain, named] {
+      #expect(try (run.json["type"] as? String)?.lowercased() == type)
+      #expect(try run.json["bytes"] as? Int == bytes.count)
+      #expect(try run.json["checksum"] as? String == original.json["checksum"] as? String)
+      #expect(try run.json["uuid"] as? String == plain.json["uuid"] as? String)
+    }
+    #expect(CommandRun(["store", "info", copy]).output.contains("not contained in the store"))
+    let exported = CommandRun(["store", "export", copy, "--model", workshop.model])
+    #expect(exported.status == .done && exported.output.split(separator: "\n").count == 4, "\(exported.error)")
+    let verified = CommandRun(["store", "verify", copy, workshop.model])
+    #expect(verified.status == .done && verified.output.contains("No problems"), "\(verified.output)\(verified.error)")
+    #expect(CommandRun(["store", "verify", copy, workshop.model, "--repair"]).status == .usage)
+    for command in [["store", "export", copy], ["store", "verify", copy]] {
+      let run = CommandRun(command)
+      #expect(run.status == .unreadableStore && run.error.contains("which contains no model"), "\(run.error)")
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == bytes)
+  }
+
+  @Test("An XML store with empty metadata is read with the named model, and a damaged one is told")
+  func emptyMetadata() throws {
+    let copy = workshop.path("Copy.xml")
+    #expect(CommandRun(["store", "copy", store, copy, "--type", "xml"]).status == .done)
+    var text = try String(contentsOfFile: copy, encoding: .utf8)
+    let begin = try #require(text.range(of: "<metadata>")?.upperBound)
+    let end = try #require(text.range(of: "</metadata>")?.lowerBound)
+    text.replaceSubrange(begin..<end, with: "\n")
+    try Data(text.utf8).write(to: URL(fileURLWithPath: copy))
+    let info = CommandRun(["store", "info", copy])
+    #expect(info.status == .done && info.output.contains("unknown"), "\(info.error)")
+    let run = CommandRun(["store", "export", copy, "--model", workshop.model])
+    #expect(run.status == .done && run.output.split(separator: "\n").count == 4, "\(run.error)")
+    #expect(run.error.contains("has no version hashes"))
+    try Data(text.replacingOccurrences(of: "<object type=\"ORDER\" id=", with: "<object type=\"ORDER\" no=").utf8)
+      .write(to: URL(fileURLWithPath: copy))
+    let damaged = CommandRun(["store", "info", copy])
+    #expect(damaged.status != .done && damaged.error.contains("An <object> has no type"), "\(damaged.error)")
+  }
+
   @Test("A copy has the permissions of the store", arguments: ["sqlite", "binary", "xml"], [0o600, 0o644])
   func permissions(type: String, mode: Int) throws {
     let files = FileManager.default

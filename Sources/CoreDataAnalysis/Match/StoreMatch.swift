@@ -25,6 +25,8 @@ public struct StoreMatch: Hashable, Sendable {
   public let version: String?
   /// All versions whose entities have exactly the store's hashes, in their order.
   public let versions: [String]
+  /// Whether the store's identifier, or its hashes alone, leave no doubt that it is that version.
+  package let isCertain: Bool
   /// The configuration of that version which the store was made with; nil for all entities.
   public let configuration: String?
   /// The matching version, or the one with the fewest differing entities; nil where no version has an entity in common with
@@ -73,6 +75,7 @@ public struct StoreMatch: Hashable, Sendable {
       let near = Self.nearest(to: storeHashes, storeModel, ordered(known.versions))
       versions = []
       version = nil
+      isCertain = false
       configuration = nil
       nearest = near.first?.name
       nearestVersions = near.map(\.name)
@@ -81,6 +84,7 @@ public struct StoreMatch: Hashable, Sendable {
     }
     versions = matching.map(\.name)
     version = chosen.name
+    isCertain = matching.count == 1 || chosen.isNamed(by: identifiers)
     let name = Self.configuration(of: chosen.document, hashes: chosen.hashes, matching: storeHashes) ?? ""
     configuration = name.isEmpty ? nil : name
     nearest = version
@@ -122,6 +126,14 @@ public struct StoreMatch: Hashable, Sendable {
     default:
       "The nearest are \(nearestVersions.dropLast().joined(separator: ", ")) and \(nearestVersions.last ?? "")."
     }
+  }
+
+  /// The version that wrote the store, or all that may have written it because their hashes are equal; nil without a match.
+  package var versionText: String? {
+    guard let version, !isCertain else { return version }
+    let others = versions.filter { $0 != version }
+    guard others.count <= 4 else { return "\(version) or one of \(others.count) others" }
+    return (others + [version]).joined(separator: " or ")
   }
 
   /// The other versions with the store's hashes, in a clause; nil where there are none.

@@ -41,12 +41,19 @@ package final class StoreReader: StoreCounting {
 
   /// Opens a store.
   ///
-  /// - Parameter given: a model whose entities have the store's hashes; nil for the one that the store carries.
+  /// - Parameters:
+  ///   - given: a model whose entities have the store's hashes; nil for the one that the store carries.
+  ///   - allowsMissingMetadata: whether a store is read that has no metadata and carries no model, from which they could be
+  ///     derived.
   /// - Throws: `StoreProblem`.
-  package convenience init(url: URL, model given: ModelDocument? = nil) throws {
+  package convenience init(
+    url: URL, model given: ModelDocument? = nil, allowsMissingMetadata: Bool = false
+  ) throws {
     try Self.checkKind(of: url)
     do {
-      try self.init(StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given)
+      try self.init(
+        StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given,
+        allowsMissingMetadata: allowsMissingMetadata)
     } catch let problem as StoreProblem where problem.kind == .damaged || problem.kind == .notAStore {
       // If the log cannot be examined either, the first problem is the one to report.
       if let log = try? LogProblem.foreign(at: url, uuid: nil, isDamaged: true) {
@@ -59,14 +66,19 @@ package final class StoreReader: StoreCounting {
 
   /// Reads a store that is open.
   ///
-  /// - Parameter given: as of `init(url:model:)`.
+  /// - Parameters: as of `init(url:model:allowsMissingMetadata:)`.
   /// - Throws: `StoreProblem`.
-  init(_ file: StoreFile, url: URL, model given: ModelDocument?) throws {
+  init(_ file: StoreFile, url: URL, model given: ModelDocument?, allowsMissingMetadata: Bool = false) throws {
     self.url = url
     self.file = file
-    (catalog, metadata) = try Self.reading(file) { (try file.connection.catalog(), try StoreFacts(file)) }
+    (catalog, metadata) = try Self.reading(file) {
+      (try file.connection.catalog(), try StoreFacts(file, allowsMissing: allowsMissingMetadata))
+    }
     let name = url.lastPathComponent
     var remarks: [String] = []
+    if metadata.isMissing {
+      remarks.append("\(name) holds no metadata: Z_METADATA.Z_PLIST is empty. The version that wrote it is not known.")
+    }
     if metadata.isDerived {
       remarks.append(
         "\(name) holds no metadata: Z_METADATA.Z_PLIST is empty. Hashes and version are those of the model that it "
@@ -214,6 +226,9 @@ package struct StoreFacts {
   /// Whether the store's own metadata are empty, and were derived from the model that it carries.
   package let isDerived: Bool
 
+  /// Whether the store has no metadata, and carries no model from which they could be derived.
+  package let isMissing: Bool
+
   /// The store type in the metadata, `SQLite`.
   package var type: String { dictionary[StoreMetadata.Key.type] as? String ?? StoreMetadata.sqliteType }
 
@@ -238,7 +253,7 @@ package struct StoreFacts {
   }
 
   /// Reads the housekeeping tables.
-  fileprivate init(_ file: StoreFile) throws {
+  fileprivate init(_ file: StoreFile, allowsMissing: Bool) throws {
     try file.checkTables()
     primaryKeys = try file.primaryKeys()
     do {
@@ -246,7 +261,14 @@ package struct StoreFacts {
     } catch let error as ModelFileError {
       (model, modelProblem) = (nil, error.description)
     }
-    (dictionary, isDerived) = try file.readMetadata()
+    do {
+      (dictionary, isDerived) = try file.readMetadata()
+      isMissing = false
+    } catch let problem as StoreFileProblem {
+      guard case .unreadableMetadata = problem, try allowsMissing && file.lacksMetadata() else { throw problem }
+      let identifier = try file.connection.scalar("SELECT Z_UUID FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")?.text
+      (dictionary, isDerived, isMissing) = (identifier.map { [StoreMetadata.Key.uuid: $0] } ?? [:], false, true)
+    }
     uuid = dictionary[StoreMetadata.Key.uuid] as? String ?? ""
     hashes = dictionary[StoreMetadata.Key.hashes] as? [String: Data] ?? [:]
   }

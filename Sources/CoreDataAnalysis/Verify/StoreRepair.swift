@@ -48,7 +48,9 @@ package struct StoreRepair: Sendable {
     var made: URL?
     do {
       func verify() throws -> StoreVerdict {
-        try StoreVerifier(StoreReader(file, url: url, model: model), limit: limit).run { _ in try check() }
+        try StoreVerifier(StoreReader(file, url: url, model: model, allowsMissingMetadata: true), limit: limit).run {
+          _ in try check()
+        }
       }
       func run(_ defects: [StoreDefect]) throws {
         try StoreProblem.translating(url) {

@@ -194,6 +194,17 @@ package struct StoreVerifier {
           repair: reader.schema == nil ? [] : ["UPDATE Z_METADATA SET Z_PLIST = \(SQLiteValue.blob(list).literal)"],
           cure: "The hashes of the model that the store carries are written; what the app had put there is lost."))
     }
+    if facts.isMissing {
+      let names = facts.primaryKeys.map(\.name)
+      let list = try reader.model.map { try StoreMetadata.encode(StoreMetadata.derived(from: $0, entities: names)) }
+      defects.append(
+        StoreDefect(
+          .metadata, "Z_METADATA.Z_PLIST is empty, and the store carries no model: its version is not known.",
+          repair: list.map { ["UPDATE Z_METADATA SET Z_PLIST = \(SQLiteValue.blob($0).literal)"] } ?? [],
+          cure: list == nil
+            ? "Name the model that wrote the store, and its hashes can be written."
+            : "The hashes of the named model, which fits the tables, are written."))
+    }
     if let problem = facts.modelProblem {
       let isGiven = reader.origin == .given
       let content = try reader.model.map { SQLiteValue.blob(try StoreFile.modelCache(of: $0)).literal }

@@ -16,7 +16,7 @@ enum StoreExportCommand: Command {
       + "sorted by entity and key unless ordered.\n\nA value whose external data file is missing or unreadable is "
       + "null, with a note on standard error; with --strict the export fails with status 4.\n\nThe store is opened "
       + "read-only. Neither the store nor any file beside it is changed.",
-    positionals: [.store],
+    positionals: [.anyStore],
     options: [
       OptionSpecification(
         "entity", .text("E"), repeats: true, summary: "Export only objects of exactly this entity; may be repeated."),

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataModelFiles
 import CoreDataTerminal
@@ -12,46 +13,116 @@ enum StoreInfoCommand: Command {
     ["store", "info"],
     summary: "Show the type, identifier, model version, rows per entity, size and history of a store.",
     discussion: "The store is opened read-only. Neither the store nor any file beside it is changed.",
-    positionals: [.store],
+    positionals: [.anyStore],
     options: [
       OptionSpecification(
         "model", .path("MODEL", .input), summary: "The model of the store, to name its version and to read it."),
       .format(.text, .json, .markdown),
     ])
 
+  /// What the command shows.
+  private struct Facts {
+    let name: String
+    let type: String
+    let uuid: String
+    let checksum: String
+    let versionName: String?
+    let identifiers: [String]
+    let frameworkVersion: Int?
+    /// The source of names and types, as JSON has it.
+    let origin: String
+    /// The same for people, with the version.
+    let model: String
+    /// The rows of each entity; by name in JSON and in the table.
+    let rows: [String: Int]
+    let hashes: [String: Data]
+    let size: Int
+    var logSize = 0
+    var history: (transactions: Int, changes: Int)?
+    let applicationKeys: [String]
+    var findings: [Finding] = []
+
+    /// The facts of a store that has been opened.
+    init(_ opened: OpenedStore) throws {
+      let (reader, metadata) = (opened.reader, opened.reader.metadata)
+      let server = try opened.place.serverFacts()
+      name = reader.url.lastPathComponent
+      type = opened.summary?.type.rawValue ?? server?.type ?? metadata.type
+      (uuid, checksum) = (metadata.uuid, metadata.isMissing ? "" : metadata.checksum)
+      (versionName, identifiers) = (opened.versionName, metadata.versionIdentifiers)
+      frameworkVersion = (opened.summary?.metadata ?? metadata.dictionary)[StoreInfoCommand.frameworkKey] as? Int
+      origin = reader.origin.rawValue
+      model = StoreInfoCommand.modelText(reader.origin, opened.versionText, metadata.versionIdentifiers)
+      let counts = try reader.rowCounts()
+      rows = Dictionary(uniqueKeysWithValues: reader.entityNames.map { ($0, counts[$0] ?? 0) })
+      hashes = metadata.hashes
+      size = opened.summary?.size ?? server?.bytes ?? reader.file.sizes.store
+      logSize = opened.summary == nil && server == nil ? reader.file.sizes.log : 0
+      history = try reader.historyCounts()
+      applicationKeys = metadata.applicationKeys
+      findings = reader.findings(isVersionKnown: opened.versionName != nil)
+    }
+
+    /// The facts that an XML or binary store tells without a model.
+    init(_ summary: FileStoreSummary, name: String) {
+      let metadata = summary.metadata
+      self.name = name
+      type = summary.type.rawValue
+      uuid = metadata[NSStoreUUIDKey] as? String ?? ""
+      hashes = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
+      checksum = hashes.isEmpty ? "" : VersionHashes.checksum(of: hashes)
+      versionName = nil
+      identifiers = (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).map { String(describing: $0) }
+      frameworkVersion = metadata[StoreInfoCommand.frameworkKey] as? Int
+      origin = StoreReader.ModelOrigin.tables.rawValue
+      model = StoreInfoCommand.modelText(.tables, nil, identifiers)
+      rows = hashes.mapValues { _ in 0 }.merging(summary.objectCounts) { $1 }
+      size = summary.size
+      applicationKeys = metadata.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
+    }
+  }
+
+  private static let frameworkKey = "NSPersistenceFrameworkVersion"
+
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let opened = try OpenedStore(invocation)
-    let reader = opened.reader
-    let metadata = reader.metadata
-    let rows = try reader.rowCounts()
-    let history = try reader.historyCounts()
-    let names = reader.entityNames
-    let server = try opened.place.serverFacts()
-    let (type, size) = (server?.type ?? metadata.type, server?.bytes ?? reader.file.sizes.store)
-    let log = server == nil ? reader.file.sizes.log : 0
-    let findings = reader.findings(isVersionKnown: opened.versionName != nil).map { (nil as String?, $0) }
-    if reader.origin == .tables || metadata.isDerived { opened.remark(invocation) }
+    let place = try StorePlace(invocation.arguments.argument("STORE"))
+    let facts: Facts
+    if case .file(let url) = place, invocation.arguments.value("model") == nil,
+      let summary = try FileStoreSummary(of: url)
+    {
+      facts = Facts(summary, name: url.lastPathComponent)
+    } else {
+      let opened = try OpenedStore(invocation)
+      facts = try Facts(opened)
+      if opened.reader.origin == .tables || opened.reader.metadata.isDerived { opened.remark(invocation) }
+    }
+    try write(facts, invocation)
+    return .done
+  }
+
+  private static func write(_ facts: Facts, _ invocation: CommandInvocation) throws {
+    let findings = facts.findings.map { (nil as String?, $0) }
     switch invocation.options.format {
     case .json:
       var members: [JSONText.Member] = [
-        .init("format", "coredata.store-info/1"), .init("type", .string(type)),
-        .init("uuid", .string(metadata.uuid)), .init("checksum", .string(metadata.checksum)),
-        .init("version", .optional(opened.versionName)),
-        .init("identifiers", .array(metadata.versionIdentifiers.map { .string($0) })),
-        .init("frameworkVersion", .optional(metadata.frameworkVersion)),
-        .init("model", .string(reader.origin.rawValue)),
+        .init("format", "coredata.store-info/1"), .init("type", .string(facts.type)),
+        .init("uuid", .string(facts.uuid)), .init("checksum", .string(facts.checksum)),
+        .init("version", .optional(facts.versionName)),
+        .init("identifiers", .array(facts.identifiers.map { .string($0) })),
+        .init("frameworkVersion", .optional(facts.frameworkVersion)),
+        .init("model", .string(facts.origin)),
         .init(
           "entities",
           .array(
-            names.map { name in
+            facts.rows.sorted { $0.key < $1.key }.map { name, rows in
               [
-                "name": .string(name), "rows": .integer(rows[name] ?? 0),
-                "hash": .optional(metadata.hashes[name].map { NumberText.hexadecimal($0) }),
+                "name": .string(name), "rows": .integer(rows),
+                "hash": .optional(facts.hashes[name].map { NumberText.hexadecimal($0) }),
               ]
             })),
-        .init("bytes", .integer(size)), .init("logBytes", .integer(log)),
+        .init("bytes", .integer(facts.size)), .init("logBytes", .integer(facts.logSize)),
       ]
-      if let history {
+      if let history = facts.history {
         let counts: JSONText = [
           "transactions": .integer(history.transactions), "changes": .integer(history.changes),
         ]
@@ -60,53 +131,53 @@ enum StoreInfoCommand: Command {
       members.append(.init("findings", FindingText.json(findings)))
       try invocation.write(.object(members))
     case .markdown:
-      try invocation.result.write(table(names, rows, metadata).markdown)
+      try invocation.result.write(table(facts).markdown)
     default:
       var report = invocation.report()
-      report.line(invocation.styler.style(reader.url.lastPathComponent, .bold))
+      report.line(invocation.styler.style(facts.name, .bold))
       report.indented { report in
-        var facts = TextTable([.init(), .init()])
-        facts.add(["Type", type])
-        facts.add(["Identifier", metadata.uuid])
-        facts.add(["Model", modelText(opened)])
-        facts.add(["Checksum", metadata.checksum])
-        if let version = metadata.frameworkVersion { facts.add(["Framework", String(version)]) }
-        let logText = log > 0 ? ", and \(NumberText.bytes(log)) of write-ahead log" : ""
-        facts.add(["Size", NumberText.bytes(size) + logText])
-        if let history {
+        var list = TextTable([.init(), .init()])
+        list.add(["Type", facts.type])
+        list.add(["Identifier", facts.uuid])
+        list.add(["Model", facts.model])
+        list.add(["Checksum", facts.checksum.isEmpty ? "unknown" : facts.checksum])
+        if let version = facts.frameworkVersion { list.add(["Framework", String(version)]) }
+        let logText = facts.logSize > 0 ? ", and \(NumberText.bytes(facts.logSize)) of write-ahead log" : ""
+        list.add(["Size", NumberText.bytes(facts.size) + logText])
+        if let history = facts.history {
           let transactions = NumberText.counted(history.transactions, "transaction")
-          facts.add(["History", "\(transactions), \(NumberText.counted(history.changes, "change"))"])
+          list.add(["History", "\(transactions), \(NumberText.counted(history.changes, "change"))"])
         }
-        if !metadata.applicationKeys.isEmpty {
-          facts.add(["Metadata", metadata.applicationKeys.joined(separator: ", ")])
+        if !facts.applicationKeys.isEmpty {
+          list.add(["Metadata", facts.applicationKeys.joined(separator: ", ")])
         }
-        report.table(facts)
+        report.table(list)
       }
       report.line()
-      report.indented { $0.table(table(names, rows, metadata)) }
+      report.indented { $0.table(table(facts)) }
       if !findings.isEmpty { report.line() }
       FindingText.write(findings, to: &report)
       try invocation.write(report)
     }
-    return .done
   }
 
-  private static func modelText(_ opened: OpenedStore) -> String {
-    let identifiers = opened.reader.metadata.versionIdentifiers.filter { !$0.isEmpty }.joined(separator: ", ")
-    let known = opened.versionName ?? (identifiers.isEmpty ? nil : identifiers)
-    switch opened.reader.origin {
+  private static func modelText(
+    _ origin: StoreReader.ModelOrigin, _ version: String?, _ identifiers: [String]
+  ) -> String {
+    let named = identifiers.filter { !$0.isEmpty }.joined(separator: ", ")
+    let known = version ?? (named.isEmpty ? nil : named)
+    switch origin {
     case .given: return known ?? "as named"
     case .cache: return (known.map { "\($0), " } ?? "") + "contained in the store"
     case .tables: return (known.map { "\($0), " } ?? "") + "not contained in the store"
     }
   }
 
-  private static func table(_ names: [String], _ rows: [String: Int], _ metadata: StoreFacts) -> TextTable {
+  private static func table(_ facts: Facts) -> TextTable {
     var table = TextTable([.init("Entity"), .init("Rows", .trailing), .init("Version hash")])
-    for name in names {
+    for (name, rows) in facts.rows.sorted(by: { $0.key < $1.key }) {
       table.add([
-        name, NumberText.grouped(rows[name] ?? 0),
-        metadata.hashes[name].map { NumberText.hexadecimal($0) } ?? "unknown",
+        name, NumberText.grouped(rows), facts.hashes[name].map { NumberText.hexadecimal($0) } ?? "unknown",
       ])
     }
     return table

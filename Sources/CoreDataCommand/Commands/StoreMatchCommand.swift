@@ -60,6 +60,11 @@ enum StoreMatchCommand: Command {
     if let version = match.version {
       let part = match.configuration.map { ", configuration \($0)" } ?? ""
       let isCurrent = version == model.currentName
+      if !match.isCertain, let text = match.versionText {
+        let current = isCurrent ? " \(version) is the current version." : ""
+        return
+          "\(store) was written by \(text)\(part) of \(model.name): these versions have the same version hashes.\(current)"
+      }
       let equal = match.equalVersions.map { " (\($0))" } ?? ""
       return
         "\(store) was written by \(version)\(part)\(isCurrent ? ", the current version" : "") of \(model.name)\(equal)."

@@ -13,7 +13,7 @@ enum StoreReportCommand: Command {
       "The page is one HTML file that loads nothing: coredata store report Data.sqlite --output report.html. It shows values "
       + "of the first objects of each entity; with --samples 0 it shows none. Neither the store nor any file beside it is "
       + "changed.",
-    positionals: [.store],
+    positionals: [.anyStore],
     options: [
       OptionSpecification(
         "samples", .integer("N", minimum: 0), summary: "How many objects of each entity to show (default: 3)."),

@@ -24,7 +24,7 @@ enum StoreVerifyCommand: Command {
       + "--without-log, because the log would not fit any more.\n\n"
       + "coredata explain KIND describes a kind of problem.",
     positionals: [
-      .store,
+      .anyStore,
       PositionalSpecification(
         "MODEL", .optional, summary: "The model of the store (default: the one that the store contains)."),
     ],
@@ -55,8 +55,11 @@ enum StoreVerifyCommand: Command {
       invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
-      // A store in a server is read from a private copy, which has constraints and numbers of its own.
-      let verdict = try StoreVerifier(opened.reader, limit: limit, looksForLog: opened.place.isFile).run()
+      // A store in a server, or in an XML or binary file, is read from a private copy, which has constraints and numbers of its
+      // own.
+      let verdict = try StoreVerifier(
+        opened.reader, limit: limit, looksForLog: opened.place.isFile && opened.summary == nil
+      ).run()
         .adding(try opened.place.serverProblems().map { StoreDefect($0) })
       try write(verdict, nil, opened, invocation)
       return verdict.isSound ? .done : .no
@@ -71,6 +74,12 @@ enum StoreVerifyCommand: Command {
 
   private static func repair(_ opened: OpenedStore, limit: Int, _ invocation: CommandInvocation) throws -> StoreRepair {
     let url = try invocation.file("STORE")
+    guard opened.summary == nil else {
+      throw CommandFailure(
+        .usage,
+        "--repair works on SQLite stores, and \(url.lastPathComponent) is of another type. Correct the file, or "
+          + "change the objects in the app.")
+    }
     guard try StoreRecovery.inspect(storeAt: url) == nil else {
       throw CommandFailure(
         .interruptedWorkFound, "Earlier work on \(url.lastPathComponent) was interrupted. Nothing was repaired.",

@@ -190,6 +190,11 @@ struct CommandStreams {
 extension PositionalSpecification {
   static let store = PositionalSpecification(
     "STORE", summary: "A SQLite store, or the URL of a store in a database server.")
+  /// A store that the command reads, of any type. Without a model only `store info` reads one that contains none.
+  static let anyStore = PositionalSpecification(
+    "STORE",
+    summary: "A SQLite store, an XML or binary store, which contains no model, or the URL of a store in a database "
+      + "server.")
   /// A store that the command works on in its file.
   static let storeFile = PositionalSpecification("STORE", summary: "A SQLite store.")
   static let model = PositionalSpecification(

@@ -103,6 +103,22 @@ final class PrivateCopies {
     return copy.url
   }
 
+  /// Copies an XML or binary store.
+  ///
+  /// - Parameters:
+  ///   - summary: what the store tells of itself.
+  ///   - model: the model that it was written with.
+  ///   - configuration: its configuration; nil for all entities.
+  /// - Throws: 259 for rows that do not fit the model; the errors of the file system.
+  func copy(
+    _ url: URL, _ summary: FileStoreSummary, _ model: NSManagedObjectModel, configuration: String?
+  ) throws -> URL {
+    let copy = try ServerCopy(of: url, metadata: summary.metadata, model, configuration: configuration)
+    copies.append(copy)
+    try copy.fill(fromFileAt: url, type: summary.type)
+    return copy.url
+  }
+
   /// Returns the model that a store in a server carries.
   static func model(at url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
     guard try kind.hasStore(at: url) else {

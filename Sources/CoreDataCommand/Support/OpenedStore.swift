@@ -1,9 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataFileSystem
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
@@ -14,6 +16,11 @@ struct OpenedStore {
   let place: StorePlace
   /// The version of the named model that wrote the store; nil if no model was named.
   let versionName: String?
+  /// The same for people, with all versions whose hashes are equal.
+  let versionText: String?
+
+  /// What an XML or binary store tells of itself, of which the reader reads a private copy; nil for other stores.
+  let summary: FileStoreSummary?
 
   /// Opens STORE, with `--model` if given.
   init(_ invocation: CommandInvocation) throws {
@@ -22,29 +29,85 @@ struct OpenedStore {
 
   /// Opens a store with the version of a model that wrote it, or with its own model.
   init(_ invocation: CommandInvocation, _ argument: String, model path: String?) throws {
+    if case .file(let url) = try StorePlace(argument), let summary = try FileStoreSummary(of: url) {
+      self.summary = summary
+      place = .file(url)
+      guard let path else {
+        let command = ["coredata"] + invocation.arguments.specification.path + [argument]
+        let hasOption = invocation.arguments.specification.options.contains { $0.name == "model" }
+        throw CommandFailure(
+          .unreadableStore,
+          "\(url.lastPathComponent) is a store of the type \(summary.type.rawValue), which contains no model. Name the one it "
+            + "was created with.",
+          advice: [ShellWord.line(command + (hasOption ? ["--model", "MODEL"] : ["MODEL"]))])
+      }
+      (reader, versionName) = try invocation.withModel(path) { try Self.copy(of: url, summary, $0, invocation) }
+      versionText = versionName
+      return
+    }
+    summary = nil
     let located = try invocation.located(argument, model: path)
     let url = located.file
     place = located.place
     guard let path else {
-      reader = try StoreReader(url: url)
-      versionName = nil
+      reader = try StoreReader(url: url, allowsMissingMetadata: true)
+      (versionName, versionText) = (nil, nil)
       return
     }
-    let plain = try StoreReader(url: url)
-    (reader, versionName) = try invocation.withModel(path) { model in
+    let plain = try StoreReader(url: url, allowsMissingMetadata: true)
+    (reader, versionName, versionText) = try invocation.withModel(path) { model -> (StoreReader, String?, String?) in
       try model.requireNoVersion()
       let match = StoreMatch(
         storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, known: try model.namedVersions(),
         identifiers: plain.metadata.versionIdentifiers, current: model.currentName)
       guard let name = match.version else {
+        if plain.metadata.isMissing, let (reader, name) = try Self.fitting(url, model) { return (reader, name, name) }
         throw CommandFailure(
           .unreadableStore,
           "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
           advice: ["To see the differences:  \(ShellWord.line(["coredata", "store", "match", argument, path]))"]
         )
       }
-      return (try StoreReader(url: url, model: try model.version(name).document), name)
+      return (try StoreReader(url: url, model: try model.version(name).document), name, match.versionText)
     }
+  }
+
+  /// Reads a private copy of an XML or binary store.
+  private static func copy(
+    of url: URL, _ summary: FileStoreSummary, _ model: ModelArgument, _ invocation: CommandInvocation
+  ) throws -> (StoreReader, String?) {
+    try model.requireNoVersion()
+    let hasHashes = summary.metadata[NSStoreModelVersionHashesKey] != nil
+    for name in order(of: model) {
+      let version = try NSManagedObjectModel(document: model.version(name).document)
+      func fits(_ configuration: String?) -> Bool {
+        !hasHashes || version.isConfiguration(withName: configuration, compatibleWithStoreMetadata: summary.metadata)
+      }
+      for configuration in [nil] + version.configurations.map(Optional.some) where fits(configuration) {
+        let copy = try invocation.copies.copy(url, summary, version, configuration: configuration)
+        if !hasHashes {
+          invocation.remark(
+            "\(url.lastPathComponent) has no version hashes. It is read with the version \(name) of \(model.name).")
+        }
+        return (try StoreReader(url: copy, model: try model.version(name).document), name)
+      }
+    }
+    throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
+  }
+
+  /// Reads a store without metadata with the first version whose tables it has, beginning with the current one.
+  private static func fitting(_ url: URL, _ model: ModelArgument) throws -> (StoreReader, String)? {
+    for name in order(of: model) {
+      let reader = try StoreReader(url: url, model: model.version(name).document, allowsMissingMetadata: true)
+      let names = Set(reader.metadata.primaryKeys.filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name))
+      if reader.schema != nil, names == Set(reader.entityNames) { return (reader, name) }
+    }
+    return nil
+  }
+
+  /// The names of the versions, the current one first and then the last.
+  private static func order(of model: ModelArgument) -> [String] {
+    model.names.filter { $0 == model.currentName } + model.names.reversed().filter { $0 != model.currentName }
   }
 
   /// Writes the remarks on the store to standard error.

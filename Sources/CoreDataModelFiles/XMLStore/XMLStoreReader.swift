@@ -43,8 +43,13 @@ extension XMLStoreDocument {
   }
 
   private static func metadata(_ info: XMLElementNode, _ file: URL) throws -> [String: Any] {
-    guard let list = info.children("metadata").first?.children("plist").first else {
-      throw broken("The store has no <metadata> with a <plist>.", info, file)
+    guard let metadata = info.children("metadata").first else {
+      throw broken("The store has no <metadata>.", info, file)
+    }
+    // Programs of Apple's framework have written stores without any.
+    if metadata.children.isEmpty, metadata.text.allSatisfy(\.isWhitespace) { return [:] }
+    guard let list = metadata.children("plist").first else {
+      throw broken("The <metadata> has no <plist>.", metadata, file)
     }
     do {
       guard case .dictionary(let entries) = try XMLPropertyList.value(ofRoot: list, limits: .metadata) else {

@@ -76,6 +76,12 @@ package final class StoreFile {
     return (metadata, false)
   }
 
+  /// Whether the store has no metadata of its own.
+  package func lacksMetadata() throws -> Bool {
+    let list = try connection.scalar("SELECT Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
+    return (list?.blob ?? list?.text.map { Data($0.utf8) } ?? Data()).isEmpty
+  }
+
   private func derivedMetadata() throws -> [String: Any] {
     let document: ModelDocument?
     do {

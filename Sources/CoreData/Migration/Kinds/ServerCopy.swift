@@ -5,9 +5,10 @@ import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
-/// A SQLite store in a private directory that stands for a store in a database server.
+/// A SQLite store in a private directory that stands for a store in a database server, or for an XML or binary store that is
+/// only read.
 ///
-/// What works on files, such as migrations by mapping models and the commands of the tool, works on it. It has the UUID,
+/// What works on SQLite files, such as migrations by mapping models and the commands of the tool, works on it. It has the UUID,
 /// the model and the metadata of the store, and the numbers of its objects.
 package final class ServerCopy {
   /// The location of the SQLite store.
@@ -20,7 +21,7 @@ package final class ServerCopy {
   /// Makes a copy without rows.
   ///
   /// - Parameters:
-  ///   - original: the location of the store in the server.
+  ///   - original: the location of the store.
   ///   - metadata: the store's metadata.
   ///   - model: the model that the store was written with.
   ///   - configuration: its configuration; nil for all entities.
@@ -31,7 +32,6 @@ package final class ServerCopy {
     self.original = original.withoutPassword
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
-    // Messages about the copy name it like the database.
     // Messages about the copy name it like the original.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent(
       original.storeName.replacingOccurrences(of: "/", with: "_"))
@@ -54,6 +54,24 @@ package final class ServerCopy {
     try withStore(nil) { copy, coordinator in
       let source = try open(coordinator)
       try StoreCopy(source: source, destination: copy, coordinator: coordinator, Self.settings(source)).run()
+    }
+  }
+
+  /// Copies the rows of an XML or binary store.
+  ///
+  /// - Throws: 259 for rows that do not fit the model; the errors of reading the file, and of the file system.
+  package func fill(fromFileAt url: URL, type: NSPersistentStore.StoreType) throws {
+    try fill { coordinator in
+      guard let kind = try StoreKinds.kind(of: type.rawValue) as? FileStore.Type else {
+        throw StoreErrors.invalidType(type.rawValue, known: [NSXMLStoreType, NSBinaryStoreType])
+      }
+      let store = kind.init(
+        persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
+        // The caller has chosen the model, also for a store without version hashes.
+        options: [NSReadOnlyPersistentStoreOption: true, NSIgnorePersistentStoreVersioningOption: true])
+      try store.loadMetadata()
+      try store.finishOpening()
+      return store
     }
   }
 

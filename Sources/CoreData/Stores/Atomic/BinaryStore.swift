@@ -48,6 +48,16 @@ struct BinaryStoreFormat: StoreFormat {
     self.metadata = try metadata.mapValues { try $0.foundationValue() }
   }
 
+  var objectCounts: [String: Int] {
+    guard case .array(let entities)? = contents["entities"] else { return [:] }
+    return entities.reduce(into: [:]) { counts, entity in
+      guard case .dictionary(let parts) = entity, case .string(let name)? = parts["name"],
+        case .array(let rows)? = parts["rows"]
+      else { return }
+      counts[name, default: 0] += rows.count
+    }
+  }
+
   func data(withMetadata metadata: [String: Any]) throws -> Data {
     var copy = contents
     copy["metadata"] = try ArchiveValue(foundationValue: metadata)

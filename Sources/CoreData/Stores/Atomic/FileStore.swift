@@ -168,6 +168,9 @@ protocol StoreFormat {
   /// All metadata, with the UUID and the type.
   var metadata: [String: Any] { get }
 
+  /// The number of objects of each entity, by the entity's name in the file.
+  var objectCounts: [String: Int] { get }
+
   /// Adds the rows to tables without rows.
   ///
   /// - Throws: 259 for values that do not fit the model.

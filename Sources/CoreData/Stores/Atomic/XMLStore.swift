@@ -34,6 +34,8 @@ struct XMLStoreFormat: StoreFormat {
     document.metadata.merging([NSStoreUUIDKey: document.uuid, NSStoreTypeKey: NSXMLStoreType]) { $1 }
   }
 
+  var objectCounts: [String: Int] { Dictionary(grouping: document.objects, by: \.type).mapValues(\.count) }
+
   func data(withMetadata metadata: [String: Any]) throws -> Data {
     var copy = document
     Self.set(metadata, in: &copy)
