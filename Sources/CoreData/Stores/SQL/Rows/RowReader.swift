@@ -263,8 +263,8 @@ enum RowStep {
     let found: String
   }
 
-  /// The error for a value whose file cannot be read.
-  struct UnreadableFile: Error {
+  /// The error for a value whose file cannot be read. It is caught where the row is read, on the same thread.
+  struct UnreadableFile: Error, @unchecked Sendable {
     let cause: ExternalData.UnreadableFile
     /// The element of a composite attribute; nil for the property itself.
     var element: String?
