@@ -35,7 +35,8 @@ struct KeyValueTests {
         .make("name", .stringAttributeType), .make("age", .integer16AttributeType), .make("size", .doubleAttributeType),
         .make("price", .decimalAttributeType),
       ]
-    ).managedObjectClassName = NSStringFromClass(Person.self)
+    ).managedObjectClassName = "KeyValuePerson"
+    ManagedObjectClasses.register(Person.self, as: "KeyValuePerson")
     builder.entity("Group", [.make("name", .stringAttributeType)])
     builder.relate(.init("Group", "people", toMany: true, ordered: true), .init("Person", "group"))
     builder.relate(.init("Group", "guests", toMany: true), .init("Person", "groups", toMany: true))
