@@ -11,11 +11,11 @@ public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyO
 
 extension NSPersistentStoreCoordinator {
   /// Destroys a store: removes its rows, log and external data, and leaves an empty file, in which opening it creates a
-  /// new store, with an empty log and an empty index of it.
+  /// new store.
   ///
   /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until there
-  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. Makes
-  /// the empty files if there is no store. Never replaces anything but a regular file.
+  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. Does
+  /// nothing if there is no store. Never replaces anything but a regular file.
   ///
   /// - Parameters:
   ///   - url: the location of the store.
@@ -32,40 +32,20 @@ extension NSPersistentStoreCoordinator {
     try movingStores(at: url) {
       let place = StoreLocation(url)
       // A store at /dev/null is in memory.
-      if RegularFile.isNullDevice(url) { return }
-      guard FileCalls.exists(place.file) else {
-        if !FileCalls.isSymbolicLink(url) { Self.leaveEmptyFiles(at: url) }
-        return
-      }
+      guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
       try OpenStores.withoutConnections(to: url) {
-        // The store may have been destroyed before.
-        if try !StoreFile.isNew(url) {
-          let settings = StoreOptions(options)
-          _ = try StoreReplacement(
-            place: place, journal: WorkJournal(purpose: .destruction),
-            timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
-            ignoresLocks: settings.destroysByForce
-          ).run(keptAt: nil) { _ in
-            try FileCalls.write(Data(), to: place.newStore)
-            return .init()
-          }
+        // The store has been destroyed before.
+        if try StoreFile.isNew(url) { return }
+        let settings = StoreOptions(options)
+        _ = try StoreReplacement(
+          place: place, journal: WorkJournal(purpose: .destruction),
+          timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
+          ignoresLocks: settings.destroysByForce
+        ).run(keptAt: nil) { _ in
+          try FileCalls.write(Data(), to: place.newStore)
+          return .init()
         }
-        Self.leaveEmptyFiles(at: url)
       }
-    }
-  }
-
-  /// Makes an empty file, log and index of the log in the place of a destroyed store, as Core Data does: programs remove
-  /// all three by name, and fail if one is missing.
-  private static func leaveEmptyFiles(at url: URL) {
-    let path = DatabaseFile.target(of: url.path)
-    var found = stat()
-    if stat(path, &found) != 0 { found.st_mode = 0o666 }
-    for suffix in ["", "-wal", "-shm"] {
-      let file = open(
-        path + suffix, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, found.st_mode & 0o666)
-      // The store is destroyed, whether or not the files can be made.
-      if file >= 0 { close(file) }
     }
   }
 
