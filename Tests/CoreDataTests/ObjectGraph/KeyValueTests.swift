@@ -153,6 +153,8 @@ struct KeyValueTests {
     #expect(
       people[0].value(forKeyPath: "groups.@distinctUnionOfSets.guests.name") as? NSSet == NSSet(array: ["a", "b"]))
     #expect((group.value(forKeyPath: "people.price") as? [NSDecimalNumber])?.count == 1)
+    let nested = try #require(group.value(forKeyPath: "guests.groups.name") as? NSSet)
+    #expect("\(nested)".contains("g"))
   }
 
   @Test("Functions by the names that Apple documents")

@@ -71,5 +71,8 @@ final class ValueSet: NSSet {
     Array(decimals.values) + Array(strings.values) + collections.values.flatMap { $0 } + others.allObjects
   }
 
+  // Foundation's own reads what it has stored itself, and traps.
+  override var description: String { NSArray(array: allObjects).description }
+
   override func copy(with zone: NSZone? = nil) -> Any { self }
 }
