@@ -87,7 +87,8 @@ struct FetchPredicateTests {
       context.make("Employee", ["name": name])
     }
     try context.save()
-    let list = (0..<150).map { "Name \($0)" } + ["KARL", "ZOE", "Stra\u{DF}e", "i\u{307}PEK", "EVA", "\u{C9}VA", "aDa"]
+    let list =
+      (0..<150).map { "Name \($0)" } + ["KARL", "ZOE", "Stra\u{DF}e", "i\u{307}PEK", "EVA", "\u{C9}VA", "aDa", "Eva"]
     for format in ["name IN[\(options)] %@", "NOT name IN[\(options)] %@"] {
       let predicate = NSPredicate(format: format, argumentArray: [list])
       let expected = try context.all("Employee").filter { try predicate.holds(for: $0) }
