@@ -103,7 +103,14 @@ struct OldModelReader {
         "representedClassName": try editor.text("XD_PSK_entityClassName", facts),
         "elementID": try editor.text("XD_PSK_elementID", facts),
         "versionHashModifier": try editor.text("XD_PSK_versionHashModifier", facts),
-      ], children + (try userInfo("XD_PSK_userInfo", facts)))
+      ], children + (try constraints(facts)) + (try userInfo("XD_PSK_userInfo", facts)))
+  }
+
+  private func constraints(_ facts: [String: ArchiveValue]) throws -> [XMLElementNode] {
+    let constraints = try editor.constraints(facts["XDPMUniquenessConstraints"]).map { names in
+      element("uniquenessConstraint", [:], names.map { element("constraint", ["value": $0]) })
+    }
+    return constraints.isEmpty ? [] : [element("uniquenessConstraints", [:], constraints)]
   }
 
   private func attribute(_ object: ArchivedObject, name: String) throws -> XMLElementNode {
@@ -122,6 +129,7 @@ struct OldModelReader {
     attributes["maxValueString"] = try value("XD_PAttK_maxValueString", facts)
     attributes["regularExpressionString"] = try editor.text("XD_PAttK_regularExpressionString", facts)
     attributes["valueTransformerName"] = try editor.text("XD_PAttK_valueTransformerName", facts)
+    attributes["preserveAfterDeletion"] = try yes("XD_PAttK_preserveAfterDeletion", facts)
     attributes["allowsExternalBinaryDataStorage"] = try yes("XD_PAttK_allowsExternalBinaryDataStorage", facts)
     return element("attribute", attributes, try userInfo("XD_PPSK_userInfo", facts))
   }
