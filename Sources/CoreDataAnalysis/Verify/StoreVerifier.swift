@@ -195,15 +195,11 @@ package struct StoreVerifier {
           cure: "The hashes of the model that the store carries are written; what the app had put there is lost."))
     }
     if facts.isMissing {
-      let names = facts.primaryKeys.map(\.name)
-      let list = try reader.model.map { try StoreMetadata.encode(StoreMetadata.derived(from: $0, entities: names)) }
       defects.append(
         StoreDefect(
           .metadata, "Z_METADATA.Z_PLIST is empty, and the store carries no model: its version is not known.",
-          repair: list.map { ["UPDATE Z_METADATA SET Z_PLIST = \(SQLiteValue.blob($0).literal)"] } ?? [],
-          cure: list == nil
-            ? "Name the model that wrote the store, and its hashes can be written."
-            : "The hashes of the named model, which fits the tables, are written."))
+          cure: "Restore a backup. store export reads the rows, with the model that wrote the store also their "
+            + "relationships."))
     }
     if let problem = facts.modelProblem {
       let isGiven = reader.origin == .given
