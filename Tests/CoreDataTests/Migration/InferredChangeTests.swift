@@ -148,7 +148,7 @@ struct InferredChangeTests {
     try file.close()
     #expect(
       Set(tables.map { "\($0.name)(\($0.columns.map(\.name).joined(separator: ", ")))" }) == [
-        "Z_2SHOWS(Z_2ARTS1, Z_4SHOWS)", "Z_2STORES(Z_2ARTS, Z_5STORES)", "Z_3TRUSTING(Z_3TRUSTING, Z_3TRUSTED)",
+        "Z_2SHOWS(Z_2ARTS1, Z_4SHOWS)", "Z_2STORES(Z_2ARTS, Z_5STORES)", "Z_3TRUSTING(Z_3TRUSTED, Z_3TRUSTING)",
         "Z_1ARTS(Z_1AISLES, Z_2ARTS2)",
       ])
   }

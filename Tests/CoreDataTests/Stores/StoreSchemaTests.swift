@@ -305,14 +305,14 @@ struct StoreSchemaTests {
     }
     let schema = try StoreSchema(
       document: ModelDocument(
-        entities: owners.map { entity($0, [], [relationship("tags", "Tag", $0.lowercased())]) } + [
+        entities: owners.map { entity($0, [], [relationship("tags", "Word", $0.lowercased())]) } + [
           entity("HealthKitTask", parent: "TaskBase"), entity("Task", parent: "TaskBase"),
-          entity("Tag", [], owners.map { relationship($0.lowercased(), $0, "tags") }),
+          entity("Word", [], owners.map { relationship($0.lowercased(), $0, "tags") }),
         ]))
     #expect(
       Dictionary(uniqueKeysWithValues: schema.joinTables.map { ($0.ownerEntity, $0.destinationColumn) }) == [
-        "CarePlan": "Z_5TAGS", "Contact": "Z_5TAGS1", "TaskBase": "Z_5TAGS2", "Outcome": "Z_5TAGS3",
-        "Patient": "Z_5TAGS4",
+        "CarePlan": "Z_8TAGS", "Contact": "Z_8TAGS1", "TaskBase": "Z_8TAGS2", "Outcome": "Z_8TAGS3",
+        "Patient": "Z_8TAGS4",
       ])
   }
 
