@@ -157,10 +157,8 @@ enum ModelsTool {
     guard outputs.count == files.count else { throw Failure(description: "Each source needs an --output.") }
     for (file, output) in zip(files, outputs) {
       let translation = translator.translate(file)
-      // The compiler reports them together with its own errors.
-      let messages = translation.messages.map { message in
-        "\n#sourceLocation(file: \(quoted(file.path)), line: \(message.line))\n"
-          + "#\(message.severity.rawValue)(\(quoted(message.text)))"
+      let messages = translation.messages.enumerated().map { number, message in
+        "\n#sourceLocation(file: \(quoted(file.path)), line: \(message.line))\n" + directive(message, number)
       }
       let location = "#sourceLocation(file: \(quoted(file.path)), line: 1)\n"
       try write(
@@ -170,6 +168,14 @@ enum ModelsTool {
     let names = try arguments.required("names")
     try write(
       Array(ObjectiveCNamesFile.text(translator.objectiveCNames, isPort: false).utf8), to: URL(fileURLWithPath: names))
+  }
+
+  /// The line by which the compiler reports a message together with its own: `#error` would hide the errors of types.
+  private static func directive(_ message: SourceMessage, _ number: Int) -> String {
+    let text = quoted(message.text)
+    guard message.severity == .error else { return "#warning(\(text))" }
+    return "@available(*, unavailable, message: \(text)) private func untranslated\(number)() {}; "
+      + "private let use\(number)OfUntranslated: Void = untranslated\(number)()"
   }
 
   private static func sources(_ urls: [URL]) throws -> [SourceFile] {
