@@ -221,7 +221,7 @@ struct MappingFindingsTests {
   @Test("A nil that is written down says that nothing is carried over; a missing expression does not")
   func explicitNil() throws {
     func splitting(_ animal: inout EntityDocument) {
-      animal.attributes[1] = AttributeDocument(name: "first", kind: .string)
+      animal.attributes[1] = AttributeDocument(name: "first", kind: .integer32)
       animal.attributes.append(AttributeDocument(name: "last", kind: .string))
       animal.attributes.append(AttributeDocument(name: "sure", kind: .string))
       animal.attributes[3].defaultValue = .string("")

@@ -224,7 +224,7 @@ struct TranslatorTests {
         + "public override class func entity() -> NSEntityDescription { overridden_Person_entity() }; "
         + "public override func validateValue(_ value: inout Any?, forKey k: String) throws "
         + "{ try overridden_Person_validateValue(&value, forKey: k) }; "
-        + "public override var isGood: Bool { get { overridden_Person_isGood } set { overridden_Person_isGood = newValue } } }"
+        + "public override var isGood: Bool { get { overridden_Person_isGood }; set { overridden_Person_isGood = newValue } } }"
     )
     let moved = translated(extensions, "class Person: NSManagedObject {}")
     #expect(moved.messages.isEmpty, "\(moved.messages)")

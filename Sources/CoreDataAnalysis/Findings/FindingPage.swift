@@ -254,7 +254,7 @@ extension FindingPage {
       "Note.created is String in Model 1 and Date in Model 2: \"Note.created: String cannot be converted into Date\".",
     cure:
       "Write a mapping model: coredata mapping new FROM TO -o X.mapping begins one. Convert the values in it, such as a "
-      + "number by $source.age.stringValue, or in a migration policy. If the old values may be dropped, give the attribute "
+      + "number by FUNCTION($source.age, \"stringValue\"), or in a migration policy. If the old values may be dropped, give the attribute "
       + "another name.")
 
   fileprivate static let hierarchiesMerged = FindingPage(

@@ -178,7 +178,7 @@ struct StagedMigrationTests {
     let reason = try #require(error.localizedFailureReason)
     #expect(reason.hasPrefix("Cannot use staged migration with an unknown model version."))
     #expect(try reason.contains(notes.checksum("v1")) && reason.contains(notes.checksum("v2")))
-    #expect(try reason.contains("the app's model (\(notes.checksum("v3")))"), "\(reason)")
+    #expect(try reason.contains("'v1' (\(notes.checksum("v1")))") && reason.contains("'v3' ("), "\(reason)")
     #expect(error.userInfo["metadata"] is [String: Any])
   }
 
