@@ -104,7 +104,8 @@ final class ModelsToolTests {
     let marked = try String(contentsOfFile: out, encoding: .utf8)
     #expect(
       marked.contains(
-        "\n#sourceLocation(file: \"\(source.path)\", line: 2)\n@available(*, unavailable, message: \"Part has no property \\\"sise\\\"."),
+        "\n#sourceLocation(file: \"\(source.path)\", line: 2)\n@available(*, unavailable, message: \"Part has no property \\\"sise\\\"."
+      ),
       "\(marked)")
   }
 
