@@ -184,6 +184,8 @@ final class ProgramRun {
     process.arguments = arguments
     process.standardOutput = output
     process.standardError = error
+    // What a shell runs in the background ignores SIGINT, and so would its children.
+    signal(SIGINT, SIG_DFL)
     try process.run()
   }
 
