@@ -268,7 +268,7 @@ extension NSManagedObject {
   ///
   /// - Parameter keyPath: names of properties with dots between them, and collection operators.
   public final func value(forKeyPath keyPath: String) -> Any? {
-    Misuse.stop { try KeyPathReader.value(keyPath, of: self) }
+    Misuse.stop { try KeyPathReader.value(keyPath, of: self, .collections) }
   }
 
   /// Sets the property at the end of a key path.
@@ -344,7 +344,7 @@ extension NSManagedObject {
   public final func checkedValue(forKeyPath keyPath: String) throws -> Any? {
     try throwingReadingFailures {
       do {
-        return try KeyPathReader.value(keyPath, of: self)
+        return try KeyPathReader.value(keyPath, of: self, .collections)
       } catch let failure as EvaluationError {
         throw ObjectGraphErrors.noValue(keyPath, of: entity, reason: failure.description)
       }

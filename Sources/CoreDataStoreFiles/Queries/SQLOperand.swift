@@ -199,9 +199,8 @@ package struct SQLCollection {
     package let names: SQLNames
   }
 
-  /// Whether the values of members are an array in memory, as those of a subquery are, which has an element for each missing
-  /// value. A set has none, ordered or not.
-  package var keepsMissingValues: Bool { !filters.isEmpty }
+  /// Whether the values of members are an array in memory, which has an element for each missing value. A set has none.
+  package var keepsMissingValues: Bool { relationship.isOrdered || !filters.isEmpty }
 }
 
 /// The rows that expressions can refer to: the evaluated object and the variables of subqueries.

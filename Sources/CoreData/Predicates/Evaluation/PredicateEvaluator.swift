@@ -270,32 +270,40 @@ package enum EvaluationError: Error, Equatable, CustomStringConvertible {
 
 /// Reads key paths of dictionaries, collections and `KeyValueReading` objects.
 enum KeyPathReader {
-  static func value(_ path: String, of object: Any?) throws -> Any? {
+  /// What the values of an ordered set and the results of collection operators are.
+  enum Style {
+    /// An array with an element for each missing value, as predicates count them in SQL too.
+    case arrays
+    /// A collection of the kind that the values come from, as for key-value coding.
+    case collections
+  }
+
+  static func value(_ path: String, of object: Any?, _ style: Style = .arrays) throws -> Any? {
     // The usual case first: a key of an object.
     if !path.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "@") }), path != "self",
       let reading = object as? any KeyValueReading
     {
       return Operand.unwrapped(try reading.value(forKeyPathComponent: path))
     }
-    return try value(path.split(separator: ".").map(String.init)[...], of: object)
+    return try value(path.split(separator: ".").map(String.init)[...], of: object, style)
   }
 
-  private static func value(_ path: ArraySlice<String>, of object: Any?) throws -> Any? {
+  private static func value(_ path: ArraySlice<String>, of object: Any?, _ style: Style) throws -> Any? {
     guard let key = path.first, let object = Operand.unwrapped(object) else { return Operand.unwrapped(object) }
     let rest = path.dropFirst()
-    if key.hasPrefix("@") { return try collectionOperator(key, rest, object) }
+    if key.hasPrefix("@") { return try collectionOperator(key, rest, object, style) }
     if rest.first == "@count", let count = (object as? any KeyValueReading)?.memberCount(forKey: key) { return count }
     guard let elements = Operand.elements(object) else {
-      return try value(rest, of: try value(key, ofSingle: object))
+      return try value(rest, of: try value(key, ofSingle: object), style)
     }
     if let last = path.last, last.hasPrefix("@"), !path.dropLast().contains(where: { $0.hasPrefix("@") }) {
       // `items.price.@sum` adds up all prices, so equal ones must not be merged in a set.
-      return try collectionOperator(last, [], allValues(path.dropLast(), of: elements))
+      return try collectionOperator(last, [], allValues(path.dropLast(), of: elements), style)
     }
     // As in Foundation, the values of the elements, in a collection of the same kind.
-    let values = try elements.map { try value(path, of: $0) }
+    let values = try elements.map { try value(path, of: $0, style) }
     if Operand.isSet(object) { return ValueSet.make(values.compactMap { $0 }) }
-    if object is NSOrderedSet { return distinct(values.compactMap { $0 }, like: object) }
+    if style == .collections, object is NSOrderedSet { return distinct(values.compactMap { $0 }, like: object) }
     return values.map { $0 ?? NSNull() }
   }
 
@@ -339,23 +347,27 @@ enum KeyPathReader {
   }
 
   private static func collectionOperator(
-    _ name: String, _ rest: ArraySlice<String>, _ object: Any
+    _ name: String, _ rest: ArraySlice<String>, _ object: Any, _ style: Style
   ) throws -> Any? {
     guard let elements = Operand.elements(object) else {
       throw EvaluationError.wrongType(name, value: Operand.description(object), expected: "a collection")
     }
     if name == "@count" { return elements.count }
-    let values = try elements.compactMap { try value(rest, of: $0) }
+    let values = try elements.compactMap { try value(rest, of: $0, style) }
+    func distinct(_ values: [Any]) -> Any {
+      style == .collections ? Self.distinct(values, like: object) : Aggregates.distinct(values)
+    }
     switch name {
     case "@sum": return try Aggregates.sum(values)
     case "@avg": return try Aggregates.average(values)
     case "@min": return try Aggregates.extreme(values, .orderedAscending)
     case "@max": return try Aggregates.extreme(values, .orderedDescending)
     case "@unionOfObjects": return values
-    case "@distinctUnionOfObjects": return distinct(values, like: object)
-    case "@unionOfArrays": return Operand.flattened(values)
-    case "@unionOfSets", "@distinctUnionOfSets": return ValueSet.make(Operand.flattened(values))
-    case "@distinctUnionOfArrays": return distinct(Operand.flattened(values), like: object)
+    case "@distinctUnionOfObjects": return distinct(values)
+    case "@unionOfSets" where style == .collections: return ValueSet.make(Operand.flattened(values))
+    case "@unionOfArrays", "@unionOfSets": return Operand.flattened(values)
+    case "@distinctUnionOfSets" where style == .collections: return ValueSet.make(Operand.flattened(values))
+    case "@distinctUnionOfArrays", "@distinctUnionOfSets": return distinct(Operand.flattened(values))
     default: throw EvaluationError.unknownFunction(name, operand: "collections")
     }
   }
