@@ -24,7 +24,8 @@ struct PatternWorkTests {
       // Far more than the allowance; hours, if there were none.
       for _ in 0..<10_000 { _ = try predicate.checkedEvaluate(with: Self.text) }
     }
-    #expect("\(error?.userInfo ?? [:])".contains(pattern))
+    let words = "\(error?.userInfo ?? [:])"
+    #expect(words.contains(pattern))
     // A function of Foundation cannot throw.
     #expect(!predicate.evaluate(with: Self.text))
   }
@@ -41,7 +42,8 @@ struct PatternWorkTests {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
     request.predicate = NSPredicate(format: "title MATCHES %@", pattern)
     let error = #expect(throws: NSError.self) { try context.fetch(request) }
-    #expect("\(error?.userInfo ?? [:])".contains(pattern))
+    let words = "\(error?.userInfo ?? [:])"
+    #expect(words.contains(pattern))
     request.predicate = NSPredicate(format: "title MATCHES %@", "a+!")
     #expect(try context.fetch(request).count == 500)
   }
