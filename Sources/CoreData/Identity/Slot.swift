@@ -407,6 +407,12 @@ package enum TransformableValues {
       return data
     case nil:
       if let data = value as? NSData { return data as Data }
+      if let name = attribute.valueTransformerName, ValueTransformer(forName: .init(name)) == nil {
+        Warnings.printOnce(
+          "No value transformer is registered as '\(name)', which '\(attribute.name)' of "
+            + "'\(attribute.owningEntity?.name ?? "")' names, so its values are archived by NSSecureCoding. Register it with "
+            + "ValueTransformer.setValueTransformer(_:forName:) before the store is opened.")
+      }
       return try archive(plain, attribute, classes(of: attribute))
     }
   }

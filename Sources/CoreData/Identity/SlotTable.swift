@@ -70,6 +70,18 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
 
   package func isTransient(at position: Int) -> Bool { transient[position] }
 
+  /// Whether each slot holds the same property as in another table.
+  package func isLaidOut(like other: SlotTable) -> Bool {
+    guard names == other.names, kinds == other.kinds, transient == other.transient,
+      firstRelationship == other.firstRelationship
+    else { return false }
+    return (firstRelationship..<count).allSatisfy { position in
+      guard let mine = relationship(at: position), let theirs = other.relationship(at: position) else { return false }
+      return mine.isToMany == theirs.isToMany && mine.isOrdered == theirs.isOrdered
+        && mine.destinationEntity?.name == theirs.destinationEntity?.name
+    }
+  }
+
   package func attribute(at position: Int) -> NSAttributeDescription? {
     if case .attribute(let attribute) = properties[position] { return attribute }
     return nil

@@ -39,6 +39,18 @@ public enum ManagedObjectClasses {
     return found ?? NSManagedObject.self
   }
 
+  /// Returns a sentence about the class that an entity names, if that is not found; nil otherwise.
+  static func missingClass(of entity: NSEntityDescription) -> String? {
+    guard found(for: entity) == nil, of(entity) == NSManagedObject.self,
+      entity.managedObjectClassName != "NSManagedObject"
+    else { return nil }
+    let name: String = entity.managedObjectClassName
+    return
+      "The class '\(name)' of the entity '\(entity.name ?? "")' is not found, so its objects are NSManagedObjects. Name the "
+      + "class with its module in the model, as in 'App.\(name.split(separator: ".").last ?? "")', or register it with "
+      + "ManagedObjectClasses.register(_:as:)."
+  }
+
   private static func found(for entity: NSEntityDescription) -> NSManagedObject.Type? {
     entity.foundClass.load(ordering: .acquiring).map { unsafeBitCast($0, to: NSManagedObject.Type.self) }
   }
@@ -198,6 +210,8 @@ extension NSEntityDescription {
       trap(
         "The model has no entity named '\(entityName)'. It has: \(known.joined(separator: ", ")).")
     }
-    return ManagedObjectClasses.of(entity).init(entity: entity, insertInto: context)
+    let type = ManagedObjectClasses.of(entity)
+    if let advice = ManagedObjectClasses.missingClass(of: entity) { Warnings.printOnce(advice) }
+    return type.init(entity: entity, insertInto: context)
   }
 }

@@ -60,9 +60,11 @@ extension NSManagedObjectContext {
   func typed<T>(_ results: [Any], for specification: FetchSpecification) throws -> [T] {
     try results.map { result in
       guard let typed = result as? T else {
+        let entity = (result as? NSManagedObject)?.entity ?? specification.entity
         throw ObjectGraphErrors.badRequest(
-          "The request's type is \(T.self), but its results are \(Swift.type(of: result)).",
-          entity: specification.entity, suggestion: "Make the request's type and its resultType agree.")
+          "The request's type is \(T.self), but its results are \(Swift.type(of: result)).", entity: entity,
+          suggestion: entity.flatMap(ManagedObjectClasses.missingClass)
+            ?? "Make the request's type and its resultType agree.")
       }
       return typed
     }

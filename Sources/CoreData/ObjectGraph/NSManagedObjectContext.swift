@@ -114,7 +114,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The coordinator whose stores the context reads and writes; for a context with a parent, the parent's. Setting it to
   /// nil resets the context.
   ///
-  /// Setting the coordinator of a context that has a parent stops the program.
+  /// Setting the coordinator of a context that has a parent, or replacing one by another, stops the program.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { knownParent?.persistentStoreCoordinator ?? knownCoordinator }
     set {
@@ -122,6 +122,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
         unless: knownParent == nil || newValue === knownParent?.persistentStoreCoordinator,
         "This context has a parent, whose coordinator it uses: it cannot have another coordinator.")
       if knownParent != nil { return }
+      trap(
+        unless: knownCoordinator == nil || newValue == nil || newValue === knownCoordinator,
+        "This context already has a coordinator, whose objects it holds: it cannot have another one. Make a context for "
+          + "the other coordinator, or set this one's to nil first, which resets the context.")
       knownCoordinator?.forget(self)
       if newValue == nil { reset() }
       knownCoordinator = newValue
@@ -345,7 +349,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var coordinator: NSPersistentStoreCoordinator {
     if let knownParent { return knownParent.coordinator }
     guard let knownCoordinator else {
-      trap("This context has no persistent store coordinator.")
+      trap(
+        "This context has no persistent store coordinator. Set its persistentStoreCoordinator or its parent before it is "
+          + "used, or take the viewContext of an NSPersistentContainer.")
     }
     return knownCoordinator
   }

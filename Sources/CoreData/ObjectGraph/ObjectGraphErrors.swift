@@ -54,6 +54,24 @@ enum ObjectGraphErrors {
       [ErrorDetail.entity: name])
   }
 
+  /// 134060: a new object has the entity of another model, with other properties.
+  static func otherModel(_ entity: NSEntityDescription, than own: NSEntityDescription) -> NSError {
+    let name = entity.name ?? ""
+    let (theirs, ours) = (Set(entity.propertiesByName.keys), Set(own.propertiesByName.keys))
+    let differences = [
+      ("only there", theirs.subtracting(ours)), ("only in the coordinator's model", ours.subtracting(theirs)),
+    ].filter { !$0.1.isEmpty }.map { "\($0.1.sorted().joined(separator: ", ")) \($0.0)" }
+    let words = differences.isEmpty ? "with other types" : differences.joined(separator: "; ")
+    return .cocoa(
+      NSCoreDataError, "The entity belongs to another model.",
+      reason:
+        "A new object was made with an entity '\(name)' of another model than the coordinator's, whose properties "
+        + "differ: \(words). Nothing was saved.",
+      suggestion: "Make it with NSEntityDescription.insertNewObject(forEntityName:into:), or take the entity from the "
+        + "coordinator's managedObjectModel.",
+      [ErrorDetail.entity: name])
+  }
+
   static func unknownKey(_ key: String, of entity: NSEntityDescription) -> NSError {
     let name = entity.name ?? ""
     return .cocoa(

@@ -167,6 +167,16 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   /// The store's table has a definition that Core Data never makes, and that could remove or compute rows.
   case foreignTable(String, found: String)
 
+  /// Whether the model is at fault, whatever the store contains.
+  package var isOfModel: Bool {
+    switch self {
+    case .unknownEntity, .missingParent, .inheritanceCycle, .missingDestination, .inverseOfAnother,
+      .unstorableAttribute:
+      true
+    default: false
+    }
+  }
+
   /// Whether the store lacks something that the model has.
   package var isMissing: Bool {
     switch self {

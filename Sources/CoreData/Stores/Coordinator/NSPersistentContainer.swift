@@ -100,7 +100,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
               at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
           }
         } catch {
-          block(description, error)
+          block(description, StoreErrors.cannotCreateDirectory(of: url, error as NSError))
           continue
         }
       }

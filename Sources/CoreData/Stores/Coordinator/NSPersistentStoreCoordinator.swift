@@ -411,13 +411,23 @@ extension NSPersistentStoreCoordinator {
   }
 
   private func storeForNewObject(_ entity: NSEntityDescription, _ assigned: NSPersistentStore?) throws -> any RowStore {
+    let known = managedObjectModel.entitiesByName
+    guard let own = known[entity.name ?? ""] else {
+      throw ObjectGraphErrors.unknownEntity(entity.name ?? "", known: Array(known.keys))
+    }
+    // Values are written by their positions.
+    guard own === entity || own.slotTable.isLaidOut(like: entity.slotTable) else {
+      throw ObjectGraphErrors.otherModel(entity, than: own)
+    }
     let holding = try rowStores(for: entity)
     if let assigned {
       guard let store = holding.first(where: { $0 === assigned }) else {
+        let name = entity.name ?? ""
         throw StoreErrors.operationFailed(
           url: assigned.url,
-          reason:
-            "The store's configuration \(assigned.configurationName) does not contain the entity \(entity.name ?? "").")
+          reason: stores.contains { $0 === assigned }
+            ? "The store's configuration \(assigned.configurationName) does not contain the entity \(name)."
+            : "A new object of '\(name)' is assigned to a store that does not belong to its context's coordinator.")
       }
       return store
     }

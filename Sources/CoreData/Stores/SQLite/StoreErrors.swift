@@ -98,6 +98,20 @@ package enum StoreErrors {
       suggestion: "Use \(wanted).", nil)
   }
 
+  /// The directory of a new store cannot be created; Foundation's code.
+  static func cannotCreateDirectory(of url: URL, _ failure: NSError) -> NSError {
+    let directory = url.deletingLastPathComponent()
+    let causes = sequence(first: failure) { $0.userInfo[NSUnderlyingErrorKey] as? NSError }
+    let system = causes.first { $0.domain == NSPOSIXErrorDomain }.map { String(cString: strerror(Int32($0.code))) }
+    return error(
+      failure.isCocoa ? failure.code : CocoaError.Code.fileWriteUnknown.rawValue,
+      "The directory of the store could not be created.",
+      reason: "The directory '\(directory.path)' for the store '\(url.lastPathComponent)' could not be created: "
+        + "\(system ?? failure.localizedDescription).",
+      suggestion: "Check the path of the store and the permissions of the directories above it.", url,
+      underlying: failure)
+  }
+
   /// 134070
   package static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
@@ -345,13 +359,16 @@ package enum SQLiteStoreErrors {
   /// 134020: the tables do not match the model.
   package static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
     let suggestion =
-      problem.isMissing
-      ? "Open the store with the model version that it was written with. If this is that version, another program has "
-        + "changed the tables, or they are laid out in a way that this framework does not know: keep the store as it is, "
-        + "and read its rows with coredata store export."
-      : "Open the store with the model version that it was written with, or restore it from a backup."
+      problem.isOfModel
+      ? "Correct the model. Nothing was written."
+      : problem.isMissing
+        ? "Open the store with the model version that it was written with. If this is that version, another program has "
+          + "changed the tables, or they are laid out in a way that this framework does not know: keep the store as it is, "
+          + "and read its rows with coredata store export."
+        : "Open the store with the model version that it was written with, or restore it from a backup."
     return .cocoa(
-      NSPersistentStoreIncompatibleSchemaError, "The store's tables do not match the model.",
+      NSPersistentStoreIncompatibleSchemaError,
+      problem.isOfModel ? "The model cannot be stored in tables." : "The store's tables do not match the model.",
       reason: problem.description, suggestion: suggestion,
       underlying: problem, details(url).merging(problem.place) { $1 })
   }
