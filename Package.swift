@@ -106,8 +106,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataTestingTests",
       dependencies: [
-        "CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataTestSupport",
-        "CoreDataTesting",
+        "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+        "CoreDataTestSupport", "CoreDataTesting",
       ]),
     .testTarget(name: "CoreDataMistakesTests", dependencies: ["CoreDataMistakes"]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),

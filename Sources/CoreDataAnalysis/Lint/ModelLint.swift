@@ -131,12 +131,13 @@ public struct ModelLint {
   /// - Parameter name: the only version that is compared with those before; nil for all.
   private static func equal(_ versions: [ModelVersion], _ name: String?) -> [Entry] {
     var entries: [Entry] = []
-    for (position, version) in versions.enumerated() where name == nil || version.name == name {
-      guard let twin = versions[..<position].last(where: { $0.hashes == version.hashes }) else { continue }
+    var last: [[String: Data]: String] = [:]
+    for version in versions {
+      let twin = last.updateValue(version.name, forKey: version.hashes)
+      guard name == nil || version.name == name, let twin else { continue }
       entries.append(
         Entry(
-          version.name, from: twin.name,
-          finding(.equalVersions, .warning, "has the same version hashes as \(twin.name)")))
+          version.name, from: twin, finding(.equalVersions, .warning, "has the same version hashes as \(twin)")))
     }
     return entries
   }
@@ -146,7 +147,7 @@ public struct ModelLint {
     _ known: ModelVersions, _ versions: [ModelVersion], to current: String, _ options: Options
   ) -> [Entry] {
     guard let last = versions.firstIndex(where: { $0.name == current }) else { return [] }
-    let inferred = InferredSteps(versions)
+    let inferred = known.inferredSteps(versions)
     var entries: [Entry] = []
     var hasPath = true
     for position in (0..<last).reversed() {

@@ -17,7 +17,9 @@ enum MigrateCheckCommand: Command {
       + "in --fixtures, which may be those of shipped releases, are copied and never changed. Exit with 1 if a version that "
       + "was shipped has been edited, a finding is an error, no path leads from a version, a migration fails, no store of "
       + "a version with rows reaches the current one, a store in --fixtures is refused or skipped, or an allowed refusal "
-      + "does not happen; and with 5 if no migration could be rehearsed. A model with one version has none to rehearse.\n\n"
+      + "does not happen; and with 5 if no migration could be rehearsed. A model with one version has none to rehearse. "
+      + "Of more than 31 earlier versions, stores of the oldest one and of the newest eight are migrated to the current "
+      + "version, and those of each other one to the next version on its path, whose own stores go on from there.\n\n"
       + AllowanceArguments.help,
     positionals: [.model],
     options: [

@@ -47,6 +47,10 @@ package struct PathSearch {
     let state: State
     let previous: State?
     let mapping: MappingFile?
+    /// The number of states whose departures were looked at before.
+    let turn: Int
+    /// The cost of the way to `previous`.
+    let before: PathCost
   }
 
   /// Returns the cheapest path; nil where there is none.
@@ -69,22 +73,52 @@ package struct PathSearch {
       let isPossible = infers && canInfer(from: source, to: destination, isStrict: isStrict)
       return isPossible ? [Leg(source: source, destination: destination, mapping: nil)] : nil
     }
+    let departing = Dictionary(grouping: mappings.fitting.keys, by: \.source)
     var arrivals: [State: Arrival] = [:]
     var queue = CheapestFirst<Arrival>()
-    queue.insert(Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
+    // Equal costs come in the order of the states that lead there, and then of the versions.
+    func insert(_ arrival: Arrival, _ price: PathCost) {
+      let order = (arrival.turn * versions.count + arrival.state.version) * 2 + (arrival.mapping == nil ? 1 : 0)
+      queue.insert(arrival, arrival.before + price, order: order)
+    }
+    // Of the inferred steps from a state, one that skips more versions costs more, so each follows the one before.
+    func insertInferred(from state: State, to next: Int, _ turn: Int, _ cost: PathCost) {
+      guard infers, versions.indices.contains(next), isOnward(state.version, next) else { return }
+      insert(
+        Arrival(
+          state: State(version: next, runStart: state.runStart), previous: state, mapping: nil, turn: turn, before: cost
+        ),
+        PathCost(passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1))
+    }
+    let direction = source <= destination ? 1 : -1
+    let start = State(version: source, runStart: source)
+    insert(Arrival(state: start, previous: nil, mapping: nil, turn: 0, before: PathCost()), PathCost())
     while let (arrival, cost) = queue.removeCheapest() {
-      guard arrivals[arrival.state] == nil else { continue }
+      let state = arrival.state
+      if let previous = arrival.previous, arrival.mapping == nil {
+        insertInferred(from: previous, to: state.version + direction, arrival.turn, arrival.before)
+      }
+      guard arrivals[state] == nil else { continue }
       // Inference is expensive, so it is tried only where nothing cheaper leads on.
       if let previous = arrival.previous, arrival.mapping == nil,
-        !canInfer(from: previous.version, to: arrival.state.version, isStrict: isStrict)
+        !canInfer(from: previous.version, to: state.version, isStrict: isStrict)
       {
         continue
       }
-      arrivals[arrival.state] = arrival
-      if arrival.state.version == destination { return legs(to: arrival, arrivals) }
-      for (next, price) in departures(from: arrival.state) where arrivals[next.state] == nil {
-        queue.insert(next, cost + price)
+      arrivals[state] = arrival
+      if state.version == destination { return legs(to: arrival, arrivals) }
+      let turn = arrivals.count
+      for pair in departing[state.version] ?? [] {
+        guard let mapping = mappings.fitting[pair]?.first else { continue }
+        let next = State(version: pair.destination, runStart: pair.destination)
+        insert(
+          Arrival(state: next, previous: state, mapping: mapping, turn: turn, before: cost),
+          PathCost(
+            codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: isOnward(state.version, next.version) ? 0 : 1,
+            steps: 1))
       }
+      // Inference drops what a version lacks, so no path leaves the versions between its ends.
+      insertInferred(from: state, to: state.version + direction, turn, cost)
     }
     return nil
   }
@@ -97,29 +131,6 @@ package struct PathSearch {
       arrival = before
     }
     return legs.reversed()
-  }
-
-  private func departures(from state: State) -> [(Arrival, PathCost)] {
-    var found: [(Arrival, PathCost)] = []
-    for next in versions.indices where next != state.version {
-      let onward = isOnward(state.version, next)
-      if let mapping = mappings.fitting[.init(source: state.version, destination: next)]?.first {
-        found.append(
-          (
-            Arrival(state: State(version: next, runStart: next), previous: state, mapping: mapping),
-            PathCost(codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: onward ? 0 : 1, steps: 1)
-          ))
-      }
-      // Inference drops what a version lacks, so no path leaves the versions between its ends.
-      if infers, onward {
-        found.append(
-          (
-            Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
-            PathCost(passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
-          ))
-      }
-    }
-    return found
   }
 
   // MARK: The order of versions
@@ -259,10 +270,9 @@ package struct PathCost: Comparable {
   package var skipped = 0
   package var steps = 0
 
-  private var parts: [Int] { [passedOver, codeSteps, copies, outside, skipped, steps] }
-
   package static func < (left: PathCost, right: PathCost) -> Bool {
-    left.parts.lexicographicallyPrecedes(right.parts)
+    (left.passedOver, left.codeSteps, left.copies, left.outside, left.skipped, left.steps)
+      < (right.passedOver, right.codeSteps, right.copies, right.outside, right.skipped, right.steps)
   }
 
   package static func + (left: PathCost, right: PathCost) -> PathCost {
@@ -273,14 +283,12 @@ package struct PathCost: Comparable {
   }
 }
 
-/// A priority queue by cost; among equals, first in, first out.
+/// A priority queue by cost; among equals, by a given order.
 package struct CheapestFirst<Element> {
   private var heap: [(cost: PathCost, order: Int, element: Element)] = []
-  private var count = 0
 
-  package mutating func insert(_ element: Element, _ cost: PathCost) {
-    heap.append((cost, count, element))
-    count += 1
+  package mutating func insert(_ element: Element, _ cost: PathCost, order: Int) {
+    heap.append((cost, order, element))
     var child = heap.count - 1
     while child > 0, precedes(child, (child - 1) / 2) {
       heap.swapAt(child, (child - 1) / 2)
@@ -313,31 +321,59 @@ package struct CheapestFirst<Element> {
 }
 
 /// The inferred mappings between versions, each computed once, when it is first needed.
-package final class InferredSteps {
-  private struct Pair: Hashable {
-    let source: Int
-    let destination: Int
+package struct InferredSteps {
+  private let versions: [ModelVersion]
+  private let mappings: InferredMappings
+
+  /// - Parameter mappings: those that are known; several searches can share them.
+  package init(_ versions: [ModelVersion], sharing mappings: InferredMappings = InferredMappings()) {
+    self.versions = versions
+    self.mappings = mappings
   }
 
-  package let sides: [ModelSide]
-  private var results: [Pair: Result<InferredMapping, any Error>] = [:]
-
-  package init(_ versions: [ModelVersion]) {
-    sides = versions.map { ModelSide($0.document, hashes: $0.hashes) }
-  }
+  package func side(_ version: Int) -> ModelSide { mappings.side(versions[version]) }
 
   /// The mapping between two versions, or the reason why it cannot be inferred.
   package func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
-    let pair = Pair(source: source, destination: destination)
-    if let known = results[pair] { return known }
-    let result = Result { try MappingInference(source: sides[source], destination: sides[destination]).run() }
-    results[pair] = result
-    return result
+    mappings.result(from: versions[source], to: versions[destination])
   }
 
   /// The mapping between two versions; nil where none can be inferred.
   package func mapping(from source: Int, to destination: Int) -> InferredMapping? {
     guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
     return mapping
+  }
+}
+
+/// Inferred mappings between versions of any order.
+package final class InferredMappings {
+  private struct Pair: Hashable {
+    let source: ObjectIdentifier
+    let destination: ObjectIdentifier
+  }
+
+  private var sides: [ObjectIdentifier: (version: ModelVersion, side: ModelSide)] = [:]
+  private var results: [Pair: Result<InferredMapping, any Error>] = [:]
+
+  /// The number of mappings that were inferred, or tried.
+  package var count: Int { results.count }
+
+  package init() {}
+
+  fileprivate func side(_ version: ModelVersion) -> ModelSide {
+    if let known = sides[version.identity] { return known.side }
+    let side = ModelSide(version.document, hashes: version.hashes)
+    // The version is kept, so that its identity stays its own.
+    sides[version.identity] = (version, side)
+    return side
+  }
+
+  fileprivate func result(from source: ModelVersion, to destination: ModelVersion) -> Result<InferredMapping, any Error>
+  {
+    let pair = Pair(source: source.identity, destination: destination.identity)
+    if let known = results[pair] { return known }
+    let result = Result { try MappingInference(source: side(source), destination: side(destination)).run() }
+    results[pair] = result
+    return result
   }
 }

@@ -184,6 +184,9 @@ package struct ModelVersion {
     nonmutating set { content.object = newValue }
   }
 
+  /// Tells versions apart, as long as one of the copies exists.
+  package var identity: ObjectIdentifier { ObjectIdentifier(content) }
+
   package var document: ModelDocument { content.made.0 }
 
   /// The hashes of its entities and properties.

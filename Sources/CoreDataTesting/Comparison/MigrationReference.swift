@@ -11,6 +11,19 @@ package struct MigrationReference {
   private let new: ModelShape
   /// Old names by new ones.
   private let entities: [String: String]
+  /// The old names of properties by new ones that were matched before.
+  private let names = Names()
+
+  /// Old names of properties by new ones, for a new entity and an old one.
+  private final class Names {
+    struct Pair: Hashable {
+      let new: String
+      let old: String
+    }
+
+    var attributes: [Pair: [String: String]] = [:]
+    var relationships: [Pair: [String: String]] = [:]
+  }
 
   package init(from old: ModelDocument, to new: ModelDocument) {
     self.old = ModelShape(old)
@@ -23,18 +36,22 @@ package struct MigrationReference {
   /// none.
   private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
     var result: [String: String] = [:]
+    let twins = Dictionary(grouping: old) { $0.1 ?? $0.0 }
     for (name, declared) in new {
-      let twins = old.filter { ($0.1 ?? $0.0) == (declared ?? name) }
       // Of several with one identifier, the one of the same name.
-      if let twin = twins.first(where: { $0.0 == name }) ?? twins.first { result[name] = twin.0 }
+      let found = twins[declared ?? name] ?? []
+      if let twin = found.first(where: { $0.0 == name }) ?? found.first { result[name] = twin.0 }
     }
+    let names = Set(old.map(\.0))
+    var taken = Set(result.values)
     let declaring = new.filter { $0.1 != nil && result[$0.0] == nil }
-    for (name, declared) in declaring where declaring.filter({ $0.1 == declared }).count == 1 {
+    let declaringCounts = declaring.reduce(into: [String: Int]()) { $0[$1.1 ?? "", default: 0] += 1 }
+    for (name, declared) in declaring where declaringCounts[declared ?? ""] == 1 {
       let former = declared ?? name
-      if old.contains(where: { $0.0 == former }), !result.values.contains(former) { result[name] = former }
+      if names.contains(former), taken.insert(former).inserted { result[name] = former }
     }
     for (name, declared) in new where declared == nil && result[name] == nil {
-      if old.contains(where: { $0.0 == name }), !result.values.contains(name) { result[name] = name }
+      if names.contains(name), taken.insert(name).inserted { result[name] = name }
     }
     return result
   }
@@ -127,10 +144,7 @@ package struct MigrationReference {
     of attribute: AttributeDocument, _ entity: String, _ oldEntity: String, _ object: StoreImage.Object
   ) -> StoreImage.Value? {
     let known = old.attributes(of: oldEntity)
-    let names = Self.match(
-      known.values.map { ($0.name, $0.renamingIdentifier) },
-      new.attributes(of: entity).values.map { ($0.name, $0.renamingIdentifier) })
-    guard let name = names[attribute.name], let value = object.attributes[name] else {
+    guard let name = attributeNames(in: entity, oldEntity)[attribute.name], let value = object.attributes[name] else {
       return plain(attribute.defaultValue, attribute.kind)
     }
     if value == StoreImage.Value.none {
@@ -138,6 +152,17 @@ package struct MigrationReference {
     }
     if case .parts(let parts) = value, let before = known[name] { return self.parts(parts, of: attribute, before) }
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
+  }
+
+  /// Old names of attributes by new ones.
+  private func attributeNames(in entity: String, _ oldEntity: String) -> [String: String] {
+    let pair = Names.Pair(new: entity, old: oldEntity)
+    if let known = names.attributes[pair] { return known }
+    let result = Self.match(
+      old.attributes(of: oldEntity).values.map { ($0.name, $0.renamingIdentifier) },
+      new.attributes(of: entity).values.map { ($0.name, $0.renamingIdentifier) })
+    names.attributes[pair] = result
+    return result
   }
 
   private func parts(
@@ -244,15 +269,24 @@ package struct MigrationReference {
   private func oldName(of relationship: String, in entity: String, _ oldEntity: String) -> String? {
     let known = old.relationships(of: oldEntity)
     let present = new.relationships(of: entity)
-    let names = Self.match(
-      known.values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) },
-      present.values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) })
-    guard let name = names[relationship], let was = known[name]?.relationship.destinationEntityName,
+    guard let name = relationshipNames(in: entity, oldEntity)[relationship],
+      let was = known[name]?.relationship.destinationEntityName,
       let now = present[relationship]?.relationship.destinationEntityName,
       let successor = entities.first(where: { $0.value == was })?.key,
       new.isKind(successor, of: now) || new.isKind(now, of: successor)
     else { return nil }
     return name
+  }
+
+  /// Old names of relationships by new ones.
+  private func relationshipNames(in entity: String, _ oldEntity: String) -> [String: String] {
+    let pair = Names.Pair(new: entity, old: oldEntity)
+    if let known = names.relationships[pair] { return known }
+    let result = Self.match(
+      old.relationships(of: oldEntity).values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) },
+      new.relationships(of: entity).values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) })
+    names.relationships[pair] = result
+    return result
   }
 
   /// Fills a relationship from what the objects knew of it, and from what the objects at the other end knew.

@@ -17,6 +17,13 @@ package struct ModelShape {
 
   package let document: ModelDocument
   private let index: EntityIndex
+  /// What was looked up before, by entity.
+  private let found = Found()
+
+  private final class Found {
+    var attributes: [String: [String: AttributeDocument]] = [:]
+    var relationships: [String: [String: Place]] = [:]
+  }
 
   package init(_ document: ModelDocument) {
     self.document = document
@@ -26,17 +33,23 @@ package struct ModelShape {
   package subscript(name: String) -> EntityDocument? { index[name] }
 
   package func attributes(of entity: String) -> [String: AttributeDocument] {
-    Dictionary(
+    if let known = found.attributes[entity] { return known }
+    let result = Dictionary(
       index.lineage(of: entity).flatMap(\.attributes).filter { !$0.isTransient }.map { ($0.name, $0) },
       uniquingKeysWith: { first, _ in first })
+    found.attributes[entity] = result
+    return result
   }
 
   package func relationships(of entity: String) -> [String: Place] {
-    Dictionary(
+    if let known = found.relationships[entity] { return known }
+    let result = Dictionary(
       index.lineage(of: entity).flatMap { declaring in
         declaring.relationships.filter { !$0.isTransient }
           .map { ($0.name, Place(entity: declaring.name, relationship: $0)) }
       }, uniquingKeysWith: { first, _ in first })
+    found.relationships[entity] = result
+    return result
   }
 
   package func isKind(_ entity: String, of other: String) -> Bool {

@@ -16,6 +16,10 @@ public struct MigrationRehearsal: Sendable {
   /// The stores that are migrated.
   public enum Source: Sendable {
     /// A store of every version before the wanted one.
+    ///
+    /// With more than 31 versions the stores of the oldest and of the newest eight, and of those whose refusal is expected, are
+    /// migrated to the wanted version. The others are migrated to the next version on their path, which leads on as that
+    /// version's own path does.
     case everyVersion
     /// A store of each of these versions.
     case versions([String])
@@ -41,7 +45,7 @@ public struct MigrationRehearsal: Sendable {
   public struct Case: Sendable {
     /// The version of the store.
     public let source: String
-    /// The wanted version.
+    /// The version that the store was to get: the wanted one, or the next one on its path, from which other stores go on.
     public let destination: String
     /// What the store holds: `plain`, `single`, `extreme`, or the name of a given store.
     public let content: String
@@ -134,23 +138,21 @@ public struct MigrationRehearsal: Sendable {
     }
     var cases: [Case] = []
     var (areGiven, unreadable): (Bool, [String]) = (false, [])
+    var blocked: [String: String] = [:]
     switch source {
-    case .everyVersion, .versions:
-      var names = stage.names
-      if case .versions(let wanted) = source {
-        names = try wanted.map { try known.version(named: $0).name }
-      } else {
-        unreadable = stage.unreadable
-      }
-      for name in names {
-        for kind in ModelFilling.Kind.allCases { cases.append(stage.rehearse(name, kind, progress)) }
+    case .everyVersion:
+      unreadable = stage.unreadable
+      (cases, blocked) = try stage.rehearseAll(expected, progress)
+    case .versions(let wanted):
+      for name in try wanted.map({ try known.version(named: $0).name }) {
+        cases += stage.rehearse(name, to: stage.destination, progress)
       }
     case .stores(let urls):
       areGiven = true
       for url in urls { cases.append(stage.rehearse(url, progress)) }
     }
     var judge = RehearsalJudge(
-      to: stage.destination, areGiven: areGiven, expected: expected, unreadable: unreadable)
+      to: stage.destination, areGiven: areGiven, expected: expected, unreadable: unreadable, blocked: blocked)
     judge.judge(&cases)
     self.cases = cases
     (problems, happened) = (judge.problems, judge.happened)

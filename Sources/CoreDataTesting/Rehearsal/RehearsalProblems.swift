@@ -40,12 +40,19 @@ struct RehearsalJudge {
   let expected: ExpectedRefusals
   /// Versions of which no store could be made.
   let unreadable: [String]
+  /// The number of versions that lead through others which their own stores do not go beyond.
+  private let blockedCounts: [String: Int]
 
   /// The refusals that were expected and happened.
   private(set) var happened: Set<ExpectedRefusals.Refusal> = []
   private(set) var problems: [Problem] = []
 
-  init(to destination: String, areGiven: Bool, expected: ExpectedRefusals, unreadable: [String]) {
+  /// - Parameter blocked: versions whose stores lead through others that do not reach the wanted version, with these.
+  init(
+    to destination: String, areGiven: Bool, expected: ExpectedRefusals, unreadable: [String],
+    blocked: [String: String]
+  ) {
+    blockedCounts = blocked.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     self.destination = destination
     self.areGiven = areGiven
     self.expected = expected
@@ -57,9 +64,10 @@ struct RehearsalJudge {
     if areGiven {
       for position in cases.indices { judgeGiven(&cases[position]) }
     } else {
-      var versions: [String] = []
-      for item in cases where !versions.contains(item.source) { versions.append(item.source) }
-      for version in versions { judgeMade(version, &cases) }
+      let own = Dictionary(grouping: cases.indices) { cases[$0].source }
+      for positions in own.values.sorted(by: { $0[0] < $1[0] }) {
+        judgeMade(cases[positions[0]].source, positions, &cases)
+      }
     }
     for name in unreadable {
       add(
@@ -82,9 +90,8 @@ struct RehearsalJudge {
   }
 
   /// A version of which stores were made is reached if one of them is migrated: the extreme ones break rules.
-  private mutating func judgeMade(_ version: String, _ cases: inout [Case]) {
+  private mutating func judgeMade(_ version: String, _ own: [Int], _ cases: inout [Case]) {
     var (refusals, skips): ([String], [String]) = ([], [])
-    let own = cases.indices.filter { cases[$0].source == version }
     for position in own {
       switch cases[position].outcome {
       case .same, .migrated, .failed: return
@@ -100,7 +107,16 @@ struct RehearsalJudge {
       .map { "\($0.0) \($0.0 == 1 ? "was" : "were") \($0.1)" }.joined(separator: ", ")
     add(
       refusals.isEmpty ? .skipped : .unreached, version,
-      "No store of '\(version)' with rows reached '\(destination)': \(counts). \(refusals.first ?? skips.first ?? "")")
+      "No store of '\(version)' with rows reached '\(cases[own[0]].destination)': \(counts). "
+        + "\(refusals.first ?? skips.first ?? "")\(sentenceOfBlocked(by: version))")
+  }
+
+  /// A sentence about the versions that lead through one; empty where there are none.
+  private func sentenceOfBlocked(by version: String) -> String {
+    guard let count = blockedCounts[version] else { return "" }
+    return
+      " \(count == 1 ? "One earlier version leads" : "\(count) earlier versions lead") through it, of which stores were "
+      + "rehearsed up to the next version only."
   }
 
   /// Whether the refusal of a version was expected, which is noted.

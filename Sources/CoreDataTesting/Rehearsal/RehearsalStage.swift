@@ -52,44 +52,83 @@ final class RehearsalStage {
 
   // MARK: Made stores
 
-  /// Rehearses with a store that is made and filled.
+  /// Rehearses with stores of every version before the wanted one.
+  ///
+  /// - Returns: the cases, and the versions whose stores lead through others that do not reach the wanted version, with these.
+  /// - Throws: the errors of reading mapping models.
+  func rehearseAll(
+    _ expected: ExpectedRefusals, limits: RehearsalRoutes.Limits = .init(),
+    _ progress: (MigrationRehearsal.Case) -> Void
+  ) throws -> (cases: [MigrationRehearsal.Case], blocked: [String: String]) {
+    let refused = Set(expected.items.map(\.source))
+    let routes = try RehearsalRoutes(
+      known, from: names, to: destination, mappings: mappings, whole: refused, limits: limits)
+    var found: [String: [Case]] = [:]
+    for route in routes.routes { found[route.source] = rehearse(route.source, to: route.destination, progress) }
+    let stops = found.filter { !$0.value.contains { $0.isReached || $0.isFailure } }
+    var blocked = routes.blocked(by: Set(stops.keys))
+    for name in names {
+      // The stores of a version need not be refused where others are that are meant to be.
+      guard let stop = blocked[name], refused.contains(stop) else { continue }
+      found[name] = rehearse(name, to: destination, progress)
+      blocked[name] = nil
+    }
+    return (names.flatMap { found[$0] ?? [] }, blocked)
+  }
+
+  /// Rehearses with stores of a version that are made and filled.
   func rehearse(
-    _ name: String, _ kind: ModelFilling.Kind, _ progress: (MigrationRehearsal.Case) -> Void
+    _ name: String, to end: String, _ progress: (MigrationRehearsal.Case) -> Void
+  ) -> [MigrationRehearsal.Case] {
+    ModelFilling.Kind.allCases.map { rehearse(name, $0, to: end, progress) }
+  }
+
+  private func rehearse(
+    _ name: String, _ kind: ModelFilling.Kind, to end: String, _ progress: (MigrationRehearsal.Case) -> Void
   ) -> MigrationRehearsal.Case {
-    var result = Case(name, destination, "\(kind)")
+    var result = Case(name, end, "\(kind)")
     progress(result)
     let url = folder.appendingPathComponent(UUID().uuidString).appendingPathComponent("\(name).sqlite")
     defer { remove(url) }
     do {
       let version = try known.version(named: name)
       do {
-        try fill(url, version.document, kind)
+        try fill(url, version, kind)
       } catch {
         result.outcome = .skipped(Self.sentence(error))
         return result
       }
-      migrate(url, version.document, isExtreme: kind == .extreme, &result)
+      migrate(url, version, &result)
     } catch {
       result.outcome = .failed([Self.sentence(error)])
     }
     return result
   }
 
-  private func fill(_ url: URL, _ document: ModelDocument, _ kind: ModelFilling.Kind) throws {
+  private func fill(_ url: URL, _ version: ModelVersion, _ kind: ModelFilling.Kind) throws {
+    let document = version.document
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
     // Extreme values break rules, as the stores of old apps do.
     let keepsRules = kind != .extreme
     var filling = ModelFilling(document, kind, first: seed * 1000, keepsRules: keepsRules)
-    try withContext(url, try keepsRules ? Self.plain(document) : ModelFilling.lenient(document)) {
+    try withContext(url, try keepsRules ? plain(version) : ModelFilling.lenient(document)) {
       try filling.fill($0)
     }
   }
 
-  /// The model without the classes of the app, of which an old version knows others.
-  private static func plain(_ document: ModelDocument) throws -> NSManagedObjectModel {
-    var copy = document
+  /// The models of the last versions that were needed.
+  private var models: [ObjectIdentifier: (version: ModelVersion, model: NSManagedObjectModel)] = [:]
+  private static let modelCount = 4
+
+  /// The model of a version without the classes of the app, of which an old version knows others.
+  private func plain(_ version: ModelVersion) throws -> NSManagedObjectModel {
+    if let known = models[version.identity] { return known.model }
+    var copy = version.document
     for position in copy.entities.indices { copy.entities[position].className = nil }
-    return try NSManagedObjectModel(document: copy)
+    let model = try NSManagedObjectModel(document: copy)
+    if models.count >= Self.modelCount { models = [:] }
+    models[version.identity] = (version, model)
+    return model
   }
 
   // MARK: Given stores
@@ -113,8 +152,7 @@ final class RehearsalStage {
         ])
         return result
       }
-      let source = try migration.steps.first?.sourceModel ?? known.version(named: migration.destination).model()
-      migrate(url, source.document, isExtreme: true, &result)
+      migrate(url, try known.version(named: migration.source), &result)
     } catch {
       result.outcome = .failed([Self.sentence(error)])
     }
@@ -126,14 +164,14 @@ final class RehearsalStage {
   /// The greatest number of rows that are compared one by one, in memory.
   private static let mostCompared = 200_000
 
-  private func migrate(_ url: URL, _ document: ModelDocument, isExtreme: Bool, _ result: inout Case) {
+  private func migrate(_ url: URL, _ version: ModelVersion, _ result: inout Case) {
     let kept = url.deletingLastPathComponent().appendingPathComponent("before.sqlite")
     do {
       let count = try Self.rowCount(url)
-      let before = count <= Self.mostCompared ? try image(url, document) : nil
+      let before = count <= Self.mostCompared ? try image(url, version) : nil
       if keptIn != nil { try Self.copy(url, to: kept) }
       var migration = try StoreMigration(
-        storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
+        storeAt: url, known: known, version: result.destination, mappings: mappings, allowsLoss: .all)
       migration.keepsReplacedStore = false
       result.path = migration.steps.map(\.source) + [migration.destination]
       let missing = migration.missingPolicies
@@ -148,7 +186,7 @@ final class RehearsalStage {
         result.rows = try migration.run().rows
       } catch {
         result.seconds = Date().timeIntervalSince(start)
-        result.outcome = try refusal(error, migration, url, document, before)
+        result.outcome = try refusal(error, migration, url, version, before)
         if let before {
           result.rows = Dictionary(grouping: before.objects.keys, by: \.entity)
             .mapValues { .init(before: $0.count, after: $0.count) }
@@ -166,11 +204,11 @@ final class RehearsalStage {
 
   /// The outcome of a migration that was refused.
   private func refusal(
-    _ error: any Error, _ migration: StoreMigration, _ url: URL, _ document: ModelDocument, _ before: StoreImage?
+    _ error: any Error, _ migration: StoreMigration, _ url: URL, _ version: ModelVersion, _ before: StoreImage?
   ) throws -> MigrationRehearsal.Outcome {
     let reason = Self.sentence(error)
     if let before {
-      let differences = try image(url, document).differences(from: before)
+      let differences = try image(url, version).differences(from: before)
       guard differences.isEmpty else {
         return .failed([reason, "The migration failed, and the store has changed:"] + differences)
       }
@@ -188,7 +226,7 @@ final class RehearsalStage {
     let problems = try Self.unsound(url)
     guard problems.isEmpty else { return .failed(problems) }
     guard let before, let last = migration.steps.last else { return .migrated }
-    let after = try image(url, last.destinationModel.document)
+    let after = try image(url, known.version(named: last.destination))
     guard migration.steps.allSatisfy({ $0.kind == .inferred }) else {
       let inferred = migration.steps.dropLast()
       guard inferred.allSatisfy({ $0.kind == .inferred }),
@@ -256,8 +294,8 @@ final class RehearsalStage {
     return lines == ["ok"] ? [] : lines
   }
 
-  private func image(_ url: URL, _ document: ModelDocument) throws -> StoreImage {
-    try withContext(url, Self.plain(document)) { try StoreImage($0, document) }
+  private func image(_ url: URL, _ version: ModelVersion) throws -> StoreImage {
+    try withContext(url, plain(version)) { try StoreImage($0, version.document) }
   }
 
   private func withContext<Result>(

@@ -99,7 +99,22 @@ public struct MigrationPath {
       (steps, explanation) = ([], [])
       return
     }
-    let files = try rules.mappings.mappings()
+    let planner = try Self.planner(
+      known, from: source, to: destination, files: rules.mappings.mappings(), rules, nearest: nearest,
+      storeURL: storeURL)
+    (steps, explanation) = try planner.plan()
+    guard rules.isProgressive else { return }
+    for step in steps where step.kind == .inferred {
+      guard let (name, error) = known.unreadable(between: step.source, and: step.destination) else { continue }
+      throw MigrationErrors.unreadableVersion(name, error, source: step.source, destination: step.destination)
+    }
+  }
+
+  /// - Parameter files: the mapping models of the rules.
+  private static func planner(
+    _ known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, files: [MappingFile],
+    _ rules: Rules, nearest: ModelVersion? = nil, storeURL: URL? = nil
+  ) throws -> PathPlanner {
     // A mapping model may be for any two versions; inferred steps lead over those in between.
     let versions =
       files.isEmpty && nearest == nil ? known.versions(between: source, and: destination) : known.versions
@@ -110,14 +125,20 @@ public struct MigrationPath {
     if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }
     let search = PathSearch(
       versions: order.versions, source: order.source, destination: order.destination, mappings: mappings,
-      inferred: InferredSteps(order.versions), infers: rules.infers, isProgressive: rules.isProgressive)
-    let planner = PathPlanner(search: search, storeURL: storeURL)
-    (steps, explanation) = try planner.plan()
-    guard rules.isProgressive else { return }
-    for step in steps where step.kind == .inferred {
-      guard let (name, error) = known.unreadable(between: step.source, and: step.destination) else { continue }
-      throw MigrationErrors.unreadableVersion(name, error, source: step.source, destination: step.destination)
-    }
+      inferred: known.inferredSteps(order.versions), infers: rules.infers,
+      isProgressive: rules.isProgressive)
+    return PathPlanner(search: search, storeURL: storeURL)
+  }
+
+  /// The names of the versions on the path between two versions, both ends included, without the models of the steps.
+  ///
+  /// - Parameter mappings: the mapping models.
+  /// - Throws: as `init(modelsAt:from:to:mappings:isProgressive:)`, but for versions that cannot be read.
+  package static func names(
+    known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, mappings: [MappingFile]
+  ) throws -> [String] {
+    guard source.hashes != destination.hashes else { return [source.name] }
+    return try planner(known, from: source, to: destination, files: mappings, Rules()).names()
   }
 }
 

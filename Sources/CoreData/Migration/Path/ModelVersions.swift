@@ -13,6 +13,8 @@ package struct ModelVersions {
   /// Why the other versions in the directory of a single version cannot be read; nil where they can.
   private(set) var problemOfOthers: (url: URL, error: any Error)?
   private let shelf: VersionShelf
+  /// The mappings that were inferred between the versions; all paths share them.
+  private let inferred = InferredMappings()
 
   /// Finds all versions of a model. Given a single version in a version bundle, it finds the others too.
   ///
@@ -112,6 +114,19 @@ package struct ModelVersions {
     }
     guard ends.count == 2, let least = ends.min(), let greatest = ends.max() else { return versions }
     return shelf.versions(at: Array(least...greatest))
+  }
+
+  /// For each of some versions, whether its path to the last of them goes through all in between, where no mapping model is
+  /// known.
+  ///
+  /// - Parameter versions: in order; no two have the same hashes.
+  package func plainPaths(_ versions: [ModelVersion]) -> [Bool] {
+    PlainPaths(versions, sharing: inferred).arePlain
+  }
+
+  /// The inferred mappings between some versions, each computed once for all paths.
+  package func inferredSteps(_ versions: [ModelVersion]) -> InferredSteps {
+    InferredSteps(versions, sharing: inferred)
   }
 
   /// Whether there is a version of a name that can be read.

@@ -14,6 +14,18 @@ struct PathPlanner {
   /// - Throws: 134140 for a mapping model that no longer fits, and where inference is not allowed; 134190 for a step that
   ///   cannot be inferred.
   func plan() throws -> (steps: [StoreMigration.Step], explanation: [String]) {
+    let legs = try legs()
+    return (try legs.map { try step($0) }, explanation(legs))
+  }
+
+  /// The names of the versions on the path, both ends included.
+  ///
+  /// - Throws: as `plan()`.
+  func names() throws -> [String] {
+    [name(search.source)] + (try legs().map { name($0.destination) })
+  }
+
+  private func legs() throws -> [PathSearch.Leg] {
     guard let found = search.legs() else { throw try failure() }
     let legs = search.withoutDetours(found)
     for run in runs(of: legs) {
@@ -21,7 +33,7 @@ struct PathPlanner {
         throw staleMapping(stale.pair, stale.mapping)
       }
     }
-    return (try legs.map { try step($0) }, explanation(legs))
+    return legs
   }
 
   private func name(_ version: Int) -> String { search.versions[version].name }
@@ -240,7 +252,7 @@ extension InferredSteps {
   func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
     do {
       return NSMappingModel(
-        try result(from: source, to: destination).get(), from: sides[source], to: sides[destination])
+        try result(from: source, to: destination).get(), from: side(source), to: side(destination))
     } catch let failure as InferenceFailure {
       throw MigrationErrors.cannotInfer(failure.obstacles)
     }
