@@ -22,6 +22,7 @@ enum SizeWorkloads {
         command("match", model, limit: 5) { ["store", "match", $0, $1] },
         command("plan", model, limit: 5) { ["migrate", "plan", $0, $1, "--allow-loss"] },
         command("run", model, limit: 5) { ["migrate", "run", $0, $1, "--allow-loss"] },
+        command("check", model, limit: 5) { ["migrate", "check", $1, "--allow-loss"] },
         command("compile", model, limit: 5) { ["model", "compile", $1, "--output", $0 + ".momd"] },
       ]
     }
