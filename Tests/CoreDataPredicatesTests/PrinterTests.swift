@@ -26,6 +26,7 @@ struct PrinterTests {
       ("flags & 4 != 0 || ~a << 2 = b", "flags & 4 != 0 OR (~a) << 2 == b"),
       ("bitwiseXor:with:(a, 1) > a | (b >> 1)", "a ^ 1 > a | (b >> 1)"),
       ("a[first] == 'q\"'", "a[FIRST] == \"q\\\"\""),
+      ("objectFrom:withIndex:(-1, {}) != b", "(-1)[{}] != b"), ("objectFrom:withIndex:(1, 0) == b", "1[0] == b"),
     ])
   func foundationStyle(source: String, printed: String) throws {
     #expect(PredicatePrinter().format(try PredicateParser.parse(source)) == printed)

@@ -100,7 +100,9 @@ public struct PredicatePrinter {
     }
     if name == PredefinedFunction.complement, arguments.count == 1 { return "~" + enclosed(arguments[0]) }
     if name == PredefinedFunction.index, arguments.count == 2 {
-      return enclosed(arguments[0]) + "[" + format(arguments[1]) + "]"
+      let collection = enclosed(arguments[0])
+      // A sign belongs to a number before the brackets do.
+      return (collection.hasPrefix("-") ? "(\(collection))" : collection) + "[" + format(arguments[1]) + "]"
     }
     if PredefinedFunction.symbolicIndexes.contains(name), arguments.isEmpty { return name }
     let callee = name == PredefinedFunction.cast ? "CAST" : name

@@ -63,7 +63,8 @@ package struct HistoryReader {
     let last = try lastNumber()
     if number > last { return true }
     guard let first = try database.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")?.integer else { return number < last }
-    return number < first - 1
+    // A damaged store may have any number, also the least of all.
+    return number < first && number + 1 != first
   }
 
   /// Calls a closure with the transactions of a range, in the order of their numbers.

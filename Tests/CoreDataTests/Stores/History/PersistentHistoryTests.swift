@@ -39,6 +39,23 @@ struct PersistentHistoryTests {
     return context
   }
 
+  @Test("History whose numbers are the least and the greatest possible ones is read, or refused with an error")
+  func extremeNumbers() throws {
+    for number in [Int64.min, Int64.min + 1, Int64.max] {
+      let store = try TemporaryStore()
+      let token = try #require(try Self.history(try filled(store)).first?.token)
+      try store.close()
+      try SQLiteConnection(url: store.url, mode: .readWrite)
+        .execute("UPDATE ATRANSACTION SET Z_PK = \(number) WHERE Z_PK = 1")
+      let context = try store.context(BatchSample.model(), options: Self.tracked)
+      do {
+        #expect(try !Self.history(context, after: token).isEmpty)
+      } catch {
+        #expect((error as NSError).isCocoa)
+      }
+    }
+  }
+
   @Test("Saves and batch requests are transactions, with their origin, changes, updated properties and tombstones")
   func recorded() throws {
     let store = try TemporaryStore()
