@@ -101,6 +101,13 @@ struct StoreVerifyCommandTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: store)) == bytes)
   }
 
+  @Test("A sound store has nothing to repair")
+  func soundRepair() {
+    let run = CommandRun("store", "verify", store, "--repair")
+    #expect(run.status == .done)
+    #expect(run.output.hasSuffix("No problems.\nThere was nothing to repair. The store was not changed.\n"))
+  }
+
   @Test("A store that cannot be verified or repaired is an error")
   func errors() throws {
     #expect(CommandRun("store", "verify", workshop.path("none.sqlite")).status == .unreadableStore)

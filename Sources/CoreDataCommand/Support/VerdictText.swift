@@ -77,7 +77,10 @@ struct VerdictText {
       let command = ShellWord.line(["coredata", "store", "verify"] + arguments + ["--repair"])
       lines.append("\(them) can be repaired:  \(command)")
     } else if repair != nil, repair?.repaired.isEmpty ?? true {
-      lines.append("Nothing could be repaired without a guess. The store was not changed.")
+      lines.append(
+        problems.isEmpty
+          ? "There was nothing to repair. The store was not changed."
+          : "Nothing could be repaired without a guess. The store was not changed.")
     }
     return lines
   }
