@@ -107,7 +107,7 @@ package enum StoreErrors {
       failure.isCocoa ? failure.code : CocoaError.Code.fileWriteUnknown.rawValue,
       "The directory of the store could not be created.",
       reason: "The directory '\(directory.path)' for the store '\(url.lastPathComponent)' could not be created: "
-        + "\(system ?? failure.localizedDescription).",
+        + "\((system ?? failure.localizedDescription).trimmingCharacters(in: CharacterSet(charactersIn: "."))).",
       suggestion: "Check the path of the store and the permissions of the directories above it.", url,
       underlying: failure)
   }
