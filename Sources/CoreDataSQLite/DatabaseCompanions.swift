@@ -109,4 +109,8 @@ package enum DatabaseCompanions {
       return true
     }
   }
+
+  /// Whether no file beside a database has anything in it that SQLite could apply to a database of that name: the log is
+  /// empty or missing, and so is the journal, or it is finished. The first connection makes the index of the log anew.
+  package static func areIdle(_ path: String) -> Bool { logFileSize(path) == 0 && !hasJournal(path) }
 }

@@ -121,6 +121,28 @@ package struct StoreReplacement {
     try StoreFiles.copy(from: source, to: destination, values: .linked)
   }
 
+  // MARK: Destroying
+
+  /// The files that Core Data leaves empty beside a destroyed store: programs remove them by name, and fail if one is missing.
+  ///
+  /// To SQLite they are the same as none: it removes such a log when it opens an empty database, and makes the index anew.
+  fileprivate static let emptySuffixes = ["-wal", "-shm"]
+
+  /// Makes an empty file in the place of the new store, with an empty log and an empty index of it.
+  package static func makeEmpty(_ place: StoreLocation) throws -> Draft {
+    // With SQLite's permissions for new files; those of the present store replace them.
+    for suffix in [""] + emptySuffixes {
+      try FileCalls.write(Data(), to: StoreLocation.url(place.newStore, suffix), mode: 0o644)
+    }
+    return Draft()
+  }
+
+  /// Whether a store has been destroyed, and nothing was made in its place since.
+  package static func isDestroyed(_ place: StoreLocation) throws -> Bool {
+    guard FileCalls.exists(place.file), try StoreFile.isNew(place.file) else { return false }
+    return emptySuffixes.allSatisfy { FileCalls.exists(StoreLocation.url(place.file, $0)) }
+  }
+
   // MARK: Restoring
 
   /// Puts a copy of a backup in the place of a store, which is backed up in turn.
@@ -196,6 +218,11 @@ package struct StoreExchange {
       try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
       throw error
     }
+    for suffix in StoreReplacement.emptySuffixes where lock.work.exists(StoreLocation.newName + suffix) {
+      // A destroyed store is destroyed without them, too. Never replaces what another process has made by now.
+      _ = try? lock.work.link(
+        StoreLocation.newName + suffix, to: lock.folder, place.file.lastPathComponent + suffix)
+    }
     hold?.letGo()
     do {
       return Outcome(kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
@@ -219,6 +246,9 @@ package struct StoreExchange {
     }
     journal.phase = .exchanging
     try FileCalls.takePermissions(of: place.file, for: place.newStore)
+    for suffix in StoreReplacement.emptySuffixes where work.exists(StoreLocation.newName + suffix) {
+      try FileCalls.takePermissions(of: place.file, for: StoreLocation.url(place.newStore, suffix))
+    }
     try work.synchronize(StoreLocation.newName)
     let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
       .directoryIfPresent(SupportDirectory.valuesName)

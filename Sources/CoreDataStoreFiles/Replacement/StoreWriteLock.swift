@@ -11,7 +11,10 @@ import Foundation
 package final class StoreWriteLock {
   package let url: URL
   package let connection: SQLiteConnection
-  package let journalMode: SQLiteJournalMode
+  private let journalMode: SQLiteJournalMode
+  /// Whether the file is empty, as that of a destroyed store. A write transaction would begin a journal beside it, which would
+  /// empty the file that comes next if the process ended there: so this connection has its journal in memory.
+  private let isEmpty: Bool
   private let version: SQLiteValue?
   private let timeout: TimeInterval
 
@@ -33,14 +36,20 @@ package final class StoreWriteLock {
     self.connection = connection
     self.timeout = timeout
     journalMode = try connection.journalMode()
+    isEmpty = FileCalls.size(url) == 0
+    if isEmpty { try connection.setJournalMode(.memory) }
     try connection.begin(.immediate)
     version = try connection.pragma("data_version")
   }
 
+  /// The journal mode of the store that replaces this one.
+  package var modeOfReplacement: SQLiteJournalMode { isEmpty ? .wal : journalMode }
+
   /// Locks the store exclusively and checkpoints its log. Nobody can open it until `letGo()`.
   ///
   /// SQLite would apply a log that stays behind to the file that comes next. So the store leaves WAL mode, which SQLite allows
-  /// only to the last connection, and nothing may be beside it then.
+  /// only to the last connection, and no log or journal with contents may be beside it then. Empty ones may, as beside a
+  /// destroyed store: outside of WAL mode, an exclusive lock means that no connection uses them.
   ///
   /// In rollback mode SQLite does not tell whether a log was written to before. So the store is locked and compared while it
   /// still has its log, and stays locked until it has left WAL mode.
@@ -59,13 +68,13 @@ package final class StoreWriteLock {
       try connection.setPragma("locking_mode", to: "NORMAL")
     }
     try waiting(until: end) {
-      try connection.setJournalMode(.delete)
+      try connection.setJournalMode(isEmpty ? .memory : .delete)
       try connection.begin(.exclusive)
     }
     guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
     if try connection.hasMoved() { throw Intrusion.moved }
-    // Another connection has restored WAL mode before this one got the lock.
-    if StoreLocation(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
+    // In WAL mode, which another connection may have restored before this one got the lock, the lock excludes only writers.
+    if try connection.journalMode() == .wal || !DatabaseCompanions.areIdle(url.path) { throw Intrusion.inUse }
   }
 
   /// Repeats a body while the store is busy, until the timeout.

@@ -129,7 +129,8 @@ struct MigrationByCopy {
     let model = migration.steps.last.map {
       StoreVerification.Model($0.destinationModel, configuration: migration.configuration)
     }
-    let found = try StoreVerification(url: place.newStore, model: model).carryOut(leaving: hold?.journalMode ?? .wal)
+    let verification = StoreVerification(url: place.newStore, model: model)
+    let found = try verification.carryOut(leaving: hold?.modeOfReplacement ?? .wal)
     try account?.check(found.rows)
     report.rows = counts(before: before, after: found.rows)
     return .init(external: found.external)

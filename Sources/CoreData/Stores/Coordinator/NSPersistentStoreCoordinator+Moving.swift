@@ -11,11 +11,11 @@ public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyO
 
 extension NSPersistentStoreCoordinator {
   /// Destroys a store: removes its rows, log and external data, and leaves an empty file, in which opening it creates a
-  /// new store.
+  /// new store, with an empty log and an empty index of the log beside it.
   ///
   /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until there
-  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. Does
-  /// nothing if there is no store. Never replaces anything but a regular file.
+  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. If there
+  /// is no store, the empty files are made where the directory exists. Never replaces anything but a regular file.
   ///
   /// - Parameters:
   ///   - url: the location of the store.
@@ -31,20 +31,16 @@ extension NSPersistentStoreCoordinator {
     guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
       let place = StoreLocation(url)
-      // A store at /dev/null is in memory.
-      guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
+      // A store at /dev/null is in memory. Without a directory, there is nothing to destroy and no place for a file.
+      guard !RegularFile.isNullDevice(url), FileManager.default.fileExists(atPath: place.folder.path) else { return }
       try OpenStores.withoutConnections(to: url) {
-        // The store has been destroyed before.
-        if try StoreFile.isNew(url) { return }
+        if try StoreReplacement.isDestroyed(place) { return }
         let settings = StoreOptions(options)
         _ = try StoreReplacement(
           place: place, journal: WorkJournal(purpose: .destruction),
           timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
           ignoresLocks: settings.destroysByForce
-        ).run(keptAt: nil) { _ in
-          try FileCalls.write(Data(), to: place.newStore)
-          return .init()
-        }
+        ).run(keptAt: nil) { _ in try StoreReplacement.makeEmpty(place) }
       }
     }
   }
@@ -98,7 +94,7 @@ extension NSPersistentStoreCoordinator {
           timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
         ).run(keptAt: nil) { hold in
           try StoreReplacement.copy(sourceURL, to: place.newStore)
-          let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.journalMode ?? .wal)
+          let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.modeOfReplacement ?? .wal)
           return .init(external: found.external)
         }
       }

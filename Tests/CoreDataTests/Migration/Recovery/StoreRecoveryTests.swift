@@ -271,7 +271,6 @@ struct StoreRecoveryTests {
     let making = coordinator
     try making.remove(making.addPersistentStore(type: .sqlite, at: store.url))
     try StoreChecks.check(store.url, RecoverySample.model(1))
-    try coordinator.destroyPersistentStore(at: store.folder.appendingPathComponent("None.sqlite"), type: .sqlite)
   }
 
   @Test("By force a store is destroyed though somebody has it open")

@@ -26,6 +26,7 @@ enum TortureCase: String, CaseIterable, Sendable {
   case settingAside
   case restoring
   case replacing
+  case replacingDestroyed
   case destroying
 
   /// Those that are tortured: all, or those that `COREDATA_TORTURE_CASES` names, separated by commas.
@@ -53,8 +54,13 @@ enum TortureCase: String, CaseIterable, Sendable {
       try StoreRecovery.setAside(storeAt: url, model: RecoverySample.model(2))
       return
     }
-    if self == .replacing {
+    if self == .replacing || self == .replacingDestroyed {
       try RecoverySample.fill(folder.appendingPathComponent("Other.sqlite"), rows: 11, photos: 1)
+    }
+    if self == .replacingDestroyed {
+      try RecoverySample.fill(url, rows: 3, photos: 0)
+      return try NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
+        .destroyPersistentStore(at: url, type: .sqlite)
     }
     if self == .overLink {
       let real = folder.appendingPathComponent("real", isDirectory: true)
@@ -100,7 +106,7 @@ enum TortureCase: String, CaseIterable, Sendable {
     case .restoring:
       let aside = try StoreRecovery.storesSetAside(from: url)[0]
       _ = try StoreRecovery.restore(RecoverySample.migration(aside.url, [(2, .inferred)]), to: url)
-    case .replacing:
+    case .replacing, .replacingDestroyed:
       try NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1)).replacePersistentStore(
         at: url, withPersistentStoreFrom: folder.appendingPathComponent("Other.sqlite"), type: .sqlite)
     case .destroying:

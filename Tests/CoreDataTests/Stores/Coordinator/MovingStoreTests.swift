@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -131,8 +132,10 @@ struct MovingStoreTests {
     let second = try store.context(CompanyModel.make())
     #expect(try second.all("Employee").count == 1)
     try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
-    #expect(try Data(contentsOf: store.url).isEmpty)
-    #expect(try store.files() == ["Store.sqlite"])
+    #expect(try store.files() == ["Store.sqlite", "Store.sqlite-shm", "Store.sqlite-wal"])
+    for name in try store.files() {
+      #expect(try Data(contentsOf: store.folder.appendingPathComponent(name)).isEmpty, "\(name)")
+    }
     for context in [context, second] {
       let error = #expect(throws: NSError.self) { try context.all("Employee") }
       #expect(error?.code == NSPersistentStoreOperationError)
@@ -159,8 +162,77 @@ struct MovingStoreTests {
     try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
     #expect(coordinator.persistentStores == [opened])
     try coordinator.remove(opened)
-    try FileManager.default.removeItem(at: store.url)
+    for suffix in ["", "-wal", "-shm"] { try FileManager.default.removeItem(atPath: store.url.path + suffix) }
     #expect(try store.files().isEmpty)
+  }
+
+  @Test("Destroying where there is no store makes empty files, which can become a store; nothing without a directory")
+  func destroyingNothing() throws {
+    try coordinator.destroyPersistentStore(at: place, type: .sqlite)
+    let made = ["Moved.sqlite", "Moved.sqlite-shm", "Moved.sqlite-wal"]
+    #expect(try store.files().filter { $0.hasPrefix("Moved") } == made)
+    let permissions = try made.map {
+      try FileManager.default.attributesOfItem(atPath: store.folder.appendingPathComponent($0).path)[.posixPermissions]
+        as? Int
+    }
+    #expect(Set(permissions).count == 1 && permissions[0].map { $0 & 0o600 } == 0o600)
+    let opened = try coordinator.addPersistentStore(type: .sqlite, at: place)
+    try coordinator.remove(opened)
+    #expect(try names(place).isEmpty)
+    let nowhere = store.folder.appendingPathComponent("none/Data.sqlite")
+    try coordinator.destroyPersistentStore(at: nowhere, type: .sqlite)
+    #expect(!FileManager.default.fileExists(atPath: nowhere.deletingLastPathComponent().path))
+  }
+
+  @Test("A log without its database is kept under another name when an empty file is made beside it")
+  func destroyingBesideLog() throws {
+    let log = Data("the last copy of rows".utf8)
+    try log.write(to: store.folder.appendingPathComponent("Moved.sqlite-wal"))
+    try coordinator.destroyPersistentStore(at: place, type: .sqlite)
+    #expect(try Data(contentsOf: store.folder.appendingPathComponent("Moved.sqlite-wal~")) == log)
+    #expect(try Data(contentsOf: store.folder.appendingPathComponent("Moved.sqlite-wal")).isEmpty)
+  }
+
+  @Test("A destroyed store is replaced, beside the empty log that it has left, and by a store with a log")
+  func replacingDestroyed() throws {
+    let source = try other("Other.sqlite")
+    for _ in 0..<2 {
+      try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+      #expect(FileManager.default.fileExists(atPath: store.url.path + "-shm"))
+      try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: source, type: .sqlite)
+      #expect(try SQLiteFileHeader.read(path: store.url.path)?.usesWriteAheadLog == true)
+      #expect(try names(store.url) == ["Zoe"])
+    }
+  }
+
+  @Test("An empty file is not replaced while another connection has begun a transaction in it")
+  func writingToDestroyed() throws {
+    let source = try other("Other.sqlite")
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    let writer = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try writer.begin(.immediate)
+    try writer.run("CREATE TABLE mine (x)")
+    let options = [NSPersistentStoreTimeoutOption: 0.1]
+    func replace() throws {
+      try coordinator.replacePersistentStore(
+        at: store.url, destinationOptions: options, withPersistentStoreFrom: source, type: .sqlite)
+    }
+    let busy = try #require(throws: NSError.self) { try replace() }
+    #expect([NSPersistentStoreTimeoutError, NSPersistentStoreOpenError].contains(busy.code), "\(busy)")
+    try writer.run("INSERT INTO mine VALUES (1)")
+    try writer.commit()
+    #expect(try writer.scalar("SELECT COUNT(*) FROM mine") == .integer(1))
+    try writer.close()
+
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try reader.begin()
+    #expect(try reader.scalar("SELECT COUNT(*) FROM sqlite_master") == .integer(0))
+    #expect(throws: NSError.self) { try replace() }
+    try reader.close()
+    try replace()
+    #expect(try names(store.url) == ["Zoe"])
+    #expect(try store.files().filter { $0.hasSuffix("-journal") } == [])
   }
 
   @Test("A container is told of a store that it has open, and opens one anew that was destroyed")
