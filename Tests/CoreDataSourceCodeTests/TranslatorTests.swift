@@ -140,6 +140,11 @@ struct TranslatorTests {
       (
         "let t: Foundation.ValueTransformer, d: Foundation.Data", "let t: CoreData.ValueTransformer, d: Foundation.Data"
       ),
+      (
+        "d.setOption(FileProtectionType.complete as NSObject, forKey: k)",
+        "d.setOption(NSString(string: FileProtectionType.complete.rawValue), forKey: k)"
+      ),
+      ("let p = FileProtectionType.complete", "let p = FileProtectionType.complete"),
       ("k(NSStringFromSelector(#selector(getter: Person.name)))", "k(\"name\")"),
       ("k(NSStringFromSelector(#selector(setter: Person.name)))", "k(\"setName:\")"),
       ("try #require(x as? NSFetchRequest<Person>)", "try #require((x =>? NSFetchRequest<Person>.self).self)"),

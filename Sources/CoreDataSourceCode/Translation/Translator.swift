@@ -112,6 +112,8 @@ struct TranslationPass {
         case .build: edits.replace(file.tokens[position].range, "CoreData")
         case .port: remove(position..<position + 2)
         }
+      case "FileProtectionType" where file.word(position + 1) == "." && file.word(position + 3) == "as":
+        protectionCast(position)
       default: report(position)
       }
     }
@@ -234,6 +236,15 @@ struct TranslationPass {
     guard end <= file.tokens.count else { return }
     let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
     edits.replace(range, "\"\(keys.joined(separator: "."))\"")
+  }
+
+  /// Without Objective-C, a kind of file protection is not cast to an object: `FileProtectionType.complete as NSObject`.
+  private mutating func protectionCast(_ position: Int) {
+    guard ["NSObject", "NSString"].contains(file.word(position + 4)) else { return }
+    let name = file.word(position + 2)
+    edits.replace(
+      file.tokens[position].range.lowerBound..<file.tokens[position + 4].range.upperBound,
+      "NSString(string: FileProtectionType.\(name).rawValue)")
   }
 
   // MARK: Requests

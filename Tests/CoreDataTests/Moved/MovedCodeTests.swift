@@ -43,6 +43,12 @@ struct MovedCodeTests {
       let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
       request.predicate = NSPredicate(format: "id == %@ AND at <= %@", id as CVarArg, at as CVarArg)
       #expect(try context.fetch(request).count == 1)
+      request.predicate = NSPredicate(format: "id IN %@ AND at IN %@", [id] as CVarArg, Set([at]) as CVarArg)
+      #expect(try context.fetch(request).count == 1)
+      let (url, data) = (URL(fileURLWithPath: "/a"), Data([1]))
+      #expect(
+        String(format: "%@ %@", url as CVarArg, [1] as CVarArg) == "file:///a [1]"
+          && String(format: "%@", data as CVarArg) == data.description)
       #expect(String(format: "%@ at %@", id as CVarArg, at as CVarArg) == "\(id.uuidString) at \(at.description)")
     }
   }
