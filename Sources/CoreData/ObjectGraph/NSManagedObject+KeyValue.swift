@@ -6,7 +6,7 @@ import Foundation
 
 /// Key-value coding beyond the properties of the model.
 extension NSManagedObject {
-  /// The answer of `value(forUndefinedKey:)` to a reader that wants to know whether the class defines a key.
+  /// The answer of the methods for undefined keys to a caller that wants to know whether the class defines a key.
   final class UndefinedKeyProbe {
     var refused: String?
   }
@@ -53,7 +53,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Refuses an undefined key: stops the program, or tells the reader that is asking for it.
+  /// Refuses an undefined key: stops the program, or tells the caller that is asking whether the class defines it.
   final func refuse(_ key: String) -> Any? {
     if let probe = rarities?.probe {
       probe.refused = key
@@ -75,6 +75,18 @@ extension NSManagedObject {
       throw EvaluationError.unknownKey(refused, object: "The entity \(entity.name ?? "")")
     }
     return value
+  }
+
+  /// Sets the value of a key that the model does not have, by the class's `setValue(_:forUndefinedKey:)`.
+  ///
+  /// - Throws: 134060 if the class does not define the key.
+  final func setIfDefined(_ value: Any?, forUndefinedKey key: String) throws {
+    let (probe, outer) = (UndefinedKeyProbe(), rarities?.probe)
+    rarities = rarities ?? Rarities()
+    rarities?.probe = probe
+    defer { rarities?.probe = outer }
+    setValue(value, forUndefinedKey: key)
+    if let refused = probe.refused { throw ObjectGraphErrors.unknownKey(refused, of: entity) }
   }
 
   /// Returns a live set of the to-many relationship at the end of a key path: changing it changes the relationship.

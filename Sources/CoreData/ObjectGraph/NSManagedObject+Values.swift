@@ -355,12 +355,16 @@ extension NSManagedObject {
   ///
   /// - Parameters:
   ///   - value: the new value; nil or `NSNull` for none.
-  ///   - keyPath: names of properties with dots between them, possibly ending in an element of a composite attribute.
+  ///   - keyPath: names of properties with dots between them, possibly ending in an element of a composite attribute, or in
+  ///     a key that the class defines by `setValue(_:forUndefinedKey:)`.
   /// - Throws: 134060 for an unknown key; 1550 for a value that is not of the property's type; the errors of
   ///   `checkedValue(forKeyPath:)`. Nothing has changed then.
   public final func setCheckedValue(_ value: Any?, forKeyPath keyPath: String) throws {
     try throwingReadingFailures {
       try set(value, at: keyPath) { object, value, key in
+        guard object.table.position(of: key) != nil else {
+          return try object.setIfDefined(value is NSNull ? nil : value, forUndefinedKey: key)
+        }
         try object.checkType(of: value, forKey: key)
         object.setValue(value, forKey: key)
       }
@@ -370,12 +374,17 @@ extension NSManagedObject {
   /// Sets several properties, or throws.
   ///
   /// - Parameter keyedValues: new values by property name; `NSNull` for none.
-  /// - Throws: 134060 for an unknown key; 1550 for a value that is not of its property's type. Nothing has changed
-  ///   then.
+  /// - Throws: 134060 for a key that neither the model nor the class has; 1550 for a value that is not of its property's
+  ///   type. No property has changed then.
   public final func setCheckedValues(_ keyedValues: [String: Any]) throws {
     try throwingReadingFailures {
-      for (key, value) in keyedValues.sorted(by: { $0.key < $1.key }) { try checkType(of: value, forKey: key) }
-      setValuesForKeys(keyedValues)
+      let sorted = keyedValues.sorted { $0.key < $1.key }
+      let known = sorted.filter { table.position(of: $0.key) != nil }
+      for (key, value) in known { try checkType(of: value, forKey: key) }
+      for (key, value) in sorted where table.position(of: key) == nil {
+        try setIfDefined(value is NSNull ? nil : value, forUndefinedKey: key)
+      }
+      setValuesForKeys(Dictionary(uniqueKeysWithValues: known))
     }
   }
 

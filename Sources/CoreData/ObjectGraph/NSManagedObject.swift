@@ -367,7 +367,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   open func value(forUndefinedKey key: String) -> Any? { refuse(key) }
 
   /// Called by `setValue(_:forKey:)` for an undefined key. Stops the program unless overridden.
-  open func setValue(_ value: Any?, forUndefinedKey key: String) { _ = position(of: key) }
+  open func setValue(_ value: Any?, forUndefinedKey key: String) { _ = refuse(key) }
 
   /// Called by `setValue(_:forKey:)` for a number or a Boolean without a value. Override it to set another value.
   ///

@@ -93,6 +93,14 @@ struct KeyValueTests {
     #expect(ada.extra["extra"] as? Int == 5)
     group.setValue(6, forKeyPath: "people.extra")
     #expect(ada.extra["extra"] as? Int == 6)
+    try ada.setCheckedValue(7, forKeyPath: "extra")
+    #expect(ada.extra["extra"] as? Int == 7)
+    try group.setCheckedValue(8, forKeyPath: "people.extra")
+    try ada.setCheckedValues(["extra": NSNull(), "name": "Ada L."])
+    #expect(ada.extra["extra"] == nil && ada.value(forKey: "name") as? String == "Ada L.")
+    let unknown = #expect(throws: NSError.self) { try group.setCheckedValue(9, forKeyPath: "extra") }
+    #expect(unknown?.code == NSCoreDataError && unknown?.localizedFailureReason?.contains("extra") == true)
+    #expect(throws: NSError.self) { try group.setCheckedValues(["extra": 9]) }
     let error = #expect(throws: NSError.self) { try ada.checkedValue(forKeyPath: "whisper") }
     #expect(error?.code == NSCoreDataError && error?.localizedFailureReason?.contains("whisper") == true)
     #expect(throws: NSError.self) { try group.checkedValue(forKeyPath: "people.whisper") }
