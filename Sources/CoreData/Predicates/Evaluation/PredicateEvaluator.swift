@@ -26,12 +26,26 @@ struct PredicateEvaluator {
 
   private func evaluate(_ comparison: ComparisonSyntax, with object: Any?) throws -> Bool {
     let left = try value(comparison.left, with: object)
+    if comparison.op == .in, comparison.modifier == .direct, let text = left as? String,
+      let isListed = listed(text, comparison)
+    {
+      return isListed
+    }
     let right = try value(comparison.right, with: object)
     guard comparison.modifier != .direct else { return try compare(left, right, comparison) }
     let elements = Operand.unwrapped(left).map { Operand.flattened([$0]) } ?? []
     return comparison.modifier == .any
       ? try elements.contains { try compare($0, right, comparison) }
       : try elements.allSatisfy { try compare($0, right, comparison) }
+  }
+
+  /// Whether a text is in the constant list of a comparison; nil where each element has to be compared.
+  private func listed(_ text: String, _ comparison: ComparisonSyntax) -> Bool? {
+    switch comparison.right {
+    case .constant(.array(let list)), .constant(.set(let list)):
+      FoldedTexts.contains(text, in: list, comparison.options)
+    default: nil
+    }
   }
 
   private func compare(_ left: Any?, _ right: Any?, _ comparison: ComparisonSyntax) throws -> Bool {
