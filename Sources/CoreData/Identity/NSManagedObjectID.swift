@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// A new object has a temporary identifier. Saving, or `NSManagedObjectContext.obtainPermanentIDs(for:)`, replaces it
 /// by a permanent one, which never changes.
-open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
+open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   package final let key: ObjectKey
   /// The entity. Unlike `entity`, not dynamically dispatched, for use with every row.
   package final let entityDescription: NSEntityDescription
@@ -75,6 +75,19 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   open override var description: String {
     "0x\(String(UInt(bitPattern: ObjectIdentifier(self).hashValue), radix: 16)) <\(uriRepresentation().absoluteString)>"
   }
+}
+
+/// A value that has an identifier: an object, or a row that stands for one.
+protocol ObjectIdentified: ComparedByIdentity {
+  var objectID: NSManagedObjectID { get }
+}
+
+extension ObjectIdentified {
+  var identity: NSObject { objectID.current }
+}
+
+extension NSManagedObjectID: ComparedByIdentity {
+  var identity: NSObject { current }
 }
 
 /// The temporary identifier of a new object.

@@ -32,7 +32,7 @@ extension NSManagedObjectModel {
     for configuration in document.configurations {
       setEntities(configuration.entityNames.compactMap { byName[$0] }, forConfigurationName: configuration.name)
     }
-    for template in document.fetchRequestTemplates { templates[template.name] = StoredRequest(template) }
+    for template in document.fetchRequestTemplates { templates[template.name] = template }
     versionIdentifiers = Set(document.versionIdentifiers)
   }
 
@@ -264,7 +264,7 @@ extension NSFetchedPropertyDescription {
     property.name = document.name
     property.isOptional = document.isOptional
     property.isTransient = true
-    property.request = document.request.map { StoredRequest($0) }
+    property.request = document.request
     property.declaredRenamingIdentifier = document.renamingIdentifier
     property.versionHashModifier = document.versionHashModifier
     property.userInfo = PlainValue.foundationUserInfo(document.userInfo)
@@ -280,67 +280,15 @@ extension NSFetchedPropertyDescription {
   }
 }
 
-/// A fetch request in a model: an immutable copy that names its entity.
+/// A fetch request in a model, which names its entity.
 ///
-/// The document has what model files can hold; the specification also has what only code can set, such as an offset.
-struct StoredRequest {
-  let document: FetchRequestDocument
-  private let specification: FetchSpecification
+/// Its document has what model files can hold; a request that code has set also keeps the rest, such as an offset.
+protocol StoredRequest {
+  var document: FetchRequestDocument { get }
+}
 
-  init(_ document: FetchRequestDocument) {
-    self.document = document
-    var specification = FetchSpecification()
-    specification.entityName = document.entityName
-    specification.predicate = document.predicate.map { NSPredicate.make($0) }
-    if !document.sortKeys.isEmpty {
-      specification.sortDescriptors = document.sortKeys.map {
-        NSSortDescriptor(key: $0.keyPath, ascending: $0.ascending)
-      }
-    }
-    specification.fetchLimit = document.fetchLimit
-    specification.fetchBatchSize = document.fetchBatchSize
-    specification.resultType = NSFetchRequestResultType(rawValue: document.resultType)
-    specification.includesSubentities = document.includesSubentities
-    specification.includesPropertyValues = document.includesPropertyValues
-    specification.returnsObjectsAsFaults = document.returnsObjectsAsFaults
-    specification.returnsDistinctResults = document.returnsDistinctResults
-    specification.includesPendingChanges = document.includesPendingChanges
-    self.specification = specification
-  }
-
-  /// Copies a request. Traps for a block predicate or a comparator.
-  init(name: String, _ request: NSFetchRequest<any NSFetchRequestResult>) {
-    var specification = request.specification
-    specification.entity = nil
-    self.specification = specification
-    var document = FetchRequestDocument(name: name, entityName: specification.entityName ?? "")
-    document.predicate = specification.predicate.map { PredicateSyntax($0, in: "The request '\(name)'") }
-    document.sortKeys = (specification.sortDescriptors ?? []).map { descriptor in
-      do {
-        let key = try SortKey(descriptor)
-        return SortKeyDocument(keyPath: key.keyPath, ascending: key.isAscending)
-      } catch {
-        trap("The request '\(name)' cannot be part of a model. \(error)")
-      }
-    }
-    document.fetchLimit = specification.fetchLimit
-    document.fetchBatchSize = specification.fetchBatchSize
-    document.resultType = specification.resultType.rawValue
-    document.includesSubentities = specification.includesSubentities
-    document.includesPropertyValues = specification.includesPropertyValues
-    document.returnsObjectsAsFaults = specification.returnsObjectsAsFaults
-    document.returnsDistinctResults = specification.returnsDistinctResults
-    document.includesPendingChanges = specification.includesPendingChanges
-    self.document = document
-  }
-
-  /// Returns a new request, with the entity of a model.
-  func request(in model: NSManagedObjectModel?) -> NSFetchRequest<any NSFetchRequestResult> {
-    let request = NSFetchRequest<any NSFetchRequestResult>()
-    request.specification = specification
-    request.specification.entity = model?.entitiesByName[document.entityName]
-    return request
-  }
+extension FetchRequestDocument: StoredRequest {
+  var document: FetchRequestDocument { self }
 }
 
 /// Conversions between the plain values of documents and the objects of Apple's API.

@@ -125,7 +125,7 @@ struct ModelMerge {
   private(set) var originals: [NSEntityDescription] = []
   /// The other entities of each name, which equal the first.
   private(set) var duplicates: [NSEntityDescription] = []
-  private(set) var templates: [String: StoredRequest] = [:]
+  private(set) var templates: [String: any StoredRequest] = [:]
   private(set) var conflicts: [Conflict] = []
 
   /// Compares the models.

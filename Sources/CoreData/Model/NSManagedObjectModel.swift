@@ -19,7 +19,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
 
   private var members: [NSEntityDescription] = []
   var configurationMembers: [String: [NSEntityDescription]] = [:]
-  var templates: [String: StoredRequest] = [:]
+  /// The fetch request templates by name.
+  var templates: [String: any StoredRequest] = [:]
   let derivedState = DerivedStateCell<ModelDerivedState>()
   let hashState = DerivedStateCell<ModelHashes>()
   /// The files that the model was read or merged from, which have its other versions; empty for a model built in code.
@@ -157,38 +158,6 @@ extension NSManagedObjectModel {
         "Entity '\(entity.name ?? "")' cannot be in configuration '\(configuration)': it is not in the model.")
     }
     configurationMembers[configuration] = entities
-  }
-
-  /// All fetch request templates by name. Changing a returned request does not change the model.
-  public var fetchRequestTemplatesByName: [String: NSFetchRequest<any NSFetchRequestResult>] {
-    templates.mapValues { $0.request(in: self) }
-  }
-
-  /// Returns the fetch request template of a name. Changing the request does not change the model.
-  public func fetchRequestTemplate(forName name: String) -> NSFetchRequest<any NSFetchRequestResult>? {
-    templates[name]?.request(in: self)
-  }
-
-  /// Sets a fetch request template, or removes it with nil. Traps for a request with a block predicate or a comparator.
-  public func setFetchRequestTemplate(
-    _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?, forName name: String
-  ) {
-    willEdit("setFetchRequestTemplate(_:forName:)")
-    templates[name] = fetchRequestTemplate.map { StoredRequest(name: name, $0) }
-  }
-
-  /// Returns a request made from a template, with values for the variables of its predicate.
-  ///
-  /// - Parameters:
-  ///   - name: the template's name.
-  ///   - variables: the values of all variables, by name without the dollar sign.
-  /// - Returns: nil if there is no template of that name.
-  public func fetchRequestFromTemplate(
-    withName name: String, substitutionVariables variables: [String: Any]
-  ) -> NSFetchRequest<any NSFetchRequestResult>? {
-    guard let request = fetchRequestTemplate(forName: name) else { return nil }
-    request.predicate = request.predicate?.withSubstitutionVariables(variables)
-    return request
   }
 
   /// Returns an editable copy, with copies of all entities.

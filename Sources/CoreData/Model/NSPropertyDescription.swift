@@ -208,14 +208,8 @@ extension PredicateSyntax {
 
 /// A property whose value is the result of a fetch request.
 open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Sendable {
-  var request: StoredRequest? { willSet { willEdit("fetchRequest") } }
-
-  /// The request whose result is the property's value. In its predicate, `$FETCH_SOURCE` is the object. Changing the
-  /// returned request does not change the property. Setting traps for a request with a block predicate or a comparator.
-  open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
-    get { request?.request(in: owningEntity?.owningModel) }
-    set { request = newValue.map { StoredRequest(name: name, $0) } }
-  }
+  /// The request whose result is the property's value.
+  var request: (any StoredRequest)? { willSet { willEdit("fetchRequest") } }
 
   override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)

@@ -210,6 +210,7 @@ extension NSFetchRequest: AnyFetchRequest {}
 /// The type of a fetch request's results: managed objects, their identifiers, dictionaries and numbers.
 public protocol NSFetchRequestResult: NSObjectProtocol {}
 
+extension NSManagedObjectID: NSFetchRequestResult {}
 extension NSDictionary: NSFetchRequestResult {}
 extension NSNumber: NSFetchRequestResult {}
 

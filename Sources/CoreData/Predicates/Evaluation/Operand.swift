@@ -73,7 +73,9 @@ enum Operand {
           ? left.allSatisfy { element in right.contains { areEqual(element, $0, options) } }
           : zip(left, right).allSatisfy { areEqual($0, $1, options) })
     }
-    if let left = identifier(left), let right = identifier(right) { return left == right }
+    if let left = left as? any ComparedByIdentity, let right = right as? any ComparedByIdentity {
+      return left.identity == right.identity
+    }
     if let left = left as? AnyHashable, let right = right as? AnyHashable { return left == right }
     return (left as AnyObject) === (right as AnyObject)
   }
@@ -111,11 +113,6 @@ enum Operand {
     case (false, true): .orderedAscending
     default: .orderedSame
     }
-  }
-
-  /// Returns the identifier of an object, which may be compared with an object or an identifier.
-  private static func identifier(_ value: Any) -> NSManagedObjectID? {
-    ((value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID)?.current
   }
 
   static func text(_ value: Any) -> String? { value as? String }

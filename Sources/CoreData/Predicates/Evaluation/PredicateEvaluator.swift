@@ -402,9 +402,10 @@ extension KeyValueReading {
   func memberCount(forKey key: String) -> Int? { nil }
 }
 
-/// An object that a predicate may compare by its identifier.
-protocol ObjectIdentified {
-  var objectID: NSManagedObjectID { get }
+/// A value that predicates compare by its identity: an object, or its identifier.
+protocol ComparedByIdentity {
+  /// Equal for an object and its identifier.
+  var identity: NSObject { get }
 }
 
 /// An operand of `FUNCTION(operand, "name:", …)`: a migration manager, a policy, a block.
