@@ -45,7 +45,7 @@ extension OpenedSchema: RowSource {
 
   // A store needs no objects and no context for what it is asked for.
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
     // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
     let reader = try reader(for: id.entityDescription, includesSubentities: true)
@@ -54,7 +54,7 @@ extension OpenedSchema: RowSource {
   }
 
   func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID] {
     guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
     else { return [] }
@@ -62,7 +62,7 @@ extension OpenedSchema: RowSource {
   }
 
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     let owned = ids.filter(entities.owns)
@@ -218,20 +218,20 @@ extension PostgreSQLStore {
     try asking { try $0.dictionaries(for: query, results) }
   }
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    try asking { try $0.row(for: id, in: context) }
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    try asking { try $0.row(for: id) }
   }
 
   func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID] {
-    try asking { try $0.members(of: relationship, for: id, in: context) }
+    try asking { try $0.members(of: relationship, for: id) }
   }
 
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try asking { try $0.members(of: relationship, forAll: ids, in: context) }
+    try asking { try $0.members(of: relationship, forAll: ids) }
   }
 
   func memberRows(

@@ -63,7 +63,7 @@ extension PostgreSQLStore: PartialCopyDestination {
     }
   }
 
-  func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  func insertCopies(_ rows: [RowChange]) throws {
     guard let entity = rows.first?.id.entityDescription else { return }
     try copying { state in
       if recordsCopies { try recordHistory(rows, state) }
@@ -71,7 +71,7 @@ extension PostgreSQLStore: PartialCopyDestination {
     }
   }
 
-  func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  func connectCopies(_ rows: [RowChange]) throws {
     try copying { try CopiedPairs(state: $0).connect(rows) }
   }
 

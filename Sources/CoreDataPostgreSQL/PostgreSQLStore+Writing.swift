@@ -8,13 +8,13 @@ import CoreDataStoreFiles
 import Foundation
 
 extension PostgreSQLStore {
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID] {
     _ = try writableState()
     // Keys that a lost connection has taken are left out.
     return try asking { state in
       var ids: [NSManagedObjectID] = []
-      ids.reserveCapacity(objects.count)
-      for run in EntityRun.runs(of: objects.lazy.map(\.entity)) {
+      ids.reserveCapacity(runs.reduce(0) { $0 + $1.count })
+      for run in runs {
         let layout = try state.plans.plan(for: run.entity).layout
         guard let root = state.entities.schema.entity(number: layout.rootNumber) else { continue }
         for range in try keys.take(run.count, of: root, state.connection) {
@@ -25,7 +25,7 @@ extension PostgreSQLStore {
     }
   }
 
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  func write(_ changes: [RowChange]) throws {
     try writing { state in
       try recordHistory(changes, state)
       try PostgreSQLRowWriter(state: state).write(changes)

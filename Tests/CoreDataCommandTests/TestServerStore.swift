@@ -120,14 +120,14 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
     take(metadata)
   }
 
-  override func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  override func insertCopies(_ rows: [RowChange]) throws {
     let isAllowed = Self.allowedWrites.update { left in
       guard let count = left else { return true }
       left = count - 1
       return count > 0
     }
     guard isAllowed else { throw Failure() }
-    try super.insertCopies(rows, in: context)
+    try super.insertCopies(rows)
   }
 }
 

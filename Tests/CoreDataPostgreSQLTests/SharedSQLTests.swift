@@ -117,16 +117,16 @@ struct SharedSQLTests {
         try writer.finish()
       }
     }
-    var found: [(HistoryTransaction, [NSPersistentHistoryChange])] = []
+    var found: [(HistoryTransaction, [ObjectHistoryChange])] = []
     try history.read(.all, withChanges: true, in: store.database, of: store.store, external: nil) {
       found.append(($0, $1))
     }
     #expect(found.map(\.0.number) == [1, 2])
     #expect(found.map(\.0.origin.author) == ["me", "me"])
     let first = try #require(found.first?.1)
-    #expect(first.map(\.changeType) == [.insert, .insert, .update, .update, .delete])
-    #expect(first.map(\.changedObjectID) == [others[0], others[1], others[0], others[1], note])
-    #expect(first[2].updatedProperties?.map(\.name) == ["title"])
+    #expect(first.map(\.stored.kind) == [.insert, .insert, .update, .update, .delete])
+    #expect(first.map(\.id) == [others[0], others[1], others[0], others[1], note])
+    #expect(first[2].properties?.map(\.name) == ["title"])
     let tombstone = try #require(first[4].tombstone)
     #expect(tombstone["title"] as? String == "Été '?")
     #expect(tombstone["count"] as? Int64 == .max)

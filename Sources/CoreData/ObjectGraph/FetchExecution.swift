@@ -347,39 +347,6 @@ struct FetchExecution {
   }
 }
 
-/// Sorts objects in memory, as a store would.
-struct ObjectOrder {
-  private let keys: [SortKey]
-
-  init(_ keys: [SortKey]) {
-    self.keys = keys
-  }
-
-  /// Returns managed objects, or other things that have their keys, in order. The sort is stable.
-  func sorted<Object>(_ objects: [Object]) throws -> [Object] {
-    let rows = try objects.enumerated().map { offset, object in (offset, object, try values(of: object)) }
-    return try rows.sorted { a, b in
-      switch try order(a.2, b.2) {
-      case .orderedAscending: true
-      case .orderedDescending: false
-      case .orderedSame: a.0 < b.0
-      }
-    }.map(\.1)
-  }
-
-  /// Returns the values that decide the place of an object.
-  func values(of object: Any) throws -> [Any?] { try keys.map { try KeyPathReader.value($0.keyPath, of: object) } }
-
-  /// Returns the order of two objects with these values.
-  func order(_ left: [Any?], _ right: [Any?]) throws -> ComparisonResult {
-    for (position, key) in keys.enumerated() {
-      let order = try key.order(left[position], right[position])
-      if order != .orderedSame { return order }
-    }
-    return .orderedSame
-  }
-}
-
 extension SortKey {
   /// The key of a request's descriptor; nil for a Swift key path, which only the program can read.
   ///
@@ -392,35 +359,6 @@ extension SortKey {
       throw ObjectGraphErrors.badRequest(
         opaque.description, entity: entity,
         suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
-    }
-  }
-}
-
-extension ExpressionSyntax {
-  /// The key paths that the expression reads from the evaluated object.
-  var keyPaths: [String] {
-    switch self {
-    case .keyPath(let path): [path]
-    case .keyPathOf(.evaluatedObject, let path): [path]
-    case .keyPathOf(let operand, _): operand.keyPaths
-    case .function(let operand, _, let arguments): (operand?.keyPaths ?? []) + arguments.flatMap(\.keyPaths)
-    case .aggregate(let elements): elements.flatMap(\.keyPaths)
-    case .union(let a, let b), .intersect(let a, let b), .minus(let a, let b): a.keyPaths + b.keyPaths
-    case .subquery(let collection, _, let predicate): collection.keyPaths + predicate.keyPaths
-    case .conditional(let predicate, let a, let b): predicate.keyPaths + a.keyPaths + b.keyPaths
-    case .constant, .evaluatedObject, .variable, .anyKey, .fetch: []
-    }
-  }
-}
-
-extension PredicateSyntax {
-  /// The key paths that the predicate reads from the evaluated object.
-  var keyPaths: [String] {
-    switch self {
-    case .constant: []
-    case .comparison(let comparison): comparison.left.keyPaths + comparison.right.keyPaths
-    case .and(let operands), .or(let operands): operands.flatMap(\.keyPaths)
-    case .not(let operand): operand.keyPaths
     }
   }
 }

@@ -34,7 +34,7 @@ struct MergeResolution {
     var last: NSError?
     for _ in 0..<MergeResolution.maximumRounds {
       do {
-        try store.write(changes, for: context)
+        try store.write(changes, of: context)
         return nil
       } catch let conflicts as RowConflicts {
         let list = conflicts.conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) }

@@ -3,23 +3,6 @@
 
 import Foundation
 
-/// What was saved elsewhere, as contexts merge it.
-struct SavedIdentifiers: Sendable {
-  var inserted: [NSManagedObjectID] = []
-  var updated: [NSManagedObjectID] = []
-  var deleted: [NSManagedObjectID] = []
-  /// Objects that may have changed in any way.
-  var refreshed: [NSManagedObjectID] = []
-  /// Objects whose values must not be used any longer.
-  var invalidated: [NSManagedObjectID] = []
-  /// Whether all objects may have changed.
-  var concernsAll = false
-
-  var isEmpty: Bool {
-    [inserted, updated, deleted, refreshed, invalidated].allSatisfy(\.isEmpty) && !concernsAll
-  }
-}
-
 extension NSManagedObjectContext {
   /// Merges what another context has saved to the same stores, possibly through another coordinator.
   ///
@@ -140,5 +123,11 @@ extension NSManagedObjectContext {
     let keys = Set(deleted.map(\.current.key))
     for object in changed.objects { object.forgetMergedDestinations { keys.contains($0.key) } }
     return registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
+  }
+}
+
+extension NSManagedObjectContext: SaveObserver {
+  func othersHaveSaved(_ saved: SavedIdentifiers) {
+    perform { self.merge(saved) }
   }
 }

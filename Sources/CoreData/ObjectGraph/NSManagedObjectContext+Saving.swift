@@ -256,7 +256,7 @@ extension NSManagedObjectContext {
     let generation = advanceGenerationAfterSave()
     post(NSManagedObjectContext.didSaveObjectsNotification, objectSets.merging(generation) { $1 })
     post(NSManagedObjectContext.didSaveObjectIDsNotification, identifierSets.merging(generation) { $1 })
-    if parent == nil { coordinator.mergeChanges(ofSave: self, saved) }
+    if parent == nil { coordinator.tell(saved, savedBy: self) }
     mergeDown(saved)
   }
 }

@@ -3,20 +3,6 @@
 
 import Foundation
 
-/// How a merge policy resolves conflicts with rows that have changed in the store.
-public enum NSMergePolicyType: UInt, Sendable {
-  /// The save fails.
-  case errorMergePolicyType = 0
-  /// Conflicts are resolved by property in favour of the store.
-  case mergeByPropertyStoreTrumpMergePolicyType = 1
-  /// Conflicts are resolved by property in favour of the context.
-  case mergeByPropertyObjectTrumpMergePolicyType = 2
-  /// The context's objects replace the conflicting rows.
-  case overwriteMergePolicyType = 3
-  /// The context's changes of the conflicting rows are discarded.
-  case rollbackMergePolicyType = 4
-}
-
 /// The way a context resolves conflicts between its changes and those saved in the meantime. Immutable; contexts on several
 /// queues may share a policy.
 open class NSMergePolicy: NSObject, @unchecked Sendable {

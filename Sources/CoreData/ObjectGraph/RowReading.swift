@@ -51,7 +51,7 @@ struct StoreReader: RowReading {
 
   private func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result {
     if let generation { return try generation.reading(body) }
-    return try coordinator.reading(store, body)
+    return try coordinator.reading(store, for: context, body)
   }
 
   /// The query with the keys of the objects to leave out.
@@ -96,16 +96,16 @@ struct StoreReader: RowReading {
     try reading { try $0.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
   }
 
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try $0.row(for: id, in: context) } }
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try $0.row(for: id) } }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try reading { try $0.members(of: relationship, for: id, in: context) }
+    try reading { try $0.members(of: relationship, for: id) }
   }
 
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try reading { try $0.members(of: relationship, forAll: ids, in: context) }
+    try reading { try $0.members(of: relationship, forAll: ids) }
   }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMistakes
+import CoreDataStoreFiles
 import Foundation
 import Synchronization
 
@@ -36,7 +37,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     var isReadOnly: Bool
     var isForcedReadOnly = false
     var storeSetAside: SetAsideStore?
-    var recoveryOutcome: StoreRecovery.Outcome?
+    var settledWork: InterruptedWork.Outcome?
     var metadata: [String: Any]? = [:]
   }
 
@@ -73,11 +74,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     set { state.storeSetAside = newValue }
   }
 
-  /// The outcome of interrupted work on the store that opening it has recovered from; nil for none. An addition to
-  /// Apple's API.
-  public internal(set) var recoveryOutcome: StoreRecovery.Outcome? {
-    get { state.recoveryOutcome }
-    set { state.recoveryOutcome = newValue }
+  /// What opening the store has done about interrupted work on it; nil if there was none.
+  final var settledWork: InterruptedWork.Outcome? {
+    get { state.settledWork }
+    set { state.settledWork = newValue }
   }
 
   /// Makes a store, without opening it.
@@ -152,7 +152,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The class of the migration manager of stores of this type.
-  open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
+  open class func migrationManagerClass() -> AnyClass { usualMigrationManagerClass }
 
   /// Whether there is a store to open, instead of one to create.
   package class func hasContents(at url: URL) -> Bool {

@@ -28,21 +28,21 @@ package protocol RowSource {
   /// does. The caller then makes them of objects.
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]?
 
-  /// Returns the row of an identifier for a context; nil if it is not in the store.
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot?
+  /// Returns the row of an identifier; nil if it is not in the store.
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot?
 
-  /// Returns a row as `row(for:in:)` does, without an identifier.
-  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot?
+  /// Returns a row as `row(for:)` does, without an identifier.
+  func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot?
 
   /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
   func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID]
 
-  /// Returns the members of a to-many relationship of several rows, as `members(of:for:in:)`; rows without members are left
+  /// Returns the members of a to-many relationship of several rows, as `members(of:for:)`; rows without members are left
   /// out.
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]]
 
   /// Returns the members of a to-many relationship of several rows with the members' own rows; nil if members and rows must
@@ -63,10 +63,8 @@ extension RowSource {
 
   package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
 
-  package func row(
-    _ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext
-  ) throws -> RowSnapshot? {
-    try row(for: layout.identifier(primaryKey), in: context)
+  package func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot? {
+    try row(for: layout.identifier(primaryKey))
   }
 
   package func memberRows(
@@ -106,9 +104,6 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// cannot, or if the read failed, and must be repeated under the lock.
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result?
 
-  /// Returns permanent identifiers for new objects, in the same order.
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID]
-
   /// Returns an identifier from the last part of its URI (`p12`); nil if it cannot be one of this store.
   func identifier(entityName: String, reference: String) -> NSManagedObjectID?
 
@@ -146,13 +141,26 @@ package protocol RowStore: NSPersistentStore, RowSource {
   ///
   /// - Returns: whether it is worth repeating the transaction.
   func makeRoom() -> Bool
+}
 
-  /// Writes all changes of a context atomically.
+/// A store that writes rows. Those of the program's classes write objects instead.
+package protocol RowWritingStore: RowStore {
+  /// Returns permanent identifiers for new objects, in the same order.
+  func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID]
+
+  /// Writes all changes atomically.
   ///
   /// An inserted row gets version 1, and an updated row the version after its old one.
   ///
   /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws
+  func write(_ changes: [RowChange]) throws
+}
+
+extension RowWritingStore {
+  /// Returns permanent identifiers for new objects of these entities, in the same order.
+  package func makeIdentifiers(for entities: some Sequence<NSEntityDescription>) throws -> [NSManagedObjectID] {
+    try makeIdentifiers(for: EntityRun.runs(of: entities))
+  }
 }
 
 extension RowStore {
@@ -184,10 +192,10 @@ extension RowStore {
   package func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
 
   package func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
-    for id in ids { members[id.key] = try self.members(of: relationship, for: id, in: context) }
+    for id in ids { members[id.key] = try self.members(of: relationship, for: id) }
     return members
   }
 

@@ -9,7 +9,7 @@ import Foundation
 /// A store in a database server, at a URL of the server's scheme.
 ///
 /// The target that has such a store registers its class (`StoreKinds`); the coordinator knows no more of it than this.
-package protocol ServerStore: CopyDestination {
+package protocol ServerStore: RowWritingStore, CopyDestination {
   /// The schemes of the URLs of such stores, in lower case.
   static var schemes: Set<String> { get }
 

@@ -79,7 +79,7 @@ final class StoreBench {
   }
 
   func read(_ id: NSManagedObjectID) throws -> RowSnapshot? {
-    try store.row(for: id, in: NSManagedObjectContext(.privateQueue))
+    try store.row(for: id)
   }
 
   func slot(_ key: String, of snapshot: RowSnapshot) -> Slot? {
@@ -108,7 +108,7 @@ final class StoreBench {
 
   func members(_ relationship: String, of id: NSManagedObjectID) throws -> [Int64] {
     guard let relationship = id.entity.relationshipsByName[relationship] else { return [] }
-    return try store.members(of: relationship, for: id, in: NSManagedObjectContext(.privateQueue)).map(\.key.number)
+    return try store.members(of: relationship, for: id).map(\.key.number)
   }
 
   func table(_ sql: String) throws -> [[SQLiteValue]] { try connection.rows(sql).map(\.values) }

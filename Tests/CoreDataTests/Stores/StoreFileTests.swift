@@ -243,7 +243,7 @@ struct StoreFileTests {
         #expect(try store.state().connection.rowCount(of: layout.table) == rows.count)
         for row in rows {
           for relationship in row.id.entity.relationshipsByName.values where relationship.isToMany {
-            _ = try store.members(of: relationship, for: row.id, in: NSManagedObjectContext(.privateQueue))
+            _ = try store.members(of: relationship, for: row.id)
           }
         }
         counted += rows.count

@@ -14,6 +14,8 @@ struct FileStoreMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: [AnyHashable: Any]
+  /// What opens the store for the handlers of stages.
+  let stageContainer: any StageContainer.Type
 
   /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; 134070 if another program has
   ///   changed the store. The store is unchanged then.
@@ -60,7 +62,7 @@ struct FileStoreMigration {
     if let manager = settings.stagedMigration {
       try StagedMigration(
         manager: manager, url: copy, metadata: metadata, destination: destination, configuration: configuration,
-        options: settings, isCopy: true
+        options: settings, stageContainer: stageContainer, isCopy: true
       ).run()
       return false
     }

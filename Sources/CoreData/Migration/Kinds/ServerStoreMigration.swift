@@ -56,6 +56,8 @@ struct ServerStoreMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: [AnyHashable: Any]
+  /// What opens the store for the handlers of stages.
+  let stageContainer: any StageContainer.Type
 
   /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; those of the server. The store is
   ///   unchanged then.
@@ -95,7 +97,8 @@ struct ServerStoreMigration {
       try copy.naming {
         try StagedMigration(
           manager: manager, url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url),
-          destination: destination, configuration: configuration, options: settings, isCopy: true
+          destination: destination, configuration: configuration, options: settings, stageContainer: stageContainer,
+          isCopy: true
         ).run()
       }
     } else if let planned {

@@ -396,3 +396,8 @@ extension NSMigrationManager {
       type: .init(rawValue: dStoreType), options: dOptions)
   }
 }
+
+extension NSPersistentStore {
+  /// What `migrationManagerClass()` returns where no subclass overrides it.
+  static var usualMigrationManagerClass: AnyClass { NSMigrationManager.self }
+}

@@ -81,7 +81,7 @@ extension NSMappingModel {
 
   convenience init(_ inferred: InferredMapping, from source: ModelSide, to destination: ModelSide) {
     self.init()
-    entityMappings = InferredMappings(source: source, destination: destination).mappings(of: inferred)
+    entityMappings = InferredEntityMappings(source: source, destination: destination).mappings(of: inferred)
     self.inferred = inferred
   }
 
@@ -226,7 +226,7 @@ extension NSPropertyMapping {
 }
 
 /// Makes entity mappings from an inferred mapping.
-private struct InferredMappings {
+private struct InferredEntityMappings {
   let source: ModelSide
   let destination: ModelSide
 

@@ -413,21 +413,7 @@ struct SettingAside {
   }
 }
 
-/// A store that was set aside because it was damaged or did not fit the model, and that a new one has replaced. An addition
-/// to Apple's interface.
-///
-/// It is kept under its old name, with its external data, in a directory named after the date within the directory
-/// `Incompatible` beside the store. Any tool can open it there. It is never removed automatically.
-public struct SetAsideStore: Hashable, Sendable {
-  /// Where the store is now.
-  public let url: URL
-  /// When it was set aside.
-  public let date: Date
-  /// The code of the error that was the reason; 0 where there was none.
-  public let code: Int
-  /// Why it was set aside, in the words of that error.
-  public let reason: String
-
+extension SetAsideStore {
   /// Removes the store, its external data, and its directory if nothing else is in it.
   ///
   /// - Throws: 134070 where a link stands in the way; 512, 513 and their kin when the file system fails.
@@ -452,4 +438,10 @@ extension SetAsideNote {
       code: error?.code ?? 0,
       reason: [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " "))
   }
+}
+
+extension NSPersistentStore {
+  /// The outcome of interrupted work on the store that opening it has recovered from; nil for none. An addition to
+  /// Apple's API.
+  public var recoveryOutcome: StoreRecovery.Outcome? { settledWork.map(StoreRecovery.Outcome.init) }
 }

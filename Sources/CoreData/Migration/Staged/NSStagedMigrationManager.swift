@@ -18,12 +18,8 @@ import Foundation
 open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   /// The stages, in the order of the versions.
   public let stages: [NSMigrationStage]
-  /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
-  open internal(set) var container: NSPersistentContainer? {
-    get { current.value }
-    set { current.value = newValue }
-  }
-  private let current = Guarded<NSPersistentContainer?>(nil)
+  /// What holds the open store while a handler runs.
+  let stageContainer = Guarded<(any StageContainer)?>(nil)
 
   /// Makes a manager.
   ///
@@ -40,6 +36,16 @@ open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   }
 }
 
+/// What opens a store for the handlers of a stage, and holds it for them. Programs see it as the manager's `container`.
+protocol StageContainer: AnyObject, Sendable {
+  var persistentStoreCoordinator: NSPersistentStoreCoordinator { get }
+
+  /// Returns a container with an open store that is not migrated.
+  static func opened(
+    _ url: URL, _ model: NSManagedObjectModel, configuration: String?, options: [String: NSObject]
+  ) throws -> any StageContainer
+}
+
 /// Runs the stages of a staged migration on one store.
 struct StagedMigration {
   /// The metadata key of an unfinished stage: its step is done and its `didMigrateHandler` is not. The value has the checksums
@@ -52,6 +58,8 @@ struct StagedMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
+  /// What opens the store for the handlers.
+  let stageContainer: any StageContainer.Type
   /// Whether the store is a copy that only then replaces the program's store.
   var isCopy = false
 
@@ -239,8 +247,8 @@ struct StagedMigration {
     guard let handler else { return }
     let container = try openContainer(with: reference.resolve())
     container.persistentStoreCoordinator.migrationStageLabel = stage.historyLabel
-    manager.container = container
-    defer { manager.container = nil }
+    manager.stageContainer.value = container
+    defer { manager.stageContainer.value = nil }
     do {
       try handler(manager, stage)
     } catch {
@@ -254,22 +262,11 @@ struct StagedMigration {
     try close(container)
   }
 
-  private func openContainer(with model: NSManagedObjectModel) throws -> NSPersistentContainer {
-    let container = NSPersistentContainer(
-      name: url.deletingPathExtension().lastPathComponent, managedObjectModel: model)
-    let description = NSPersistentStoreDescription(url: url)
-    description.configuration = configuration
-    for (key, value) in options.forHandlers { description.setOption(value, forKey: key) }
-    description.shouldMigrateStoreAutomatically = false
-    description.shouldInferMappingModelAutomatically = false
-    container.persistentStoreDescriptions = [description]
-    var failure: (any Error)?
-    container.loadPersistentStores { failure = failure ?? $1 }
-    if let failure { throw failure }
-    return container
+  private func openContainer(with model: NSManagedObjectModel) throws -> any StageContainer {
+    try stageContainer.opened(url, model, configuration: configuration, options: options.forHandlers)
   }
 
-  private func close(_ container: NSPersistentContainer) throws {
+  private func close(_ container: any StageContainer) throws {
     let coordinator = container.persistentStoreCoordinator
     for store in coordinator.persistentStores { try coordinator.remove(store) }
   }

@@ -192,7 +192,12 @@ extension BatchInsert {
       }
     }
     if let handler = request.managedObjectHandler {
-      while let object = nextObject(handler) { try insert(values(of: object)) }
+      let objectClass: NSManagedObject.Type = ManagedObjectClasses.of(entity)
+      while true {
+        let object = objectClass.init(entity: entity, insertInto: nil)
+        if handler(object) { break }
+        try insert(values(object.slots))
+      }
     }
   }
 }

@@ -34,14 +34,11 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, NSFetchRequestResult,
   ///   - properties: the updated properties; nil for an insertion or deletion.
   ///   - tombstone: the values that are kept of a deleted object; nil for none.
   ///   - transaction: the transaction without its changes, which would retain this one.
-  init(
-    _ facts: HistoryChange, of id: NSManagedObjectID, properties: Set<NSPropertyDescription>?,
-    tombstone: [AnyHashable: Any]?, transaction: NSPersistentHistoryTransaction
-  ) {
-    self.facts = facts
-    self.id = id
-    self.properties = properties
-    values = tombstone
+  init(_ change: ObjectHistoryChange, in transaction: NSPersistentHistoryTransaction) {
+    facts = change.stored
+    id = change.id
+    properties = change.properties
+    values = change.tombstone
     knownTransaction = transaction
     super.init()
   }

@@ -3,7 +3,6 @@
 
 import CoreDataPredicates
 import CoreDataStoreFiles
-import Dispatch
 import Foundation
 
 extension HistoryOrigin {
@@ -28,23 +27,6 @@ extension NSManagedObjectContext {
 }
 
 extension NSPersistentStoreCoordinator {
-  /// Returns the position after the last transaction of stores.
-  ///
-  /// - Parameter stores: `NSPersistentStore`s of this coordinator; nil for all.
-  /// - Returns: nil if none of the stores has history, or it cannot be read.
-  public func currentPersistentHistoryToken(fromStores stores: [Any]?) -> NSPersistentHistoryToken? {
-    withLock {
-      let wanted = stores?.compactMap { $0 as? NSPersistentStore } ?? persistentStores
-      var numbers: [String: Int64] = [:]
-      for case let store as any HistoryStore in wanted where store.persistentStoreCoordinator === self {
-        // An error is thrown by the next request for history.
-        guard let identifier = store.identifier, let number = try? store.lastTransaction() else { continue }
-        numbers[identifier] = number
-      }
-      return numbers.isEmpty ? nil : NSPersistentHistoryToken(numbers)
-    }
-  }
-
   /// Executes a request about history.
   func execute(_ request: NSPersistentHistoryChangeRequest) throws -> NSPersistentHistoryResult {
     try withLock {
@@ -73,55 +55,6 @@ extension NSPersistentStoreCoordinator {
     }
     if request.resultType == .count { return NSPersistentHistoryResult(NSNumber(value: count), .count) }
     return NSPersistentHistoryResult(NSNumber(value: true), .statusOnly)
-  }
-
-  /// Has all stores of this process with the same files post that they have changed.
-  func postRemoteChanges(of urls: [URL?]) {
-    RemoteChanges.post(of: urls.compactMap { $0 })
-  }
-}
-
-/// Posts notifications of changed stores.
-package enum RemoteChanges {
-  /// Observers may use contexts, and the lock of another coordinator is needed, which must not be waited for by a caller that
-  /// may hold its own: hence a queue.
-  static let queue = DispatchQueue(label: "NSPersistentStoreRemoteChange")
-
-  /// Posts for all stores at the locations, after a change by this process.
-  static func post(of urls: [URL]) {
-    guard OpenStores.arePosting else { return }
-    queue.async {
-      for url in urls {
-        for store in OpenStores.postingStores(at: url) { post(store, url, isKnown: true) }
-      }
-    }
-  }
-
-  /// Posts for a store if another process has changed it. Called on the queue, after the files of the store were written.
-  static func didWriteFiles(of store: SQLiteStore) {
-    if let url = store.url { post(store, url, isKnown: false) }
-  }
-
-  /// Posts for a store that somebody has changed. May be called on any thread that does not hold the coordinator's lock.
-  package static func didChange(_ store: NSPersistentStore) {
-    queue.async { [weak store] in
-      if let store, let url = store.url { post(store, url, isKnown: true) }
-    }
-  }
-
-  /// - Parameter isKnown: whether the store is known to have been changed.
-  private static func post(_ store: NSPersistentStore, _ url: URL, isKnown: Bool) {
-    guard let coordinator = store.persistentStoreCoordinator else { return }
-    var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url.withoutPassword]
-    let isChanged = coordinator.withLock {
-      info[NSStoreUUIDKey] = store.identifier
-      // An error says nothing about the change; whoever reads the store next gets it.
-      let others = (try? (store as? SQLiteStore)?.takeOthersCommits()) ?? true
-      return isKnown || others
-    }
-    guard isChanged else { return }
-    info[NSPersistentHistoryTokenKey] = coordinator.currentPersistentHistoryToken(fromStores: [store])
-    NotificationCenter.default.post(name: .NSPersistentStoreRemoteChange, object: coordinator, userInfo: info)
   }
 }
 
@@ -174,7 +107,9 @@ private struct HistoryFetch {
     var transactions: [NSPersistentHistoryTransaction] = []
     var changes: [NSPersistentHistoryChange] = []
     for store in stores {
-      try store.readHistory(range(of: store), withChanges: needsChanges) { facts, all in
+      try store.readHistory(range(of: store), withChanges: needsChanges) { facts, found in
+        let bare = NSPersistentHistoryTransaction(facts, store: store.identifier ?? "", changes: nil)
+        let all = found.map { NSPersistentHistoryChange($0, in: bare) }
         if fetchesChanges {
           changes += try all.filter(isWanted)
         } else {

@@ -66,7 +66,6 @@ package final class CopiedRows {
   private let keys: PresentKeys
   private let target: Target?
   private let roundsDecimals: Bool
-  private let context: NSManagedObjectContext
   /// By entity: a hash of its name.
   private let seeds: [UInt64]
   /// How many links to rows that are gone have been left out.
@@ -74,8 +73,6 @@ package final class CopiedRows {
 
   package init(_ store: any RowStore, _ keys: PresentKeys, to target: Target? = nil, roundsDecimals: Bool = false) {
     (self.store, self.keys, self.target, self.roundsDecimals) = (store, keys, target, roundsDecimals)
-    context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
-    context.persistentStoreCoordinator = store.persistentStoreCoordinator
     seeds = keys.entities.map { entity in
       var hash = ContentHash()
       hash.add(entity.name ?? "")
@@ -196,7 +193,7 @@ package final class CopiedRows {
       var found: [[ObjectKey: [NSManagedObjectID]]] = []
       for index in wanted {
         guard let relationship = entity.slotTable.relationship(at: index) else { continue }
-        found.append(try store.members(of: relationship, forAll: ids, in: context))
+        found.append(try store.members(of: relationship, forAll: ids))
       }
       let members = ids.compactMap { self.members($0, position, wanted, found) }
       if let last = part.last { try body(members, last) }

@@ -24,10 +24,10 @@ package protocol CopyDestination: RowStore {
   func finishCopies() throws
 
   /// Inserts rows. Members of to-many relationships, and positions in ordered relationships, follow with
-  /// `connectCopies(_:in:)`.
+  /// `connectCopies(_:)`.
   ///
   /// - Parameter rows: insertions of rows of one entity, in the order of their numbers.
-  func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws
+  func insertCopies(_ rows: [RowChange]) throws
 
   /// Writes the members of to-many relationships of rows that have been inserted, and have no members yet. The rows keep
   /// their versions.
@@ -35,7 +35,15 @@ package protocol CopyDestination: RowStore {
   /// - Parameter rows: insertions of which only to-many relationships are changed: ordered ones, and those whose inverse
   ///   is not a to-one relationship. If neither end of a many-to-many relationship is ordered, only one of both ends is
   ///   written. The rows are of one entity, in the order of their numbers.
-  func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws
+  func connectCopies(_ rows: [RowChange]) throws
+}
+
+/// A store that takes copies of rows as objects of its own, with new numbers.
+package protocol ObjectCopyDestination: RowStore {
+  /// Copies all rows of a store, and writes the metadata.
+  ///
+  /// - Throws: 134070 for a store whose rows cannot be listed; the errors of both stores. There are no rows then.
+  func takeCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws
 }
 
 extension CopyDestination {

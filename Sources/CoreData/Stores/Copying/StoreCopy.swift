@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import CoreDataStoreFiles
 import Foundation
 
@@ -77,10 +78,13 @@ package struct StoreCopy {
   }
 
   private func copy() throws -> StoreCopyResult {
-    guard let destination = destination as? any CopyDestination else {
+    if let destination = destination as? any ObjectCopyDestination {
       copyMetadata()
-      try ObjectCopy(source: source, destination: destination, coordinator: coordinator).run()
+      try destination.takeCopies(of: source, coordinator: coordinator)
       return StoreCopyResult(keepsNumbers: false, digest: nil, leftOutLinks: 0)
+    }
+    guard let destination = destination as? any CopyDestination else {
+      trap("A store of the type '\(destination.type)' takes no copies.")
     }
     return try RowCopy(self, destination).run()
   }
@@ -104,7 +108,6 @@ private final class RowCopy {
   private let keys: PresentKeys
   private let rows: CopiedRows
   private let keepsNumbers: Bool
-  private let context: NSManagedObjectContext
   private var done: CopyProgress
   private let roundsDecimals: Bool
   /// The links that an earlier copy has left out.
@@ -129,8 +132,6 @@ private final class RowCopy {
     rows = CopiedRows(
       copy.source, keys, to: try .init(destination, keys, renumbered: renumbered),
       roundsDecimals: roundsDecimals)
-    context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
-    context.persistentStoreCoordinator = copy.coordinator
     try checkNumbers()
   }
 
@@ -232,7 +233,7 @@ private final class RowCopy {
             kind: .insert, id: rows.identifier(position, made.number), old: nil, slots: made.slots, changed: made.values
           )
         }
-        try destination.insertCopies(changes, in: context)
+        try destination.insertCopies(changes)
         try commitPart(after: last.key.number, count: page.count)
         try report(.rows, entity, done.digest.count)
       }
@@ -259,7 +260,7 @@ private final class RowCopy {
             kind: .insert, id: rows.identifier(position, owner.number), old: nil, slots: slots,
             changed: SlotSet(owner.members.map(\.position)))
         }
-        if !changes.isEmpty { try destination.connectCopies(changes, in: context) }
+        if !changes.isEmpty { try destination.connectCopies(changes) }
         try commitPart(after: last, count: owners.count)
         try report(.members, entity, before + keys[position].count(through: last))
       }

@@ -5,7 +5,7 @@ import CoreDataStoreFiles
 import Foundation
 
 /// A store that holds its rows in memory, and reads and writes its metadata as other stores do.
-package class MemoryStore: NSPersistentStore, RowTableStore, CopyDestination, @unchecked Sendable {
+package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, CopyDestination, @unchecked Sendable {
   // Guarded by the coordinator's lock.
   package final var tables: RowTables?
   package final var isInTransaction = false
@@ -71,12 +71,12 @@ package class MemoryStore: NSPersistentStore, RowTableStore, CopyDestination, @u
     try openTables().reserve(from: number == .max ? .max : number + 1)
   }
 
-  package func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  package func insertCopies(_ rows: [RowChange]) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     try openTables().insertCopies(rows)
   }
 
-  package func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  package func connectCopies(_ rows: [RowChange]) throws {
     try openTables().connectCopies(rows)
   }
 }

@@ -12,10 +12,7 @@ package protocol RowTableStore: RowStore {
   var isInTransaction: Bool { get set }
   var hasUnsavedMetadata: Bool { get set }
 
-  /// Called with the changes of a context that the tables have just made.
-  func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws
-
-  /// Undoes what `didChange(_:in:)` did since changes were last made final.
+  /// Undoes what the store has done beside the tables since changes were last made final.
   func undoChanges()
 
   /// Called when all changes are final.
@@ -28,7 +25,6 @@ package protocol RowTableStore: RowStore {
 }
 
 extension RowTableStore {
-  package func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {}
   package func undoChanges() {}
   package func forgetChanges() {}
 
@@ -52,21 +48,14 @@ extension RowTableStore {
     return try rows(for: query)?.count
   }
 
-  package func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  package func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     id.key.store == number ? try openTables().row(id.key) : nil
   }
 
   package func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID] {
     id.key.store == number ? try openTables().members(of: relationship.name, owner: id.key) : []
-  }
-
-  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
-    let tables = try openTables()
-    let first = try tables.reserve(objects.count)
-    return objects.enumerated().map { tables.id($1.entity, first + Int64($0)) }
   }
 
   package func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
@@ -80,12 +69,15 @@ extension RowTableStore {
   /// Sub-entities of a configuration's entities are stored with these.
   package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
 
-  package func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  /// Makes changes in the tables and, unless they are part of a transaction, in the file.
+  ///
+  /// - Parameter didChange: called when the tables have made the changes, which are undone if it throws.
+  package func apply(_ changes: [RowChange], _ didChange: () throws -> Void = {}) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let tables = try openTables()
     try orUndo(to: tables.mark) {
       try tables.write(changes)
-      try didChange(changes, in: context)
+      try didChange()
       if !isInTransaction { try saveFile() }
     }
     if !isInTransaction { didSave() }
@@ -130,4 +122,22 @@ extension RowTableStore {
     forgetChanges()
     hasUnsavedMetadata = false
   }
+}
+
+extension RowTableStore where Self: RowWritingStore {
+  package func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID] {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let tables = try openTables()
+    var next = try tables.reserve(runs.reduce(0) { $0 + $1.count })
+    var ids: [NSManagedObjectID] = []
+    for run in runs {
+      for _ in 0..<run.count {
+        ids.append(tables.id(run.entity, next))
+        next += 1
+      }
+    }
+    return ids
+  }
+
+  package func write(_ changes: [RowChange]) throws { try apply(changes) }
 }

@@ -19,14 +19,14 @@ extension SQLiteStore: CopyDestination {
     try reserveKeys(ofRoot: root, through: number)
   }
 
-  package func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  package func insertCopies(_ rows: [RowChange]) throws {
     try copying { state in
       if recordsCopies { try recordHistory(rows, state) }
       try state.writer.insertCopies(rows)
     }
   }
 
-  package func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  package func connectCopies(_ rows: [RowChange]) throws {
     try copying { try $0.writer.connectCopies(rows) }
   }
 

@@ -73,7 +73,7 @@ extension SQLiteStore: HistoryStore {
 
   package func readHistory(
     _ range: HistoryReader.Range, withChanges: Bool,
-    _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+    _ body: (HistoryTransaction, [ObjectHistoryChange]) throws -> Void
   ) throws {
     try asking { state in
       let history = state.history ?? StoreHistory(state.entities, .sqlite)

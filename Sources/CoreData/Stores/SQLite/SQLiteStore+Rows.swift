@@ -59,9 +59,7 @@ extension SQLiteStore.Opened: RowSource {
     }
   }
 
-  // A SQLite store needs no objects and no context for what it is asked for.
-
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
     // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
     return try tolerating(reader(for: id.entityDescription, includesSubentities: true)) {
@@ -69,13 +67,13 @@ extension SQLiteStore.Opened: RowSource {
     }
   }
 
-  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot? {
     guard layout.identities.store == entities.identities?.store else { return nil }
     return try tolerating(reader(for: layout.entity, includesSubentities: true)) { try $0.row(primaryKey, connection) }
   }
 
   func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID] {
     guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
     else { return [] }
@@ -84,7 +82,7 @@ extension SQLiteStore.Opened: RowSource {
   }
 
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     let reader = MemberReader(database: connection, entities: entities)
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
@@ -260,29 +258,29 @@ extension SQLiteStore {
     }
   }
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    try reading { try $0.row(for: id, in: context) }
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    try reading { try $0.row(for: id) }
   }
 
-  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    try reading { try $0.row(layout, primaryKey, in: context) }
+  func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot? {
+    try reading { try $0.row(layout, primaryKey) }
   }
 
   func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
   ) throws -> [NSManagedObjectID] {
     try asking { state in
       try willSearch?(state)
-      return try state.reading { try state.members(of: relationship, for: id, in: context) }
+      return try state.reading { try state.members(of: relationship, for: id) }
     }
   }
 
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     try asking { state in
       try willSearch?(state)
-      return try state.reading { try state.members(of: relationship, forAll: ids, in: context) }
+      return try state.reading { try state.members(of: relationship, forAll: ids) }
     }
   }
 
@@ -301,12 +299,6 @@ extension SQLiteStore {
 
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
 
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    try makeIdentifiers(for: objects.lazy.map(\.entity))
-  }
-
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws { try write(changes) }
-
   func writeMetadata() throws { try write([]) }
 
   func hasPlace(for entity: NSEntityDescription) -> Bool { number(of: entity) != nil }
@@ -319,10 +311,10 @@ extension SQLiteStore {
     return entities.id(entity: entity.number, primaryKey: key)
   }
 
-  func makeIdentifiers(for entities: some Collection<NSEntityDescription>) throws -> [NSManagedObjectID] {
+  func makeIdentifiers(for entityRuns: [EntityRun]) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try translating {
-      let runs = try EntityRun.runs(of: entities).map { (plan: try state.plans.plan(for: $0.entity), count: $0.count) }
+      let runs = try entityRuns.map { (plan: try state.plans.plan(for: $0.entity), count: $0.count) }
       let wanted = Dictionary(runs.map { ($0.plan.layout.rootNumber, $0.count) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
       try repeatingIfFull(state) {
@@ -333,7 +325,7 @@ extension SQLiteStore {
         }
       }
       var ids: [NSManagedObjectID] = []
-      ids.reserveCapacity(entities.count)
+      ids.reserveCapacity(runs.reduce(0) { $0 + $1.count })
       for (plan, count) in runs {
         let first = next[plan.layout.rootNumber, default: 1]
         let keys = first...(first + Int64(count - 1))

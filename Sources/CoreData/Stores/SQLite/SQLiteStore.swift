@@ -12,7 +12,7 @@ import Foundation
 ///
 /// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
 /// program may read on any thread, such as the metadata, has a lock of its own.
-final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
+final class SQLiteStore: NSPersistentStore, RowWritingStore, @unchecked Sendable {
   struct ReaderKey: Hashable {
     let entity: ObjectIdentifier
     let includesSubentities: Bool

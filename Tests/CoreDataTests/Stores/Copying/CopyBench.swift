@@ -171,14 +171,14 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
     writes += 1
   }
 
-  override func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  override func insertCopies(_ rows: [RowChange]) throws {
     try count()
-    try super.insertCopies(rows, in: context)
+    try super.insertCopies(rows)
   }
 
-  override func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+  override func connectCopies(_ rows: [RowChange]) throws {
     try count()
-    try super.connectCopies(rows, in: context)
+    try super.connectCopies(rows)
   }
 }
 
@@ -189,12 +189,12 @@ final class FaultyStore: MemoryStore, @unchecked Sendable {
 
   override var type: String { NSInMemoryStoreType }
 
-  override func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
-    guard rows.first?.id.entity.name == "Employee" else { return try super.insertCopies(rows, in: context) }
-    if losesRow { return try super.insertCopies(Array(rows.dropLast()), in: context) }
-    guard losesValue, let row = rows.last else { return try super.insertCopies(rows, in: context) }
+  override func insertCopies(_ rows: [RowChange]) throws {
+    guard rows.first?.id.entity.name == "Employee" else { return try super.insertCopies(rows) }
+    if losesRow { return try super.insertCopies(Array(rows.dropLast())) }
+    guard losesValue, let row = rows.last else { return try super.insertCopies(rows) }
     let poorer = RowChange(
       kind: .insert, id: row.id, old: nil, slots: row.slots, changed: SlotSet(row.changed.dropFirst()))
-    try super.insertCopies(rows.dropLast() + [poorer], in: context)
+    try super.insertCopies(rows.dropLast() + [poorer])
   }
 }

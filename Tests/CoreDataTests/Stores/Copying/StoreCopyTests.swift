@@ -103,7 +103,7 @@ struct StoreCopyTests {
       let ids = try pages.page().map(\.id)
       #expect(ids.count == (entity.relationshipsByName["items"] == nil ? 2 : 1))
       for relationship in entity.relationshipsByName.values {
-        let members = try store.members(of: relationship, forAll: ids, in: writer)
+        let members = try store.members(of: relationship, forAll: ids)
         let count = relationship.name == "owners" ? 2 : 4
         #expect(ids.allSatisfy { members[$0.key]?.count == count }, "\(entity.name ?? "").\(relationship.name)")
       }
@@ -126,13 +126,11 @@ struct StoreCopyTests {
     defer { bench.close(copy) }
     #expect(result.leftOutLinks >= 4)
     #expect(result.digest?.entities["Manager"] == nil && result.digest?.entities["Employee"]?.count == 4)
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = copy.persistentStoreCoordinator
     let rows = try copy.rows(for: RowQuery(entity: try #require(bench.model.entitiesByName["Employee"]))) ?? []
     let position = try #require(rows.first?.entity.slotTable.position(of: "manager"))
     #expect(rows.count == 4 && rows.allSatisfy { $0.slots[position].isNull })
     let friends = try #require(bench.model.entitiesByName["Employee"]?.relationshipsByName["friends"])
-    let members = try copy.members(of: friends, forAll: rows.map(\.id), in: context)
+    let members = try copy.members(of: friends, forAll: rows.map(\.id))
     #expect(members.values.allSatisfy { ids in ids.allSatisfy { id in rows.contains { $0.id.key == id.key } } })
     #expect(members.values.contains { !$0.isEmpty })
   }

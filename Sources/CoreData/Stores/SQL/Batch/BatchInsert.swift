@@ -16,7 +16,7 @@ final class BatchInsert {
   }
 
   private let run: BatchRun
-  private let entity: NSEntityDescription
+  let entity: NSEntityDescription
   private let plan: RowPlan
   private let policy: NSMergePolicyType
   private let keepsIdentifiers: Bool
@@ -27,8 +27,6 @@ final class BatchInsert {
   private let hasDerived: Bool
   private let insertion: any BatchRowInsertion
   private let entityNumber: Int64
-  /// The class of the objects that a handler fills.
-  private lazy var objectClass = ManagedObjectClasses.of(entity)
   private let slotTable: SlotTable
   /// Rows with derived attributes.
   private let inserted: BatchRows
@@ -106,12 +104,6 @@ final class BatchInsert {
     return Values(slots: slots, given: given)
   }
 
-  /// Returns the next object that a handler fills; nil if there are no more.
-  func nextObject(_ handler: (NSManagedObject) -> Bool) -> NSManagedObject? {
-    let object = objectClass.init(entity: entity, insertInto: nil)
-    return handler(object) ? nil : object
-  }
-
   private func unusable(_ key: String) -> NSError {
     let name = plan.layout.name
     let reason =
@@ -123,12 +115,11 @@ final class BatchInsert {
       suggestion: "Use names of attributes: \(entity.attributesByName.keys.sorted().joined(separator: ", ")).")
   }
 
-  /// Makes the values of an object from an object without a context.
+  /// Makes the values of an object from all its slots.
   ///
   /// - Throws: as `values(_:)`.
-  func values(of object: NSManagedObject) throws -> Values {
+  func values(_ slots: [Slot]) throws -> Values {
     let table = slotTable
-    let slots = object.slots
     var given = SlotSet()
     for position in 0..<table.count {
       if table.defaults[position].isNull {

@@ -23,13 +23,23 @@ package protocol HistoryStore: RowStore {
   /// - Throws: 134301 if transactions of the range have been deleted.
   func readHistory(
     _ range: HistoryReader.Range, withChanges: Bool,
-    _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+    _ body: (HistoryTransaction, [ObjectHistoryChange]) throws -> Void
   ) throws
 
   /// Deletes the transactions before a position.
   ///
   /// - Returns: how many were deleted.
   func deleteHistory(before limit: HistoryLimit) throws -> Int
+}
+
+/// A change in a store's history, with the object and the properties of the model that it concerns.
+package struct ObjectHistoryChange {
+  package let stored: HistoryChange
+  package let id: NSManagedObjectID
+  /// The properties that an update has changed; nil for other changes.
+  package let properties: Set<NSPropertyDescription>?
+  /// The values that were kept of a deleted object; nil for none.
+  package let tombstone: [AnyHashable: Any]?
 }
 
 /// A store whose history can be copied to another one with the same numbers of objects.

@@ -12,7 +12,7 @@ extension StoreHistory {
   /// - Throws: 134301 if transactions of the range have been deleted.
   package func read(
     _ range: HistoryReader.Range, withChanges: Bool, in database: any SQLDatabase, of store: NSPersistentStore,
-    external: ExternalData?, _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+    external: ExternalData?, _ body: (HistoryTransaction, [ObjectHistoryChange]) throws -> Void
   ) throws {
     try database.snapshot {
       let reader = try HistoryReader(database)
@@ -21,11 +21,7 @@ extension StoreHistory {
       }
       try reader.transactions(range) { transaction in
         guard withChanges else { return try body(transaction, []) }
-        let bare = NSPersistentHistoryTransaction(transaction, store: store.identifier ?? "", changes: nil)
-        let changes = try reader.changes(of: transaction.number).compactMap { change in
-          try self.change(change, in: bare, external)
-        }
-        try body(transaction, changes)
+        try body(transaction, reader.changes(of: transaction.number).compactMap { try change($0, external) })
       }
     }
   }
@@ -42,9 +38,7 @@ extension StoreHistory {
   }
 
   /// Returns a change; nil for one of an entity that the store does not have any more.
-  private func change(
-    _ change: HistoryChange, in transaction: NSPersistentHistoryTransaction, _ external: ExternalData?
-  ) throws -> NSPersistentHistoryChange? {
+  private func change(_ change: HistoryChange, _ external: ExternalData?) throws -> ObjectHistoryChange? {
     guard let id = entities.id(entity: change.entity, primaryKey: change.key) else { return nil }
     var properties: Set<NSPropertyDescription>?
     if change.kind == .update {
@@ -63,7 +57,7 @@ extension StoreHistory {
         }
       }
     }
-    return NSPersistentHistoryChange(
-      change, of: id, properties: properties, tombstone: tombstone.isEmpty ? nil : tombstone, transaction: transaction)
+    return ObjectHistoryChange(
+      stored: change, id: id, properties: properties, tombstone: tombstone.isEmpty ? nil : tombstone)
   }
 }

@@ -29,8 +29,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   let derivations: Derivations
   // Contexts look stores up without waiting for those that write.
   private let storeList = Guarded<[NSPersistentStore]>([])
-  /// The contexts that merge what others save. Guarded by the lock.
-  private var contexts: [WeakAddress<NSManagedObjectContext>] = []
+  /// Those that are told what others save. Guarded by the lock.
+  private var saveObservers: [WeakAddress<AnyObject>] = []
 
   /// Makes a coordinator without stores.
   ///
@@ -194,23 +194,22 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     moved.didAdd(to: self)
   }
 
-  func remember(_ context: NSManagedObjectContext) {
-    withLock { contexts.append(WeakAddress(context)) }
+  /// Has an observer told what others save, until it is forgotten or gone.
+  func remember(_ observer: any SaveObserver) {
+    withLock { saveObservers.append(WeakAddress(observer)) }
   }
 
-  func forget(_ context: NSManagedObjectContext) {
-    withLock { contexts.removeAll { [nil, context].contains($0.object) } }
+  func forget(_ observer: any SaveObserver) {
+    withLock { saveObservers.removeAll { $0.object == nil || $0.object === observer } }
   }
 
-  /// Has the other contexts merge what one of them has saved.
-  func mergeChanges(ofSave context: NSManagedObjectContext, _ saved: SavedIdentifiers) {
+  /// Tells the other observers what one has saved.
+  func tell(_ saved: SavedIdentifiers, savedBy observer: any SaveObserver) {
     let others = withLock {
-      contexts.removeAll { $0.object == nil }
-      return contexts.compactMap(\.object).filter { $0 !== context }
+      saveObservers.removeAll { $0.object == nil }
+      return saveObservers.compactMap { $0.object as? any SaveObserver }.filter { $0 !== observer }
     }
-    for other in others {
-      other.perform { other.merge(saved) }
-    }
+    for other in others { other.othersHaveSaved(saved) }
   }
 }
 
@@ -286,26 +285,6 @@ extension NSPersistentStoreCoordinator {
     try StoreKinds.kind(of: storeType, at: url).setMetadata(metadata, forPersistentStoreAt: url)
   }
 
-  // The operations of contexts: the coordinator finds the stores, and serializes access to them.
-
-  /// Returns the stores that may hold rows of an entity.
-  func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
-    let wanted = stores.filter { store in affected?.contains { $0 === store } ?? true }
-    let holding = wanted.compactMap { $0 as? any RowStore }.filter { holds($0, entity) }
-    if holding.isEmpty, affected == nil {
-      throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !wanted.isEmpty)
-    }
-    return holding
-  }
-
-  private func holds(_ store: NSPersistentStore, _ entity: NSEntityDescription) -> Bool {
-    if store.customConfigurationName == nil { return true }
-    let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
-    if entities.contains(where: { $0.name == entity.name }) { return true }
-    // Sub-entities of the configuration's entities, if the store has them.
-    return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasPlace(for: entity) == true
-  }
-
   /// Reads rows of a store: beside all other work if it can, and otherwise while holding the lock.
   ///
   /// The thread that holds the lock may be writing, and must see what it has written.
@@ -327,161 +306,6 @@ extension NSPersistentStoreCoordinator {
     }
     try ReadInterruption.current?.check()
     return try withLock { try store.rows(for: query) }.map(make)
-  }
-
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    guard let store = id.rowStore else { return nil }
-    return try reading(store) { try $0.row(for: id, in: context) }
-  }
-
-  func row(_ layout: RowLayout, _ primaryKey: Int64, in context: NSManagedObjectContext) throws -> RowSnapshot? {
-    guard let store = (layout.identities.reference.store as? NSPersistentStore)?.rowStore else { return nil }
-    return try reading(store) { try $0.row(layout, primaryKey, in: context) }
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
-  ) throws -> [NSManagedObjectID] {
-    guard let store = id.rowStore else { return [] }
-    return try reading(store) { try $0.members(of: relationship, for: id, in: context) }
-  }
-
-  /// Returns the members of a to-many relationship by the keys of the given identifiers; those without members are left out.
-  func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
-  ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    var members: [ObjectKey: [NSManagedObjectID]] = [:]
-    for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
-      guard let store = group[0].rowStore else { continue }
-      let found = try reading(store) { try $0.members(of: relationship, forAll: group, in: context) }
-      members.merge(found) { first, _ in first }
-    }
-    return members
-  }
-
-  /// Returns permanent identifiers for new objects, each in the store it is assigned to, or else in the first writable
-  /// store that holds its entity.
-  func makeIdentifiers(
-    for objects: [(object: NSManagedObject, store: NSPersistentStore?)]
-  ) throws -> [NSManagedObjectID] {
-    guard !objects.isEmpty else { return [] }
-    return try withLock {
-      var groups: [(store: any RowStore, positions: [Int])] = []
-      var known: [ObjectIdentifier: Int] = [:]
-      // New objects mostly come entity by entity.
-      var last: (entity: NSEntityDescription, group: Int)?
-      for (position, (object, assigned)) in objects.enumerated() {
-        let entity = object.entity
-        if assigned == nil, let last, last.entity === entity {
-          groups[last.group].positions.append(position)
-          continue
-        }
-        let group: Int
-        if assigned == nil, let found = known[ObjectIdentifier(entity)] {
-          group = found
-        } else {
-          let store = try storeForNewObject(entity, assigned)
-          group = groups.firstIndex { $0.store === store } ?? groups.count
-          if group == groups.count { groups.append((store, [])) }
-        }
-        groups[group].positions.append(position)
-        if assigned == nil {
-          known[ObjectIdentifier(entity)] = group
-          last = (entity, group)
-        }
-      }
-      if groups.count == 1 { return try groups[0].store.makeIdentifiers(forObjects: objects.map(\.object)) }
-      var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
-      for group in groups {
-        let ids = try group.store.makeIdentifiers(forObjects: group.positions.map { objects[$0].object })
-        for (position, id) in zip(group.positions, ids) { result[position] = id }
-      }
-      return result.compactMap { $0 }
-    }
-  }
-
-  /// Returns permanent identifiers for new objects, none of which is assigned to a store.
-  ///
-  /// - Throws: as `makeIdentifiers(for:)`.
-  func makeIdentifiers(forUnassigned objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    guard let entity = objects.first?.entity, objects.allSatisfy({ $0.entity === entity }) else {
-      return try makeIdentifiers(for: objects.map { ($0, nil) })
-    }
-    return try withLock { try storeForNewObject(entity, nil).makeIdentifiers(forObjects: objects) }
-  }
-
-  private func storeForNewObject(_ entity: NSEntityDescription, _ assigned: NSPersistentStore?) throws -> any RowStore {
-    let known = managedObjectModel.entitiesByName
-    guard let own = known[entity.name ?? ""] else {
-      throw ObjectGraphErrors.unknownEntity(entity.name ?? "", known: Array(known.keys))
-    }
-    // Values are written by their positions.
-    guard own === entity || own.slotTable.isLaidOut(like: entity.slotTable) else {
-      throw ObjectGraphErrors.otherModel(entity, than: own)
-    }
-    let holding = try rowStores(for: entity)
-    if let assigned {
-      guard let store = holding.first(where: { $0 === assigned }) else {
-        let name = entity.name ?? ""
-        throw StoreErrors.operationFailed(
-          url: assigned.url,
-          reason: stores.contains { $0 === assigned }
-            ? "The store's configuration \(assigned.configurationName) does not contain the entity \(name)."
-            : "A new object of '\(name)' is assigned to a store that does not belong to its context's coordinator.")
-      }
-      return store
-    }
-    guard let store = holding.first(where: { !$0.isReadOnly }) ?? holding.first else {
-      throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !stores.isEmpty)
-    }
-    return store
-  }
-
-  /// Writes a context's changes, store by store, and resolves conflicts by the context's merge policy.
-  ///
-  /// - Parameter check: runs first, in the same transactions.
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
-    let changed = try withLock { () -> [URL?] in
-      var groups: [(store: any RowStore, changes: [RowChange])] = []
-      var numbers: Set<UInt32> = []
-      for position in changes.indices {
-        // Nearly all saves write to one store.
-        let number = changes[position].id.key.store
-        if numbers.count != 1 || numbers.first != number { numbers.insert(number) }
-      }
-      for number in numbers.sorted() {
-        let own = numbers.count == 1 ? changes : changes.filter { $0.id.key.store == number }
-        guard let first = own.first, let store = first.id.rowStore else {
-          if let first = own.first { throw ObjectGraphErrors.missingObject(first.id) }
-          continue
-        }
-        groups.append((store, own))
-      }
-      if let refusing = groups.first(where: { $0.store.isReadOnly }) {
-        throw StoreErrors.readOnly(refusing.store)
-      }
-      for case let store as any HistoryStore in groups.map(\.store) where store.recordsHistory {
-        store.origin = HistoryOrigin(context)
-      }
-      let resolution = MergeResolution(policy: context.mergePolicy, context: context)
-      let isTogether = groups.count > 1 || !check.isEmpty
-      func writeAll() throws {
-        try check.run()
-        for group in groups { try resolution.write(group.changes, to: group.store, isInTransaction: isTogether) }
-      }
-      if isTogether {
-        let others = stores.compactMap { $0 as? any RowStore }.filter { store in
-          !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
-        }
-        // Objects that a merge policy has changed would be merged again.
-        try together(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
-      } else {
-        try writeAll()
-      }
-      try writeMetadata()
-      return groups.map(\.store.url)
-    }
-    postRemoteChanges(of: changed)
   }
 
   /// Writes to several stores, and commits only if all writes succeed.

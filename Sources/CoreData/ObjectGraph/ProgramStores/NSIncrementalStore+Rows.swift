@@ -2,9 +2,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 import Foundation
 
-extension NSIncrementalStore: RowStore {
+/// An incremental store as a context reads it.
+struct IncrementalSource: RowSource {
+  let store: NSIncrementalStore
+  let context: NSManagedObjectContext
+
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try store.rows(for: query) }
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { try store.identifiers(for: query) }
+  func count(for query: RowQuery) throws -> Int? { try store.count(for: query) }
+
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try store.dictionaries(for: query, results)
+  }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try store.row(for: id, in: context) }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
+  ) throws -> [NSManagedObjectID] {
+    try store.members(of: relationship, for: id, in: context)
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    for id in ids { members[id.key] = try self.members(of: relationship, for: id) }
+    return members
+  }
+}
+
+extension NSIncrementalStore: ObjectWritingStore {
   // Fetches are executed as requests of the program's class (`results(of:in:)`), not as queries.
 
   package func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
@@ -34,7 +65,22 @@ extension NSIncrementalStore: RowStore {
     return typed
   }
 
-  package func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  /// Reads for no context of the program's, as a copy into another store does.
+  private var ownContext: NSManagedObjectContext {
+    let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    context.persistentStoreCoordinator = persistentStoreCoordinator
+    return context
+  }
+
+  package func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try row(for: id, in: ownContext) }
+
+  package func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
+  ) throws -> [NSManagedObjectID] {
+    try members(of: relationship, for: id, in: ownContext)
+  }
+
+  fileprivate func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard id.key.store == number else { return nil }
     let node: NSIncrementalStoreNode
     do {
@@ -88,7 +134,7 @@ extension NSIncrementalStore: RowStore {
     return seen.counted
   }
 
-  package func members(
+  fileprivate func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
     guard id.key.store == number else { return [] }
@@ -107,7 +153,7 @@ extension NSIncrementalStore: RowStore {
         + "'\(property.name)' of \(id.uriRepresentation().absoluteString), which is not of the property's type.")
   }
 
-  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let ids = try obtainPermanentIDs(for: objects)
     guard ids.count == objects.count, ids.allSatisfy({ $0.key.store == number }) else {
@@ -136,7 +182,7 @@ extension NSIncrementalStore: RowStore {
   package func commitWriting() throws {}
   package func rollBackWriting() throws {}
 
-  package func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let conflicts = try changes.compactMap { try conflict($0, context) }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }

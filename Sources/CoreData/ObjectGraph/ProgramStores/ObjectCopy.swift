@@ -6,7 +6,7 @@ import Foundation
 /// Copies all rows of a store into one of a class of the program, which is given objects: all of them are in memory.
 struct ObjectCopy {
   let source: any RowStore
-  let destination: any RowStore
+  let destination: any ObjectWritingStore
   let coordinator: NSPersistentStoreCoordinator
 
   /// Copies the rows, which get new identifiers, and writes the destination's metadata.
@@ -33,7 +33,7 @@ struct ObjectCopy {
     let newIDs = Dictionary(zip(rows.map(\.id.key), ids)) { first, _ in first }
     for (position, row) in rows.enumerated() {
       let object = objects[position]
-      object.slots = try slots(of: row, newIDs, context)
+      object.slots = try slots(of: row, newIDs)
       object.changes = .inserted
       object.replaceIdentifier(by: ids[position])
       context.registry.add(object)
@@ -42,20 +42,20 @@ struct ObjectCopy {
       RowChange(
         kind: .insert, id: object.identifier, old: nil, slots: object.slots, changed: object.changedStoredSlots())
     }
-    try destination.write(changes, for: context)
+    try destination.write(changes, of: context)
     if destination.hasUnsavedMetadata { try destination.writeMetadata() }
   }
 
   /// Returns the values of a row with the identifiers of the new store. References to rows that are gone are left out.
   private func slots(
-    of row: RowSnapshot, _ newIDs: [ObjectKey: NSManagedObjectID], _ context: NSManagedObjectContext
+    of row: RowSnapshot, _ newIDs: [ObjectKey: NSManagedObjectID]
   ) throws -> [Slot] {
     let table = row.id.entityDescription.slotTable
     return try row.slots.enumerated().map { position, slot in
       guard let relationship = table.relationship(at: position) else { return slot }
       if relationship.isToMany {
         if table.isTransient(at: position) { return .null }
-        let members = try source.members(of: relationship, for: row.id, in: context)
+        let members = try source.members(of: relationship, for: row.id)
         return .toMany(ToMany(members.compactMap { newIDs[$0.key] }, isOrdered: relationship.isOrdered))
       }
       if case .toOne(let id) = slot { return newIDs[id.key].map { .toOne($0) } ?? .null }

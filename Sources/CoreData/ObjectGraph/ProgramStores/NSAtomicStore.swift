@@ -170,7 +170,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   }
 }
 
-extension NSAtomicStore: RowTableStore {
+extension NSAtomicStore: RowTableStore, ObjectWritingStore {
   package func finishOpening() throws {
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
@@ -231,7 +231,7 @@ extension NSAtomicStore: RowTableStore {
         + "property's type: \(value.map { "a \(Swift.type(of: $0))" } ?? "nil").")
   }
 
-  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     return objects.map { references.id($0.entity, newReferenceObject(for: $0)) }
   }
@@ -243,7 +243,11 @@ extension NSAtomicStore: RowTableStore {
     return tables?.row(id.key)?.id ?? id
   }
 
-  package func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {
+  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
+    try apply(changes) { try changeNodes(changes, of: context) }
+  }
+
+  private func changeNodes(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
     let removed = changes.filter { $0.kind == .delete }.compactMap { nodes[$0.id.key] }
     if !removed.isEmpty {
       willRemoveCacheNodes(Set(removed))

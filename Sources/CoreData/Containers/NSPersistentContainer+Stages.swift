@@ -1,0 +1,28 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension NSStagedMigrationManager {
+  /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
+  public var container: NSPersistentContainer? { stageContainer.value as? NSPersistentContainer }
+}
+
+extension NSPersistentContainer: StageContainer {
+  static func opened(
+    _ url: URL, _ model: NSManagedObjectModel, configuration: String?, options: [String: NSObject]
+  ) throws -> any StageContainer {
+    let description = NSPersistentStoreDescription(url: url)
+    description.configuration = configuration
+    for (key, value) in options { description.setOption(value, forKey: key) }
+    description.shouldMigrateStoreAutomatically = false
+    description.shouldInferMappingModelAutomatically = false
+    let container = NSPersistentContainer(
+      name: url.deletingPathExtension().lastPathComponent, managedObjectModel: model)
+    container.persistentStoreDescriptions = [description]
+    var failure: (any Error)?
+    container.loadPersistentStores { failure = failure ?? $1 }
+    if let failure { throw failure }
+    return container
+  }
+}

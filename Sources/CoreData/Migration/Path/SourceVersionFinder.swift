@@ -1,0 +1,126 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataModelFiles
+import Foundation
+
+/// Finds the version that a store was written with.
+struct SourceVersionFinder {
+  /// The name of a version that only the store itself carries.
+  static let storesOwnName = "the store's own model"
+
+  let known: ModelVersions
+  let configuration: String?
+  /// Where to search for a version that is not known; nil for nowhere.
+  var search: SourceModelSearch?
+  /// The model that the store carries, of a store that is no file; nil for one that is read from the file.
+  var carried: NSManagedObjectModel?
+
+  /// Returns the version of a store: a known version, else one found by the search with the other versions in its file, else
+  /// the model that the store carries.
+  ///
+  /// - Throws: 134130 when none of them has the store's version hashes.
+  func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
+    if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
+    if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
+    // Only a SQLite store carries its model.
+    if ![NSXMLStoreType, NSBinaryStoreType].contains(metadata[NSStoreTypeKey] as? String),
+      let model = try carried ?? SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration)
+    {
+      return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
+    }
+    throw missingSourceModel(of: url, metadata: metadata)
+  }
+
+  /// Whether a store was written with a model: with all of its entities, or with those of a configuration.
+  private static func wrote(
+    _ model: NSManagedObjectModel, _ metadata: [String: Any], _ configuration: String?
+  ) -> Bool {
+    ([nil, configuration] + model.configurations).contains {
+      model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+    }
+  }
+
+  /// Whether an entity belongs to the configuration of a version.
+  private func membership(_ version: ModelVersion, _ configuration: String?) -> (String) -> Bool {
+    guard let names = version.document.configurations.first(where: { $0.name == configuration })?.entityNames else {
+      return { _ in true }
+    }
+    return { names.contains($0) }
+  }
+
+  /// 134130
+  ///
+  /// - Parameter reduction: what a path from the store's own model would take from the store; nil where that is not the
+  ///   reason.
+  func missingSourceModel(
+    of url: URL, metadata: [String: Any], reduction: MigrationErrors.Reduction? = nil
+  ) -> NSError {
+    let compared = known.versions.map { version in
+      let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
+      let isMember = membership(version, configuration)
+      let differences = VersionDifference.between(store: stored, model: version.hashes.filter { isMember($0.key) })
+      return (name: version.name, differences: differences)
+    }
+    let searched = compared.map { name, differences in
+      "\(name) (\(differences.count) \(differences.count == 1 ? "entity differs" : "entities differ"))"
+    }
+    let files = (search?.files ?? []).map { "'\($0.path)'" }
+    // Of several that are equally near, the newest.
+    let nearest = compared.reversed().min { $0.differences.count < $1.differences.count }
+    return MigrationErrors.missingSourceModel(
+      url: url, metadata: metadata, searched: searched + files, nearest: reduction == nil ? nearest : nil,
+      note: known.noteOnOthers, reduction: reduction)
+  }
+}
+
+/// Searches other model files for the version of a store.
+///
+/// Single versions come first, then merged versions of several models: a program that merges its models at run time has
+/// stores that no single file fits.
+struct SourceModelSearch {
+  /// The model files, in search order.
+  let files: [URL]
+
+  init(files: [URL]) {
+    self.files = files
+  }
+
+  /// Searches the files that a model was made from, then other places.
+  init(for destination: NSManagedObjectModel, in places: ModelSearch) {
+    var files = destination.origins
+    // Where a directory cannot be listed, the store may still carry its model.
+    for url in (try? places.models()) ?? []
+    where !files.contains(where: { $0.standardizedFileURL == url.standardizedFileURL }) {
+      files.append(url)
+    }
+    self.files = files
+  }
+
+  /// A store's version, and all versions in the same file, in order.
+  typealias Found = (version: ModelVersion, siblings: [ModelVersion])
+
+  /// Returns the version that a store was written with.
+  func version(fitting metadata: [String: Any], configuration: String?) -> Found? {
+    let list = ModelVersionList(files)
+    func fits(_ model: NSManagedObjectModel) -> Bool {
+      model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+        || model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+    }
+    if let version = list.versions.first(where: { fits($0.model) }) {
+      let siblings = list.versions.filter { $0.fileName == version.fileName }
+      return (
+        ModelVersion(name: version.place, model: version.model),
+        siblings.map { ModelVersion(name: $0.place, model: $0.model) }
+      )
+    }
+    let choice = ModelMerge.choice(
+      among: list.models, for: metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:])
+    guard choice.missing.isEmpty,
+      let merged = NSManagedObjectModel(byMerging: choice.models, forStoreMetadata: metadata), fits(merged)
+    else { return nil }
+    let names = choice.models.compactMap { model in list.versions.first { $0.model === model }?.place }
+    return (ModelVersion(name: names.joined(separator: " + "), model: merged), [])
+  }
+}

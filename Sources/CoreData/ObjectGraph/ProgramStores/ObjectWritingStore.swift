@@ -1,0 +1,19 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A store of a class of the program, which is given objects to write, and not rows.
+protocol ObjectWritingStore: RowStore, ObjectCopyDestination {
+  /// Returns permanent identifiers for new objects, in the same order.
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID]
+
+  /// Writes all changes of a context, whose objects have the values.
+  ///
+  /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
+  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws
+}
+
+extension ObjectWritingStore {
+  package func takeCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws {
+    try ObjectCopy(source: source, destination: self, coordinator: coordinator).run()
+  }
+}

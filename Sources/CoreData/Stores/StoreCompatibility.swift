@@ -1,0 +1,47 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataStoreFiles
+import Foundation
+
+/// The differences between a store and a model.
+package enum StoreCompatibility {
+  /// The error for a store that was written by another version of the model: 134100.
+  package static func error(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
+  ) -> NSError {
+    let stored = storeModel(metadata: metadata, model: model, configuration: configuration, url: url)
+    return StoreErrors.incompatibleVersionHash(
+      url: url, metadata: metadata,
+      differences: differences(metadata: metadata, model: model, configuration: configuration, storeModel: stored))
+  }
+
+  /// Returns the model that a store was written with: the one cached in it, or another version of the given one. It
+  /// only adds detail to an error, so nil if it cannot be read: the hashes still show which entities differ.
+  private static func storeModel(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
+  ) -> NSManagedObjectModel? {
+    // An unreadable cache counts as none; see above.
+    let carried = StoreKinds.server(at: url).map { server in try? server.carriedModel(at: url) }
+    if let cached = carried ?? (try? SQLiteStore.cachedModel(at: url)) ?? nil,
+      cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+    {
+      return cached
+    }
+    // The same for unreadable versions.
+    let known = try? ModelVersions(around: model)
+    return try? known?.version(fitting: metadata, configuration: configuration)?.model()
+  }
+
+  /// Returns the differences by entity, and by property if the store's own model is known.
+  static func differences(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, storeModel: NSManagedObjectModel?
+  ) -> [VersionDifference] {
+    let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
+    let members = model.entityNames(forConfigurationName: configuration, in: stored) ?? []
+    let wanted = model.entityVersionHashesByName.filter { members.contains($0.key) }
+    return VersionDifference.between(
+      store: stored, model: wanted, documents: storeModel.map { ($0.document, model.document) })
+  }
+}
