@@ -21,7 +21,7 @@ struct LargeSourceTests {
 
   @Test("Every managed property of a large class gets accessors in a port")
   func properties() {
-    let count = 300
+    let count = 3_000
     let members = (0..<count).map { "  @objc @NSManaged var a\($0): Int16\n" }.joined()
     let result = translate("class A: NSManagedObject {\n\(members)}\n", .port)
     #expect(result.lines > 5 * count)
@@ -42,5 +42,43 @@ struct LargeSourceTests {
   func unclosed(part: String) {
     let result = translate(String(repeating: part, count: Self.count) + "\nlet x = 1\n", .build)
     #expect(result.lines == 3)
+  }
+
+  @Test("Thousands of types within each other are told apart, with the variables of each")
+  func nested() throws {
+    let count = 2_000
+    let text =
+      (0..<count).map { "class A\($0) {\n  var a\($0): Int\n" }.joined() + String(repeating: "}\n", count: count)
+    let file = SourceFile(path: "A.swift", bytes: Array(text.utf8))
+    #expect(file.types.count == count)
+    #expect(file.types[2].name == "A0.A1.A2" && file.types[count - 1].bareName == "A\(count - 1)")
+    #expect(file.types.allSatisfy { !$0.isHidden })
+    #expect(translate(text, .port).lines == 3 * count + 1)
+    for position in file.words.indices where file.words[position].hasPrefix("a") {
+      #expect(file.type(around: position)?.bareName == file.words[position].uppercased())
+    }
+  }
+
+  @Test("The innermost type of each token is the last one that has it in its body")
+  func innermost() {
+    let text = """
+      private class A: B { struct C<T> { var d: Int } ; extension E { } func f() { enum G { case h } } }
+      protocol I: class { var j: Int { get } }
+      class K: L class M { var n = 1 }
+      class O<P: Q> where P: R { class S {} ; var t = 1
+      """
+    let file = SourceFile(path: "A.swift", bytes: Array(text.utf8))
+    #expect(file.types.map(\.name) == ["A", "A.C", "A.E", "A.G", "I", "M", "O", "O.S"])
+    #expect(file.types.map(\.isPrivate) == [true, true, true, true, false, false, false, false])
+    #expect(file.types.map(\.isHidden) == [false, false, false, true, false, false, false, false])
+    for position in file.words.indices {
+      let wanted = file.types.last { $0.body.contains(position) }?.name
+      #expect(file.type(around: position)?.name == wanted, "\(file.words[position])")
+    }
+    #expect(file.type(around: -1) == nil && file.type(around: file.words.count) == nil)
+    for (position, token) in file.tokens.enumerated() {
+      #expect(file.token(from: token.range.lowerBound) == position)
+      #expect(file.startOfLine(token.range.lowerBound) <= token.range.lowerBound)
+    }
   }
 }

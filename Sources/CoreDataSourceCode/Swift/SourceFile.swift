@@ -18,6 +18,8 @@ package struct SourceFile {
   let lineBreak: String
   /// The types that are declared or extended, in the order of their beginnings.
   private(set) var types: [TypeDeclaration] = []
+  /// For each token, the position in `types` of the innermost type around it; -1 for none.
+  private var typePositions: [Int] = []
 
   /// Splits a file.
   ///
@@ -32,6 +34,7 @@ package struct SourceFile {
     words = tokens.map { String(decoding: bytes[$0.range], as: UTF8.self) }
     endsOfBrackets = Self.endsOfBrackets(tokens, words)
     types = TypeDeclaration.all(in: self)
+    typePositions = Self.innermost(types, count: words.count)
   }
 
   /// Leaves out comments, directives, and what `#if` excludes.
@@ -128,8 +131,47 @@ package struct SourceFile {
     return (low, offset - lineStarts[low - 1] + 1)
   }
 
+  /// Where the line with a byte begins.
+  func startOfLine(_ offset: Int) -> Int { offset - place(of: offset).column + 1 }
+
+  /// Returns the position of the first token that begins at a byte or after it.
+  func token(from offset: Int) -> Int {
+    var (low, high) = (0, tokens.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if tokens[middle].range.lowerBound < offset { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
   /// The innermost type whose body has the token at a position; nil outside all types.
-  func type(around position: Int) -> TypeDeclaration? { types.last { $0.body.contains(position) } }
+  func type(around position: Int) -> TypeDeclaration? { typePosition(around: position).map { types[$0] } }
+
+  /// The position in `types` of the innermost type around a token; nil outside all types.
+  func typePosition(around position: Int) -> Int? {
+    guard typePositions.indices.contains(position), typePositions[position] >= 0 else { return nil }
+    return typePositions[position]
+  }
+
+  /// Returns the position of the innermost type for each token; -1 for none.
+  private static func innermost(_ types: [TypeDeclaration], count: Int) -> [Int] {
+    let ordered = types.indices.sorted {
+      (types[$0].body.lowerBound, $0) < (types[$1].body.lowerBound, $1)
+    }
+    var result = [Int](repeating: -1, count: count)
+    // Those around the token, the innermost last.
+    var open: [Int] = []
+    var next = 0
+    for position in 0..<count {
+      while let last = open.last, types[last].body.upperBound <= position { open.removeLast() }
+      while next < ordered.count, types[ordered[next]].body.lowerBound <= position {
+        if !types[ordered[next]].body.isEmpty { open.append(ordered[next]) }
+        next += 1
+      }
+      if let last = open.last { result[position] = last }
+    }
+    return result
+  }
 }
 
 /// A class, structure, enumeration, protocol or extension in a file.
@@ -154,13 +196,15 @@ struct TypeDeclaration {
   let body: Range<Int>
 
   /// The name without those of the types around it.
-  var bareName: String { name.split(separator: ".").last.map(String.init) ?? name }
+  let bareName: String
 
   private static let kinds: Set<String> = ["class", "struct", "enum", "protocol", "actor", "extension"]
   private static let members: Set<String> = ["func", "var", "let", "subscript", "init", "override", "final", "public"]
 
   static func all(in file: SourceFile) -> [TypeDeclaration] {
     var result: [TypeDeclaration] = []
+    // Those whose bodies have not ended, the innermost last.
+    var open: [Int] = []
     var depth = 0
     for position in file.words.indices {
       if file.tokens[position].kind == .mark {
@@ -173,9 +217,11 @@ struct TypeDeclaration {
       else { continue }
       var next = position + 1
       var name = file.word(next)
+      var bareName = name
       next += 1
       while file.word(next) == ".", file.isWord(next + 1) {
-        name += "." + file.word(next + 1)
+        bareName = file.word(next + 1)
+        name += "." + bareName
         next += 2
       }
       if file.word(next) == "<" { next = file.afterBrackets(next) }
@@ -183,6 +229,8 @@ struct TypeDeclaration {
       if file.word(next) == ":" {
         next += 1
         while next < file.words.count, file.word(next) != "{", file.word(next) != "where" {
+          // The next declaration; `class` may be the first in the list of a protocol.
+          if kinds.contains(file.word(next)), ![":", ",", "&"].contains(file.word(next - 1)) { break }
           if file.isWord(next) {
             var type = file.word(next)
             while file.word(next + 1) == ".", file.isWord(next + 2) {
@@ -200,15 +248,19 @@ struct TypeDeclaration {
         next += 1
       }
       guard file.word(next) == "{" else { continue }
-      let around = result.filter { $0.body.contains(position) }
+      while let last = open.last, result[last].body.upperBound <= position { open.removeLast() }
+      // The body of one whose head goes on has not begun.
+      let count = (open.lastIndex { result[$0].body.lowerBound <= position } ?? -1) + 1
+      let around = count > 0 ? result[open[count - 1]] : nil
       let head = DeclarationHead(before: position, in: file)
       result.append(
         TypeDeclaration(
-          kind: file.words[position], name: (around.last.map { $0.name + "." } ?? "") + name,
+          kind: file.words[position], name: (around.map { $0.name + "." } ?? "") + name,
           objectiveCName: head.objectiveCName, hasObjectiveCMembers: head.attributes.contains("objcMembers"),
-          isPrivate: head.isPrivate || around.contains(where: \.isPrivate),
-          isHidden: around.count != depth || !file.isCertain(position), access: access(head), inherited: inherited,
-          body: file.inside(next)))
+          isPrivate: head.isPrivate || around?.isPrivate == true,
+          isHidden: count != depth || !file.isCertain(position), access: access(head), inherited: inherited,
+          body: file.inside(next), bareName: bareName))
+      open.append(result.count - 1)
     }
     return result
   }

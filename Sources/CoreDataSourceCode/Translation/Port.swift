@@ -95,7 +95,7 @@ extension TranslationPass {
   /// Whether there is only white space, semicolons and comments between two declarations.
   private func isGap(_ range: Range<Int>) -> Bool {
     !hasDirective(range)
-      && !file.tokens.indices.contains { range.contains(file.tokens[$0].range.lowerBound) && file.words[$0] != ";" }
+      && (file.token(from: range.lowerBound)..<file.token(from: range.upperBound)).allSatisfy { file.words[$0] == ";" }
   }
 
   /// Whether a line among bytes is a condition of the compiler.
@@ -154,7 +154,7 @@ extension TranslationPass {
   }
 
   /// What the file adds to the indentation of a block.
-  var indentationOfBlocks: String {
+  func findIndentationOfBlocks() -> String {
     for type in file.types {
       guard let first = type.body.first, first < file.tokens.count else { continue }
       let offset = file.tokens[first].range.lowerBound
@@ -212,9 +212,7 @@ extension TranslationPass {
     isBreak(byte) || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
-  private func startOfLine(_ offset: Int) -> Int {
-    (file.bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
-  }
+  private func startOfLine(_ offset: Int) -> Int { file.startOfLine(offset) }
 
   /// The white space at the beginning of the line with a byte.
   private func indentation(at offset: Int) -> String {

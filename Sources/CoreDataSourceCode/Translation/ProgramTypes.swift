@@ -44,7 +44,8 @@ struct ProgramTypes {
       }
     }
     for file in files {
-      for type in file.types {
+      let variables = Self.variables(in: file)
+      for (position, type) in file.types.enumerated() {
         if type.kind != "extension" || inherited[type.bareName] == nil {
           inherited[type.bareName, default: []] += type.inherited
         }
@@ -54,7 +55,7 @@ struct ProgramTypes {
         if type.kind == "class", !type.isHidden { classes.insert(type.bareName) }
         let overrides = ExtensionOverride.all(in: type, of: file).compactMap(\.member)
         if !overrides.isEmpty { extensionOverrides[type.bareName, default: []] += overrides }
-        properties[type.bareName, default: []].formUnion(Self.properties(of: type, in: file))
+        properties[type.bareName, default: []].formUnion(variables[position] ?? [])
         if type.kind == "class" || type.kind == "extension" {
           methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)
           computedProperties[type.bareName, default: []] += ComputedProperty.all(in: type, of: file)
@@ -63,8 +64,14 @@ struct ProgramTypes {
     }
   }
 
-  private static func properties(of type: TypeDeclaration, in file: SourceFile) -> [String] {
-    type.body.filter { file.words[$0] == "var" && file.isWord($0 + 1) }.map { file.word($0 + 1).filter { $0 != "`" } }
+  /// The names of variables in each type, without those in types within it, by the type's position in the file.
+  private static func variables(in file: SourceFile) -> [Int: [String]] {
+    var result: [Int: [String]] = [:]
+    for position in file.words.indices where file.words[position] == "var" && file.isWord(position + 1) {
+      guard let type = file.typePosition(around: position) else { continue }
+      result[type, default: []].append(file.word(position + 1).filter { $0 != "`" })
+    }
+    return result
   }
 
   /// Whether the files declare a type.

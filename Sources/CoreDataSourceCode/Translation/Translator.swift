@@ -83,12 +83,15 @@ struct TranslationPass {
   var reported: Set<String> = []
   /// The `@NSManaged` declarations that a port keeps for Apple's systems.
   var managedDeclarations: [PortedDeclaration] = []
+  /// What the file adds to the indentation of a block, for a port.
+  private(set) var indentationOfBlocks = ""
 
   init(_ file: SourceFile, _ program: ProgramTypes, hasResources: Bool, _ purpose: Translator.Purpose) {
     self.file = file
     self.purpose = purpose
     self.program = program
     self.hasResources = hasResources
+    if purpose == .port { indentationOfBlocks = findIndentationOfBlocks() }
   }
 
   mutating func run() {
