@@ -83,6 +83,21 @@ struct DoctorCommandTests {
     #expect(CommandRun("migrate", "run", store, workshop.model).status == .migrationImpossible)
   }
 
+  @Test("Values that break a stricter rule are counted, with the most frequent one")
+  func breaks() throws {
+    let file = URL(fileURLWithPath: workshop.model + "/Shop 2.xcdatamodel/contents")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let changed = text.replacing("name=\"title\"", with: "name=\"title\" maxValueString=\"3\"")
+    #expect(changed != text)
+    try Data(changed.utf8).write(to: file)
+    try damage("INSERT INTO ZORDER (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'abc'), (1, 1, 'd'), (1, 1, NULL)")
+    let fine = CommandRun("migrate", "plan", store, workshop.model, "-v").output
+    #expect(fine.contains("info  DD204") && fine.contains("all 2 values keep it"), "\(fine)")
+    try damage("INSERT INTO ZORDER (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'long'), (1, 1, 'longer'), (1, 1, 'longer')")
+    let plan = CommandRun("migrate", "plan", store, workshop.model, "--format", "json")
+    #expect(plan.output.contains("3 values break it, such as 'longer' (2 rows), and are not checked"), "\(plan.output)")
+  }
+
   @Test("A store of another app is told to be refused, and why there is no way")
   func otherVersion() throws {
     let other = workshop.path("Other.xcdatamodel")

@@ -224,8 +224,8 @@ extension FindingPage {
     what: "A minimum, a maximum, a length, a pattern or another rule refuses values that were allowed before.",
     why:
       "A migration in place does not validate: values that break the rule stay, and the object cannot be saved until they "
-      + "are corrected. A migration by a mapping model validates its objects and fails. Without values the finding is "
-      + "information.",
+      + "are corrected. A migration by a mapping model validates its objects and fails. With a store, the values that break "
+      + "the rule are counted; without any the finding is information.",
     example:
       "The maximum of Order.total was 1000 and is 500: \"Order.total: validation is stricter (maximum was 1000, is "
       + "500); stored values are not checked before they are saved again\".",

@@ -216,7 +216,12 @@ private struct MappingScale {
       finding = finding.doubted
       finding.message += ", unless the mapping model changes them"
     case (.validationTightened, _):
-      finding.message = "validation is stricter (\(change.sentenceTail)); values that break it stop the migration"
+      let counted = judge.tightenedAspect(change).flatMap { judge.breaks(of: change, $0) }
+      let breaking = counted.flatMap { breaks in breaks.example.map { FindingJudge.breaking(breaks, $0) } }
+      finding.message =
+        "validation is stricter (\(change.sentenceTail)); "
+        + (breaking.map { "\($0), in the store; values that break it after the mapping stop the migration" }
+          ?? "values that break it stop the migration")
     case (.minimumCountRaised, .changed(_, let before, let after)):
       finding.message = "at least \(after) instead of \(before); objects with fewer stop the migration"
     default: break

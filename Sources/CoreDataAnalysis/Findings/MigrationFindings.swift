@@ -120,14 +120,7 @@ struct FindingJudge {
       return [
         loss(.storedBecomesTransient, change, values, "is no longer stored", values.map { dropped($0, "value") })
       ]
-    case .changed(let aspect, _, _) where ValidationLimits.aspects.contains(aspect) || aspect == .validation:
-      guard let before, let after, Tightening.isTighter(aspect, from: before, to: after) else { return [] }
-      return [
-        finding(
-          .validationTightened, values == 0 ? .information : .warning, change,
-          "validation is stricter (\(change.sentenceTail)); stored values are not checked before they are saved again")
-      ]
-    default: return []
+    default: return tightenedAspect(change).map { [tightened(change, $0)] } ?? []
     }
   }
 
@@ -225,6 +218,9 @@ public struct StoreCounts: Hashable, Sendable {
 
   /// The rows that violate uniqueness constraints which are added.
   var doubles: [AddedConstraint: DuplicateCount] = [:]
+
+  /// The values that break validation rules which become stricter.
+  var breaks: [TightenedRules: RuleBreaks] = [:]
 
   /// Makes counts.
   public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {

@@ -174,6 +174,7 @@ package struct MigrationPlan {
       let difference = ModelDifference(from: old, to: new)
       try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
       try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
+      try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,

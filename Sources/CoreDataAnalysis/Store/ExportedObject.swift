@@ -243,6 +243,28 @@ enum StoredValue {
     case (_, .blob(let data)): .binary(data)
     }
   }
+
+  /// The value as objects have it; nil for one of another type, or in a file of its own.
+  static func object(_ stored: SQLiteValue, as attribute: AttributeLayout) -> Any? {
+    if attribute.allowsExternalStorage, case .blob(let bytes) = stored {
+      return bytes.first == 1 ? Data(bytes.dropFirst()) : ExternalData.fileName(in: bytes) == nil ? bytes : nil
+    }
+    switch exported(stored, as: attribute.kind) {
+    case .boolean(let flag): return NSNumber(value: flag)
+    case .integer(let number): return NSNumber(value: number)
+    case .real(let number): return NSNumber(value: number)
+    case .decimal(let text): return NSDecimalNumber(string: text)
+    case .date(let seconds): return Date(timeIntervalSinceReferenceDate: seconds)
+    case .string(let text):
+      switch attribute.kind {
+      case .uuid: return UUID(uuidString: text)
+      case .uri: return URL(string: text)
+      default: return text
+      }
+    case .binary(let data): return data
+    case .null, .reference, .references, .composite: return nil
+    }
+  }
 }
 
 /// Finds the objects at the other ends of relationships, and the values in files beside the store.

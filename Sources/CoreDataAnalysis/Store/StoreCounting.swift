@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
@@ -171,6 +172,46 @@ extension StoreCounting {
     for constraint in AddedConstraint.all(in: difference, judge) where counts.doubles[constraint] == nil {
       counts.doubles[constraint] = try doubles(under: constraint)
     }
+  }
+
+  /// Counts the values that break validation rules which a step makes stricter.
+  ///
+  /// - Throws: `StoreProblem`.
+  func countBreaks(
+    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  ) throws {
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    for rules in TightenedRules.all(in: difference, judge) where counts.breaks[rules] == nil {
+      counts.breaks[rules] = try breaks(of: rules)
+    }
+  }
+
+  /// Nil where the values are not in a column of their own, or a rule cannot be evaluated.
+  private func breaks(of tightened: TightenedRules) throws -> RuleBreaks? {
+    // Other engines have columns of other types.
+    guard database.dialect == .sqlite, ![.transformable, .binaryData].contains(tightened.kind),
+      let entity = entities.first(where: { $0.name == tightened.origin.entity }), let layout = entity.layout,
+      let attribute = layout.attributes[tightened.origin.property], let name = attribute.column
+    else { return nil }
+    let column = SQLName.quoted(name)
+    let sql =
+      "SELECT \(column) FROM \(SQLName.quoted(layout.table)) "
+      + "WHERE \(entity.condition(in: database.dialect)) AND \(column) IS NOT NULL"
+    var (breaks, isEvaluable) = (RuleBreaks(), true)
+    try reading {
+      try database.forEachRow(sql, []) { row in
+        let stored = row.value(at: 0)
+        guard isEvaluable, let value = StoredValue.object(stored, as: attribute) else { return }
+        do {
+          let isKept = try tightened.rules.allSatisfy { try $0.isKept(by: value) }
+          if !isKept { breaks.add(Self.text([stored], tightened.kind)) }
+        } catch {
+          // The finding says then that values are not checked.
+          isEvaluable = false
+        }
+      }
+    }
+    return isEvaluable ? breaks : nil
   }
 
   /// Nil where the values are not in columns of one table.

@@ -263,7 +263,7 @@ extension StoreVerifier {
         + "AND \(quoted) IS NOT NULL ORDER BY o.Z_PK"
     ).forEachRow { statement in
       let stored = statement.value(at: 1)
-      guard let value = Self.value(of: stored, as: attribute) else { return }
+      guard let value = StoredValue.object(stored, as: attribute) else { return }
       for rule in document.validations {
         let isKept: Bool
         do {
@@ -285,28 +285,6 @@ extension StoreVerifier {
     return StoreDefect(
       .validation, entity: entity.name, property: document.name, count: count, examples: examples,
       cure: "Such objects cannot be saved when they change. Correct the values in the app.")
-  }
-
-  /// The value as objects have it; nil for one of another type, or in a file of its own.
-  private static func value(of stored: SQLiteValue, as attribute: AttributeLayout) -> Any? {
-    if attribute.allowsExternalStorage, case .blob(let bytes) = stored {
-      return bytes.first == 1 ? Data(bytes.dropFirst()) : ExternalData.fileName(in: bytes) == nil ? bytes : nil
-    }
-    switch StoredValue.exported(stored, as: attribute.kind) {
-    case .boolean(let flag): return NSNumber(value: flag)
-    case .integer(let number): return NSNumber(value: number)
-    case .real(let number): return NSNumber(value: number)
-    case .decimal(let text): return NSDecimalNumber(string: text)
-    case .date(let seconds): return Date(timeIntervalSinceReferenceDate: seconds)
-    case .string(let text):
-      switch attribute.kind {
-      case .uuid: return UUID(uuidString: text)
-      case .uri: return URL(string: text)
-      default: return text
-      }
-    case .binary(let data): return data
-    case .null, .reference, .references, .composite: return nil
-    }
   }
 }
 

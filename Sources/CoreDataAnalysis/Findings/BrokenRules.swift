@@ -1,0 +1,112 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// Validation rules that a step makes stricter, and the attribute of the store whose values are compared with them.
+struct TightenedRules: Hashable, Sendable {
+  let origin: AttributeOrigin
+  let kind: AttributeKind
+  let rules: [ValidationDocument]
+
+  /// The rules of a step whose values must be counted.
+  static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [TightenedRules] {
+    difference.changes.flatMap { change -> [TightenedRules] in
+      guard let aspect = judge.tightenedAspect(change) else { return [] }
+      return judge.tightenedRules(change, aspect) ?? []
+    }
+  }
+}
+
+/// The values that break rules, by their texts.
+struct RuleBreaks: Hashable, Sendable {
+  private(set) var count = 0
+  private var examples: [String: Int] = [:]
+
+  /// The number of different values that are told apart, of which one becomes the example.
+  private static let greatestCount = 10_000
+
+  mutating func add(_ value: String) {
+    count += 1
+    if examples.count < Self.greatestCount || examples[value] != nil { examples[value, default: 0] += 1 }
+  }
+
+  mutating func add(_ other: RuleBreaks) {
+    count += other.count
+    examples.merge(other.examples, uniquingKeysWith: +)
+  }
+
+  /// The value that breaks the rules most often, with the number of its rows: `'long' (2 rows)`.
+  var example: String? {
+    examples.max { ($0.value, $1.key) < ($1.value, $0.key) }.map { "\($0.key) (\(CountText.counted($0.value, "row")))" }
+  }
+
+  static func == (left: RuleBreaks, right: RuleBreaks) -> Bool { left.count == right.count }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(count) }
+}
+
+extension FindingJudge {
+  /// The aspect of an attribute's validation that a change makes stricter; nil for any other change.
+  func tightenedAspect(_ change: ModelChange) -> ModelAspect? {
+    guard change.subject == .attribute, case .changed(let aspect, _, _) = change.kind,
+      ValidationLimits.aspects.contains(aspect) || aspect == .validation, let before = oldAttribute(change),
+      let after = newAttribute(change), Tightening.isTighter(aspect, from: before, to: after)
+    else { return nil }
+    return aspect
+  }
+
+  /// What must be counted for one change; nil where the values are not in the store that was counted, or get another type.
+  func tightenedRules(_ change: ModelChange, _ aspect: ModelAspect) -> [TightenedRules]? {
+    guard let counts, let source = change.sourceEntity, let property = change.sourceProperty,
+      change.migration != .custom, let before = oldAttribute(change), let after = newAttribute(change),
+      before.kind == after.kind, !before.isTransient
+    else { return nil }
+    let rules = after.validations.filter { rule in
+      let limits = ValidationLimits([rule])
+      return aspect == .validation ? !limits.others.isEmpty : limits.limits[aspect] != nil
+    }
+    var result: [TightenedRules] = []
+    for name in family(of: source) where counts.rows[name] ?? 0 > 0 {
+      guard let origin = counts.origins[name]?[property] else { return nil }
+      result.append(TightenedRules(origin: origin, kind: after.kind, rules: rules))
+    }
+    return result
+  }
+
+  /// The values that break stricter rules; nil where they were not counted.
+  func breaks(of change: ModelChange, _ aspect: ModelAspect) -> RuleBreaks? {
+    guard let counts, let rules = tightenedRules(change, aspect) else { return nil }
+    var sum = RuleBreaks()
+    for rule in rules {
+      guard let breaks = counts.breaks[rule] else { return nil }
+      sum.add(breaks)
+    }
+    return sum
+  }
+
+  /// A stricter validation, which a migration in place does not check.
+  func tightened(_ change: ModelChange, _ aspect: ModelAspect) -> Finding {
+    let text = "validation is stricter (\(change.sentenceTail))"
+    let values = valueCount(of: change)
+    guard let breaks = breaks(of: change, aspect), let values, values > 0 else {
+      return finding(
+        .validationTightened, values == 0 ? .information : .warning, change,
+        "\(text); stored values are not checked before they are saved again")
+    }
+    guard let example = breaks.example else {
+      return finding(
+        .validationTightened, .information, change,
+        values == 1 ? "\(text); its only value keeps it" : "\(text); all \(counted(values, "value")) keep it")
+    }
+    return finding(
+      .validationTightened, .warning, change,
+      "\(text); \(Self.breaking(breaks, example)), and \(breaks.count == 1 ? "is" : "are") not checked before "
+        + "\(breaks.count == 1 ? "it is" : "they are") saved again")
+  }
+
+  /// Such as `3 values break it, such as 700 (2 rows)`.
+  static func breaking(_ breaks: RuleBreaks, _ example: String) -> String {
+    "\(CountText.counted(breaks.count, "value")) \(breaks.count == 1 ? "breaks" : "break") it, such as \(example)"
+  }
+}
