@@ -147,4 +147,7 @@ extension NSError {
 
   /// Whether the error is one of Foundation's about files. These have no reason; those of this framework always do.
   package var isFoundationFileError: Bool { isCocoa && localizedFailureReason == nil }
+
+  /// Whether the code is one that Foundation uses for files, such as 260 or 512.
+  package var hasFileCode: Bool { code == 4 || (255...299).contains(code) || (512...699).contains(code) }
 }

@@ -184,7 +184,10 @@ extension StoreFile {
     // One question: a log may go at any moment, when the last one who uses the store leaves.
     var status = stat()
     if stat(path, &status) == 0 { return Int(status.st_size) }
-    guard errno == ENOENT || errno == ENOTDIR else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    let number = errno
+    guard number == ENOENT || number == ENOTDIR else {
+      throw FileFailure(operation: "look at", path: path, number: number)
+    }
     return 0
   }
 

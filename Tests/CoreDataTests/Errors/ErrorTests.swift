@@ -179,4 +179,32 @@ struct ErrorTests {
     #expect(error.userInfo["reason"] as? String == error.localizedFailureReason)
     #expect(error.localizedRecoverySuggestion?.hasSuffix(".") == true)
   }
+
+  @Test("Errors of Foundation's file functions get words where stores are opened and used; those of programs stay")
+  func foundationFiles() throws {
+    let files = FileManager.default
+    let missing = files.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let below = URL(fileURLWithPath: "/dev/null").appendingPathComponent(missing.lastPathComponent)
+    let attempts: [() throws -> Void] = [
+      { try files.removeItem(at: missing) }, { try files.copyItem(at: missing, to: below) },
+      { try files.createDirectory(at: below, withIntermediateDirectories: true) },
+      { _ = try Data(contentsOf: missing) }, { try Data("a".utf8).write(to: below) },
+      { throw NSError(domain: NSCocoaErrorDomain, code: 512) },
+    ]
+    for (number, attempt) in attempts.enumerated() {
+      let error = try #require(throws: NSError.self) {
+        try SQLiteStoreErrors.translating(url: missing, isOpening: true, attempt)
+      }
+      #expect(
+        error.isCocoa && error.localizedFailureReason?.contains(missing.lastPathComponent) == true,
+        "\(number): \(error)")
+      #expect(!error.localizedDescription.contains("error \(error.code)"), "\(number): \(error.localizedDescription)")
+    }
+    let own = try #require(throws: NSError.self) {
+      try SQLiteStoreErrors.translating(url: missing, isOpening: true) {
+        throw NSError(domain: NSCocoaErrorDomain, code: NSValidationMissingMandatoryPropertyError)
+      }
+    }
+    #expect(own.code == NSValidationMissingMandatoryPropertyError && own.localizedFailureReason == nil)
+  }
 }

@@ -284,6 +284,9 @@ package enum SQLiteStoreErrors {
       throw FileErrors.error(problem, store: url ?? URL(fileURLWithPath: problem.path))
     } catch let file as ExternalData.UnreadableFile {
       throw StoreErrors.operationFailed(url: url, reason: "A value of the store cannot be read: \(file).")
+    } catch let error as NSError where error.isFoundationFileError && error.hasFileCode {
+      let path = error.userInfo[NSFilePathErrorKey] as? String
+      throw FileErrors.error(error, store: url ?? URL(fileURLWithPath: path ?? "/"))
     }
   }
 
