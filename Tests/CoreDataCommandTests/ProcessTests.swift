@@ -69,6 +69,30 @@ struct ProcessTests {
     try check(path, rows: 3, "\(count)")
   }
 
+  @Test("A migration needs no temporary directory")
+  func withoutTemporaryDirectory() throws {
+    let path = try makeStore(rows: 3)
+    let missing = workshop.path("none")
+    let end = try ProgramRun(
+      shell: "TMPDIR=\"$3\" \"$0\" migrate run \"$1\" \"$2\" --no-backup", path, workshop.model, missing
+    ).end()
+    #expect(end.status == 0, "\(end)")
+    #expect(!FileManager.default.fileExists(atPath: missing))
+    try check(path, rows: 3, "\(end)")
+  }
+
+  @Test("An argument that is not UTF-8 is refused in words, and names no other file")
+  func otherBytes() throws {
+    let path = try makeStore(rows: 3)
+    let files = try workshop.files()
+    for command in ["store info", "migrate run", "store verify"] {
+      let end = try ProgramRun(shell: "\"$0\" \(command) \"$1$(printf '\\377')\"", path).end()
+      #expect(end.status == 2 && end.error.contains("The argument 3, "), "\(command): \(end)")
+      #expect(end.error.contains("is not UTF-8") && end.output.isEmpty, "\(command): \(end)")
+    }
+    #expect(try workshop.files() == files)
+  }
+
   @Test(
     "TERM, INT and HUP stop a migration with status 130, or come when it is done; the store is whole, and so is a backup",
     arguments: [SIGTERM, SIGINT, SIGHUP], [false, true])
@@ -179,8 +203,15 @@ final class ProgramRun {
   /// Begins it.
   convenience init(_ arguments: String...) throws { try self.init(arguments) }
 
-  init(_ arguments: [String]) throws {
-    process.executableURL = Self.url
+  convenience init(_ arguments: [String]) throws { try self.init(executable: Self.url, arguments) }
+
+  /// Begins a script for the shell, in which the program is `"$0"`, with arguments.
+  convenience init(shell script: String, _ arguments: String...) throws {
+    try self.init(executable: URL(fileURLWithPath: "/bin/sh"), ["-c", script, Self.url.path] + arguments)
+  }
+
+  private init(executable: URL, _ arguments: [String]) throws {
+    process.executableURL = executable
     process.arguments = arguments
     process.standardOutput = output
     process.standardError = error
