@@ -225,12 +225,16 @@ extension NSManagedObjectContext {
     // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
     let packer = RowPacker()
+    let keepsValues = keepsSavedValues
     for object in objects {
       let isGone = object.isDeleted
       forgetChanges(of: object)
       if isGone {
         object.isBeingWritten = false
         registry.remove(object)
+      } else if !keepsValues, !object.isInaccessible {
+        object.isBeingWritten = false
+        object.turnIntoFault(keeping: nil)
       } else if object.isRealized {
         let stored = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: stored) : stored

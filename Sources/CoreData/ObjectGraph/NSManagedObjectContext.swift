@@ -74,7 +74,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private var knownCoordinator: NSPersistentStoreCoordinator?
   private var knownParent: NSManagedObjectContext?
   /// The entity of which an object was last made by name.
-  private var lastEntity: (model: NSManagedObjectModel, entity: NSEntityDescription)?
+  @exclusivity(unchecked) private var lastEntity: NSEntityDescription?
+  @exclusivity(unchecked) private var lastEntityModel: NSManagedObjectModel?
+  @exclusivity(unchecked) private var lastEntityName = ""
   /// The context's place in a tree of contexts.
   let family = ContextFamily()
 
@@ -333,6 +335,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether `save()` validates the objects.
   var validatesOnSave: Bool { true }
 
+  /// Whether objects keep their values when a save has written them; otherwise they become faults.
+  var keepsSavedValues: Bool { true }
+
   /// Called before a fetch, and before the members of a relationship are read.
   func willQueryStores() {}
 
@@ -360,9 +365,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   func entity(named name: String) -> NSEntityDescription? {
     let model = coordinator.managedObjectModel
     // A program makes many objects of one entity after the other.
-    if let lastEntity, lastEntity.model === model, lastEntity.entity.name == name { return lastEntity.entity }
-    lastEntity = model.entitiesByName[name].map { (model, $0) }
-    return lastEntity?.entity
+    if let entity = lastEntity, lastEntityModel === model, lastEntityName == name { return entity }
+    let entity = model.entitiesByName[name]
+    (lastEntity, lastEntityModel, lastEntityName) = (entity, model, name)
+    return entity
   }
 
   /// Returns the entity whose objects are of a class; stops the program unless there is exactly one.

@@ -82,6 +82,32 @@ struct DestinationListingTests {
     }
   }
 
+  /// Lists when it gets the first and the twentieth note, and logs of each batch whether the run keeps objects.
+  final class SeldomPolicy: NSEntityMigrationPolicy {
+    private var count = 0
+
+    override func createDestinationInstances(
+      forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
+    ) throws {
+      manager.log?.calls.append(manager.running.isKeepingObjects ? "keeps" : "releases")
+      try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+      count += 1
+      guard count == 1 || count == 20 else { return }
+      let notes = manager.destinationContext.registeredObjects.filter { !$0.isFault && $0.entity.name == "Note" }
+      manager.log?.calls.append("\(Set(notes.compactMap { $0.text("title") }).count)")
+    }
+  }
+
+  @Test("Objects are kept for a batch after they were listed, and all are found again later")
+  func seldom() throws {
+    let sample = try sample(SeldomPolicy.self, usesSQL: false)
+    sample.manager.userInfo = ["log": CallLog()]
+    try sample.migrate(batchSize: 4)
+    let kept = ["releases", "1"] + Array(repeating: "keeps", count: 7)
+    let released = Array(repeating: "releases", count: 12)
+    #expect(sample.manager.log?.calls == kept + released + ["20", "keeps", "keeps", "keeps"])
+  }
+
   private func sample(_ policy: NSEntityMigrationPolicy.Type, usesSQL: Bool) throws -> ManagerSample {
     let sample = try ManagerSample(notes: 23)
     let name = "DestinationListing\(policy)"

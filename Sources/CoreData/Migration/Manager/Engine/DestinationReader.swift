@@ -107,16 +107,18 @@ struct DestinationReader {
 /// The objects a policy finds when it lists those of the destination context.
 ///
 /// A run releases objects batch by batch, so that memory stays bounded. A policy that searches the registered objects
-/// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. The first such
-/// search loads the objects of all these rows with their values, and from then on the run keeps them.
+/// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. Such a search loads
+/// the objects of all these rows with their values, and the run keeps them until the policy has not searched for a batch.
 final class DestinationListing {
   /// Unowned, since the run owns its listing.
   private unowned(unsafe) let run: MigrationRun
   /// The rows of objects that policies have inserted or fetched, by entity number.
   private var rows: [Int32: [ClosedRange<Int64>]] = [:]
   private var made: Set<NSManagedObject> = []
-  /// Whether a policy has listed objects, so that the run keeps all of them.
+  /// Whether a policy has listed objects, in this batch or the one before, so that the run keeps all of them.
   private(set) var isKeeping = false
+  /// Whether a policy has listed objects in this batch.
+  private var isListed = false
 
   init(run: MigrationRun) {
     self.run = run
@@ -130,8 +132,9 @@ final class DestinationListing {
       } catch {
         run.failure = run.failure ?? error
       }
-      return made.filter { $0.context != nil }
+      return made
     }
+    run.destination.context.madeObject = { [unowned self] in object(for: $0) }
     run.destination.context.didFetch = { [unowned self] in note($0) }
   }
 
@@ -169,11 +172,38 @@ final class DestinationListing {
 
   /// Loads all objects that were made so far, and has the run keep them.
   private func keep() throws {
+    isListed = true
     if isKeeping { return }
     try run.saveChanges()
     isKeeping = true
-    run.destination.context.retainsRegisteredObjects = true
     try load()
+  }
+
+  /// Notes that a batch has been saved, and stops keeping objects if no policy has listed them since the last one.
+  func didSaveBatch() {
+    if isKeeping, !isListed {
+      isKeeping = false
+      made = []
+    }
+    isListed = false
+  }
+
+  /// Returns the object of a row that was made; nil for another row, and for one that is gone.
+  private func object(for id: NSManagedObjectID) -> NSManagedObject? {
+    let (store, context) = (run.destination.store, run.destination.context)
+    guard let id = context.ownIdentifier(id), !id.isTemporaryID, let number = store.number(of: id.entityDescription),
+      let root = store.rootNumber(ofEntity: number)
+    else { return nil }
+    guard
+      id.key.number > run.greatestKeysBefore[root] ?? 0
+        || rows[Int32(number)]?.contains(where: { $0.contains(id.key.number) }) == true
+    else { return nil }
+    do {
+      return try context.existingObject(with: id)
+    } catch let error as NSError {
+      if !error.isCocoa(NSManagedObjectReferentialIntegrityError) { run.failure = run.failure ?? error }
+      return nil
+    }
   }
 
   /// Reads all rows again, after some were made or changed without their objects.

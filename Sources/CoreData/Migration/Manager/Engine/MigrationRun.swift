@@ -131,7 +131,7 @@ final class MigrationRun {
     return plan.sourceNumber != nil && plan.destinationNumber != nil
   }
 
-  /// Whether a policy has listed the destination's objects, so that all of them stay in memory.
+  /// Whether a policy has just listed the destination's objects, so that all of them are in memory.
   var isKeepingObjects: Bool { listing.isKeeping }
 
   /// Returns the resolved form of an entity mapping.
@@ -190,7 +190,10 @@ final class MigrationRun {
 
   /// Saves all changes, and turns all objects into faults, unless a policy lists them.
   func save() throws {
+    destination.context.releasesSavedValues = !listing.isKeeping
+    defer { destination.context.releasesSavedValues = false }
     try saveChanges()
+    listing.didSaveBatch()
     releaseDestinationValues()
     source.releaseValues()
     stopListening()
@@ -212,7 +215,9 @@ final class MigrationRun {
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
-      let inserted = context.changedInOrder.filter { $0.isInserted && !$0.isDeleted }
+      let changed = context.changedInOrder
+      let areNew = changed.allSatisfy { $0.isInserted && !$0.isDeleted }
+      let inserted = areNew ? changed : changed.filter { $0.isInserted && !$0.isDeleted }
       try context.save()
       listing.note(inserted)
     }
@@ -347,7 +352,9 @@ struct RunProgress {
   }
 
   mutating func didObjects(_ count: Int) {
-    done += count
+    // The keys of one object at each end of a range are far apart.
+    let (sum, overflow) = done.addingReportingOverflow(count)
+    done = overflow ? Int.max : sum
     show(Double(done) / Double(max(objectCount, 1)))
   }
 

@@ -39,6 +39,7 @@ struct MigrationStack {
     context.willAskStores = nil
     context.willReadRow = nil
     context.madeByMigration = nil
+    context.madeObject = nil
     context.didFetch = nil
     context.reset()
     store.willRemove(from: coordinator)
@@ -78,19 +79,24 @@ final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
   var willAskStores: (() -> Void)?
   /// Called before a single row is read.
   var willReadRow: (() -> Void)?
-  /// Registers and returns all objects that the migration has made in this context.
+  /// Registers all objects that the migration has made in this context, and returns them.
   var madeByMigration: (() -> Set<NSManagedObject>)?
+  /// Registers and returns the object of an identifier if the migration has made it.
+  var madeObject: ((NSManagedObjectID) -> NSManagedObject?)?
   /// Called with the objects that a policy has fetched.
   var didFetch: (([NSManagedObject]) -> Void)?
 
   override var postsNotifications: Bool { false }
   override var validatesOnSave: Bool { false }
+  override var keepsSavedValues: Bool { !releasesSavedValues }
+  /// Whether the save that is running turns the objects that it has written into faults.
+  var releasesSavedValues = false
 
   /// All objects that the migration has made so far, including saved ones.
   override var insertedObjects: Set<NSManagedObject> {
     let inserted = super.insertedObjects
     guard let madeByMigration else { return inserted }
-    return inserted.union(madeByMigration().filter { !$0.isDeleted })
+    return inserted.union(madeByMigration().filter { $0.context != nil && !$0.isDeleted })
   }
 
   override var registeredObjects: Set<NSManagedObject> {
@@ -99,10 +105,7 @@ final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
   }
 
   override func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
-    if let known = super.registeredObject(for: objectID) { return known }
-    guard let madeByMigration else { return nil }
-    _ = madeByMigration()
-    return super.registeredObject(for: objectID)
+    super.registeredObject(for: objectID) ?? madeObject?(objectID)
   }
 
   override func delete(_ object: NSManagedObject) {
