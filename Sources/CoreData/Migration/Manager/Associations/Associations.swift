@@ -106,6 +106,16 @@ final class AssociationTable {
   /// Whether the runs hold all associations, so that each source has at most one destination.
   var isOrdinary: Bool { others.count == 0 }
 
+  /// The runs, if they hold all associations, and no row is the destination of several sources; nil otherwise.
+  var runsOfDifferentRows: [Run]? {
+    guard isOrdinary else { return nil }
+    let sorted = runs.sorted { $0.destinations.lowerBound < $1.destinations.lowerBound }
+    let areApart = zip(sorted, sorted.dropFirst()).allSatisfy {
+      $0.destinations.upperBound < $1.destinations.lowerBound
+    }
+    return areApart ? sorted : nil
+  }
+
   /// Associates a source with a destination.
   ///
   /// - Parameter previous: the key of the source entity's row before this one, if known. A run that ends there is

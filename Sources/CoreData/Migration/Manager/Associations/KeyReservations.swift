@@ -69,6 +69,25 @@ struct KeyReservations: Sendable {
 
 /// Arithmetic on ranges of primary keys, which can be any integers in a file.
 enum KeyArithmetic {
+  /// The greatest number of parts of a range. Keys can be far apart: a file may have one row at each end of the range.
+  private static let greatestPartCount: UInt64 = 10_000
+
+  /// Calls a body for the parts of a range, one after the other.
+  ///
+  /// - Parameter size: how many keys a part has, unless there would be too many parts.
+  static func goThrough(
+    _ keys: ClosedRange<Int64>, by size: UInt64, _ body: (ClosedRange<Int64>) throws -> Void
+  ) rethrows {
+    let step = max(size, distance(keys) / greatestPartCount)
+    var next: Int64? = keys.lowerBound
+    while let first = next {
+      let left = distance(first...keys.upperBound)
+      let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
+      try body(first...last)
+      next = last == keys.upperBound ? nil : last + 1
+    }
+  }
+
   /// Returns the difference between the last and the first key.
   static func distance(_ keys: ClosedRange<Int64>) -> UInt64 {
     UInt64(bitPattern: keys.upperBound &- keys.lowerBound)

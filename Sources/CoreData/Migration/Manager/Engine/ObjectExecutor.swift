@@ -91,8 +91,11 @@ final class ObjectExecutor: MappingExecutor {
 
   func createRelationships(of plan: ResolvedMapping) throws {
     guard let table = plan.table else { return }
+    let isInherited = !PolicyMethods.overridesRelationships(type(of: plan.policy))
+    if isInherited, plan.relationships.isEmpty { return run.didObjects(plan.sourceCount) }
     keys = hasDerivations ? nil : try WaitingKeys(plan, run)
     defer { keys = nil }
+    if isInherited, try keys?.setAll() == true { return }
     if keys != nil { run.writeKeysBeforeAsking() }
     // If the mapping itself needs no values, the policy may still read some.
     var reader = DestinationReader(
@@ -339,6 +342,9 @@ extension NSRelationshipDescription {
 ///
 /// An object qualifies as long as it is a fault. The relationships are written before anything can read them.
 final class WaitingKeys {
+  /// How many ranges of rows are set before it is looked whether the migration has been cancelled.
+  private static let spansPerStep = 1_000
+
   let plan: ResolvedMapping
   /// Unowned, since the run owns its executors and they own this.
   private unowned(unsafe) let run: MigrationRun
@@ -378,6 +384,34 @@ final class WaitingKeys {
       rows.append(RowSpan(entity: key.entity, keys: key.number...key.number))
       offsets.append(offset)
     }
+    return true
+  }
+
+  /// Sets the relationships of all objects of the mapping, before any of them is made.
+  ///
+  /// - Returns: whether SQL can set them; if not, nothing was done.
+  func setAll() throws -> Bool {
+    let destination = run.destination.context
+    guard let table = plan.table, let number = plan.destinationNumber, !run.source.context.hasChanges,
+      !destination.hasChanges, destination.deletionCount == 0, !run.isKeepingObjects,
+      let all = run.manager.associations.tables[table].runsOfDifferentRows
+    else { return false }
+    var count = 0
+    func finishStep() throws {
+      try run.manager.checkCancellation()
+      try write()
+      run.didObjects(count)
+      count = 0
+    }
+    for keys in all {
+      try KeyArithmetic.goThrough(keys.destinations, by: SQLExecutor.keysPerStep) { part in
+        rows.append(RowSpan(entity: number, keys: part))
+        offsets.append(keys.offset)
+        count += min(Int(clamping: KeyArithmetic.distance(part)), Int(SQLExecutor.keysPerStep)) + 1
+        if count >= SQLExecutor.keysPerStep || rows.count >= Self.spansPerStep { try finishStep() }
+      }
+    }
+    try finishStep()
     return true
   }
 

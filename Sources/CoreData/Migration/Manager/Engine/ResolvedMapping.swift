@@ -28,6 +28,8 @@ final class ResolvedMapping {
   var offset: Int64?
   /// The range of keys in the source's table; nil if keys are assigned one by one.
   var sourceKeys: ClosedRange<Int64>?
+  /// How many source objects the mapping has at most, for its progress.
+  var sourceCount: Int { sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0 }
   /// The executors that ran the mapping, and why SQL did not.
   var execution = Execution()
 

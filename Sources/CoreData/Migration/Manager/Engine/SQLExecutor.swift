@@ -13,10 +13,7 @@ import Foundation
 /// are more precise.
 final class SQLExecutor: MappingExecutor {
   /// The number of source keys that one statement covers.
-  private static let keysPerStep: UInt64 = 20_000
-  /// The greatest number of statements for one table. Keys can be far apart: a file may have one row at each end of
-  /// the range.
-  private static let greatestStepCount: UInt64 = 10_000
+  static let keysPerStep: UInt64 = 20_000
 
   /// Unowned, since the run owns its executors.
   private unowned(unsafe) let run: MigrationRun
@@ -201,18 +198,13 @@ final class SQLExecutor: MappingExecutor {
     _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
     _ didChange: (_ changes: Int, _ fraction: Double) throws -> Void
   ) throws {
-    let step = max(Self.keysPerStep, KeyArithmetic.distance(keys) / Self.greatestStepCount)
-    var next: Int64? = keys.lowerBound
-    while let first = next {
+    try KeyArithmetic.goThrough(keys, by: Self.keysPerStep) { part in
       try run.manager.checkCancellation()
-      let left = KeyArithmetic.distance(first...keys.upperBound)
-      let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
       let before = connection.totalChanges
-      try connection.run(statement.sql, statement.values + [.integer(first), .integer(last)])
+      try connection.run(statement.sql, statement.values + [.integer(part.lowerBound), .integer(part.upperBound)])
       try didChange(
         connection.totalChanges - before,
-        Double(KeyArithmetic.distance(keys.lowerBound...last)) / Double(KeyArithmetic.distance(keys)))
-      next = last == keys.upperBound ? nil : last + 1
+        Double(KeyArithmetic.distance(keys.lowerBound...part.upperBound)) / Double(KeyArithmetic.distance(keys)))
     }
     try run.manager.checkCancellation()
   }
@@ -345,7 +337,7 @@ final class SQLExecutor: MappingExecutor {
       let connection = try run.destination.store.state().connection
       let relationships = try SQLRelationships(
         plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
-      let count = plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0
+      let count = plan.sourceCount
       var statements = 0.0
       try relationships.set { statement, keys in
         try goThrough(statement, keys, connection) { _, fraction in
