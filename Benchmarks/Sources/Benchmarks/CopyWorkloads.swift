@@ -16,14 +16,14 @@ enum CopyWorkloads {
       name: "mapping model of expressions, by hand with a log", start: .plain, library: expressions,
       byHand: CopyByHand.copyWithLog),
     Workload(
-      name: "policy on notes", start: .plain, limit: 2.0,
+      name: "policy on notes", start: .plain, limit: 1.5,
       library: { try migrate($0, notes: NotePolicy.self, attachments: nil) }, byHand: CopyByHand.copy),
     Workload(
-      name: "policies on notes and attachments", start: .plain, limit: 3.0,
+      name: "policies on notes and attachments", start: .plain, limit: 2.5,
       library: { try migrate($0, notes: NotePolicy.self, attachments: AttachmentPolicy.self) },
       byHand: CopyByHand.copy),
     Workload(
-      name: "policy that lists what it has made", start: .plain,
+      name: "policy that lists what it has made", start: .plain, limit: 3.5,
       library: { try migrate($0, notes: ListingPolicy.self, attachments: nil, to: NotesModel.splitWithWriters()) },
       byHand: CopyByHand.copy),
   ]

@@ -36,7 +36,7 @@ enum InPlaceWorkloads {
           ])
       }),
     Workload(
-      name: "in place: rebuild of a table", start: .notes, limit: 1.15, fixedCost: withoutRows,
+      name: "in place: rebuild of a table", start: .notes, limit: 1.2, fixedCost: withoutRows,
       library: { try open($0.store, NotesModel.withoutFullName()) },
       byHand: {
         let columns = "Z_PK, Z_ENT, Z_OPT, ZDISPLAYINDEX, ZDATECREATED, ZBODY, ZTITLE"

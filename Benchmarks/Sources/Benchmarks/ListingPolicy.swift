@@ -5,8 +5,6 @@ import CoreData
 
 /// Copies every note, and finds or creates the writer with its first name among the destination's objects, all of which
 /// it lists for every new name.
-///
-/// A policy that lists the destination's objects keeps all created objects in memory.
 final class ListingPolicy: NSEntityMigrationPolicy {
   private var writers: [String: NSManagedObject] = [:]
 
