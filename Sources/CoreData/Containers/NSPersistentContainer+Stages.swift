@@ -5,6 +5,8 @@ import Foundation
 
 extension NSStagedMigrationManager {
   /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
+  ///
+  /// Differs from Apple: subclasses cannot override it.
   public var container: NSPersistentContainer? { stageContainer.value as? NSPersistentContainer }
 }
 

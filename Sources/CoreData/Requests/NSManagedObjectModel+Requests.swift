@@ -43,6 +43,8 @@ extension NSManagedObjectModel {
 extension NSFetchedPropertyDescription {
   /// The request whose result is the property's value. In its predicate, `$FETCH_SOURCE` is the object. Changing the
   /// returned request does not change the property. Setting traps for a request with a block predicate or a comparator.
+  ///
+  /// Differs from Apple: subclasses cannot override it.
   public var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
     get { request?.request(in: owningEntity?.owningModel) }
     set { request = newValue.map { CopiedRequest(name: name, $0) } }
