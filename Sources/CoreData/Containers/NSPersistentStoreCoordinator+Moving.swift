@@ -15,7 +15,7 @@ extension NSPersistentStoreCoordinator {
   ///
   /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until there
   /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. If there
-  /// is no store, the empty files are made where the directory exists. Never replaces anything but a regular file.
+  /// is no store, the empty files are made where the directory can be written. Never replaces anything but a regular file.
   ///
   /// - Parameters:
   ///   - url: the location of the store.
@@ -31,8 +31,10 @@ extension NSPersistentStoreCoordinator {
     guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
       let place = StoreLocation(url)
-      // A store at /dev/null is in memory. Without a directory, there is nothing to destroy and no place for a file.
-      guard !RegularFile.isNullDevice(url), FileManager.default.fileExists(atPath: place.folder.path) else { return }
+      // A store at /dev/null is in memory. Where no file can be made, there is nothing to destroy and no place for a file.
+      guard !RegularFile.isNullDevice(url),
+        FileCalls.exists(place.file) || FileManager.default.isWritableFile(atPath: place.folder.path)
+      else { return }
       try OpenStores.withoutConnections(to: url) {
         if try StoreReplacement.isDestroyed(place) { return }
         let settings = StoreOptions(options)

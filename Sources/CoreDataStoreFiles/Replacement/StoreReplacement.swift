@@ -218,11 +218,8 @@ package struct StoreExchange {
       try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
       throw error
     }
-    for suffix in StoreReplacement.emptySuffixes where lock.work.exists(StoreLocation.newName + suffix) {
-      // A destroyed store is destroyed without them, too. Never replaces what another process has made by now.
-      _ = try? lock.work.link(
-        StoreLocation.newName + suffix, to: lock.folder, place.file.lastPathComponent + suffix)
-    }
+    // A destroyed store is destroyed without them, too.
+    if journal.purpose == .destruction { try? addEmptyFiles() }
     hold?.letGo()
     do {
       return Outcome(kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
@@ -230,6 +227,27 @@ package struct StoreExchange {
       // The new store is in place; only the cleanup has failed.
       return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
     }
+  }
+
+  /// Puts the empty log and the empty index beside a file that is empty, unless another process has made them by now.
+  ///
+  /// A log may appear beside a database with contents only while nobody writes to that. So the file is locked, and looked at
+  /// under the lock: another process may have created a store in it.
+  private func addEmptyFiles() throws {
+    let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0)
+    defer {
+      // Nothing was written.
+      try? connection.close()
+    }
+    try connection.setJournalMode(.memory)
+    try connection.begin(.immediate)
+    if FileCalls.size(place.file) == 0 {
+      for suffix in StoreReplacement.emptySuffixes where lock.work.exists(StoreLocation.newName + suffix) {
+        _ = try lock.work.link(
+          StoreLocation.newName + suffix, to: lock.folder, place.file.lastPathComponent + suffix)
+      }
+    }
+    try connection.rollback()
   }
 
   /// Writes the journal, and puts the new store's files of values beside the old ones.

@@ -39,6 +39,8 @@ package final class StoreWriteLock {
     isEmpty = FileCalls.size(url) == 0
     if isEmpty { try connection.setJournalMode(.memory) }
     try connection.begin(.immediate)
+    // Another process has created a store in it before this one got the lock.
+    if isEmpty, FileCalls.size(url) != 0 { throw Intrusion.changed }
     version = try connection.pragma("data_version")
   }
 
