@@ -20,13 +20,18 @@ struct FoldedTextsTests {
     ]
     let texts = parts.flatMap { first in parts.map { first + $0 } }
     let comparison = TextComparison(options)
+    // Other tests may have a list forgotten, whose elements are then compared.
+    var answers = 0
     for start in stride(from: 0, to: texts.count - 12, by: 12) {
       let list = texts[start..<start + 12].map { PlainValue.string($0) }
       for text in texts {
         let expected = texts[start..<start + 12].contains { comparison.areEqual($0, text) }
-        #expect(FoldedTexts.contains(text, in: list, options) == expected, "\(text) in \(list)")
+        guard let answer = FoldedTexts.contains(text, in: list, options) else { continue }
+        #expect(answer == expected, "\(text) in \(list)")
+        answers += 1
       }
     }
+    #expect(answers > 0)
   }
 
   @Test("Lists that are short, or have other values, are compared element by element")
@@ -48,9 +53,9 @@ struct FoldedTextsTests {
     let failures = Guarded<[String]>([])
     inThreads(4) { thread in
       for value in stride(from: thread, to: 320, by: 4) {
-        for (number, list) in lists.enumerated()
-        where FoldedTexts.contains("n\(value)", in: list, .caseInsensitive) != (value % 8 == number) {
-          failures.update { $0.append("\(value) \(number)") }
+        for (number, list) in lists.enumerated() {
+          let answer = FoldedTexts.contains("n\(value)", in: list, .caseInsensitive)
+          if let answer, answer != (value % 8 == number) { failures.update { $0.append("\(value) \(number)") } }
         }
       }
     }
