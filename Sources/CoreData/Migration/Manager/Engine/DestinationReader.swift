@@ -108,17 +108,22 @@ struct DestinationReader {
 ///
 /// A run releases objects batch by batch, so that memory stays bounded. A policy that searches the registered objects
 /// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. Such a search loads
-/// the objects of all these rows with their values, and the run keeps them until the policy has not searched for a batch.
+/// the objects of all these rows with their values, and the run keeps them until the policy has not searched for some batches.
 final class DestinationListing {
   /// Unowned, since the run owns its listing.
   private unowned(unsafe) let run: MigrationRun
   /// The rows of objects that policies have inserted or fetched, by entity number.
   private var rows: [Int32: [ClosedRange<Int64>]] = [:]
   private var made: Set<NSManagedObject> = []
-  /// Whether a policy has listed objects, in this batch or the one before, so that the run keeps all of them.
+  /// Whether a policy has listed objects lately, so that the run keeps all of them.
   private(set) var isKeeping = false
   /// Whether a policy has listed objects in this batch.
   private var isListed = false
+  /// How many batches without a list have passed since the last one.
+  private var idleBatches = 0
+  /// How many batches without a list must pass until the objects are released: twice as many each time that they were loaded, so
+  /// that a policy which lists them now and then does not load all of them each time.
+  private var patience = 1
 
   init(run: MigrationRun) {
     self.run = run
@@ -181,11 +186,12 @@ final class DestinationListing {
 
   /// Notes that a batch has been saved, and stops keeping objects if no policy has listed them since the last one.
   func didSaveBatch() {
-    if isKeeping, !isListed {
-      isKeeping = false
-      made = []
-    }
+    idleBatches = isListed ? 0 : idleBatches + 1
     isListed = false
+    guard isKeeping, idleBatches >= patience else { return }
+    isKeeping = false
+    made = []
+    patience = min(patience * 2, 1_000_000)
   }
 
   /// Returns the object of a row that was made; nil for another row, and for one that is gone.
