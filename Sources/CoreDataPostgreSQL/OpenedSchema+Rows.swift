@@ -43,8 +43,6 @@ extension OpenedSchema: RowSource {
     }
   }
 
-  // A store needs no objects and no context for what it is asked for.
-
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
     // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.

@@ -75,11 +75,15 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
     guard names == other.names, kinds == other.kinds, transient == other.transient,
       firstRelationship == other.firstRelationship
     else { return false }
-    return (firstRelationship..<count).allSatisfy { position in
-      guard let mine = relationship(at: position), let theirs = other.relationship(at: position) else { return false }
-      return mine.isToMany == theirs.isToMany && mine.isOrdered == theirs.isOrdered
-        && mine.destinationEntity?.name == theirs.destinationEntity?.name
+    let haveSameElements = (0..<firstRelationship).allSatisfy {
+      attribute(at: $0)?.document.elements == other.attribute(at: $0)?.document.elements
     }
+    return haveSameElements
+      && (firstRelationship..<count).allSatisfy { position in
+        guard let mine = relationship(at: position), let theirs = other.relationship(at: position) else { return false }
+        return mine.isToMany == theirs.isToMany && mine.isOrdered == theirs.isOrdered
+          && mine.destinationEntity?.name == theirs.destinationEntity?.name
+      }
   }
 
   package func attribute(at position: Int) -> NSAttributeDescription? {

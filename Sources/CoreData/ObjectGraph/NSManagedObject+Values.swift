@@ -375,7 +375,7 @@ extension NSManagedObject {
   ///
   /// - Parameter keyedValues: new values by property name; `NSNull` for none.
   /// - Throws: 134060 for a key that neither the model nor the class has; 1550 for a value that is not of its property's
-  ///   type. No property has changed then.
+  ///   type. Nothing has changed then but what the class's `setValue(_:forUndefinedKey:)` has set.
   public final func setCheckedValues(_ keyedValues: [String: Any]) throws {
     try throwingReadingFailures {
       let sorted = keyedValues.sorted { $0.key < $1.key }

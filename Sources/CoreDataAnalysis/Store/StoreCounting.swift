@@ -186,7 +186,7 @@ extension StoreCounting {
     }
   }
 
-  /// Nil where the values are not in a column of their own, or a rule cannot be evaluated.
+  /// Nil where the values are not in a column of their own, one has another type, or a rule cannot be evaluated.
   private func breaks(of tightened: TightenedRules) throws -> RuleBreaks? {
     // Other engines have columns of other types.
     guard database.dialect == .sqlite, ![.transformable, .binaryData].contains(tightened.kind),
@@ -201,7 +201,11 @@ extension StoreCounting {
     try reading {
       try database.forEachRow(sql, []) { row in
         let stored = row.value(at: 0)
-        guard isEvaluable, let value = StoredValue.object(stored, as: attribute) else { return }
+        guard isEvaluable else { return }
+        guard let value = StoredValue.object(stored, as: attribute) else {
+          isEvaluable = false
+          return
+        }
         do {
           let isKept = try tightened.rules.allSatisfy { try $0.isKept(by: value) }
           if !isKept { breaks.add(Self.text([stored], tightened.kind)) }

@@ -31,8 +31,7 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, NSFetchRequestResult,
   private let knownTransaction: NSPersistentHistoryTransaction
 
   /// - Parameters:
-  ///   - properties: the updated properties; nil for an insertion or deletion.
-  ///   - tombstone: the values that are kept of a deleted object; nil for none.
+  ///   - change: the change as a store reads it.
   ///   - transaction: the transaction without its changes, which would retain this one.
   init(_ change: ObjectHistoryChange, in transaction: NSPersistentHistoryTransaction) {
     facts = change.stored
