@@ -5,7 +5,7 @@ import CoreDataFileSystem
 import Foundation
 import Testing
 
-@Suite("Values made on a thread of their own", .timeLimit(.minutes(5)))
+@Suite("Values made on a thread of their own", .timeLimit(.minutes(60)))
 struct ParallelValuesTests {
   private struct Failure: Error {}
 

@@ -5,7 +5,7 @@ import CoreDataFileSystem
 import Foundation
 import Testing
 
-@Suite("Work on a thread of its own", .timeLimit(.minutes(5)))
+@Suite("Work on a thread of its own", .timeLimit(.minutes(60)))
 struct ParallelWorkTests {
   /// What the work uses: its end is noted without a lock, as that of a statement is.
   private final class Resource: @unchecked Sendable {
