@@ -325,7 +325,7 @@ struct StoreTests {
     #expect(try context.all("Employee").count == 2)
   }
 
-  @Test("A cancelled asynchronous fetch ends its statement, even one that waits for a lock", .timeLimit(.minutes(10)))
+  @Test("A cancelled asynchronous fetch ends its statement, even one that waits for a lock", .timeLimit(.minutes(60)))
   func cancelled() async throws {
     let context = bench.context(try bench.coordinator())
     context.make("Employee", ["name": "Ada"])

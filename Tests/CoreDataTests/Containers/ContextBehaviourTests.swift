@@ -25,7 +25,7 @@ struct ContextBehaviourTests {
 
   @Test(
     "performAndWait within performAndWait of another context and back does not wait for itself",
-    .timeLimit(.minutes(10))
+    .timeLimit(.minutes(60))
   )
   func nesting() throws {
     let store = try TemporaryStore()

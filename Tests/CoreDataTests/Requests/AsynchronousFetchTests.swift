@@ -131,7 +131,7 @@ struct AsynchronousFetchTests {
     #expect(result?.progress?.isCancelled == true && result?.finalResult == nil)
   }
 
-  @Test("Cancelling ends a query that is running, and the store is read on", .timeLimit(.minutes(10)))
+  @Test("Cancelling ends a query that is running, and the store is read on", .timeLimit(.minutes(60)))
   func interrupted() throws {
     let project = context.make("Project", ["title": "all"])
     for task in try context.all("Task", by: "title") { task.setValue(project, forKey: "project") }

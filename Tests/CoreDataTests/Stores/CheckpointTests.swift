@@ -9,7 +9,7 @@ import Testing
 
 @testable import CoreData
 
-@Suite("The write-ahead log is copied into the store beside saves", .timeLimit(.minutes(10)))
+@Suite("The write-ahead log is copied into the store beside saves", .timeLimit(.minutes(60)))
 struct CheckpointTests {
   /// Saves texts that need more pages than the log may have.
   private func fill(_ context: NSManagedObjectContext, count: Int = 3_000) throws {

@@ -49,7 +49,7 @@ private final class SmallDisk {
 }
 #endif
 
-@Suite("A store on a full disk", .serialized, .timeLimit(.minutes(15)))
+@Suite("A store on a full disk", .serialized, .timeLimit(.minutes(60)))
 struct FullDiskTests {
   private static var model: NSManagedObjectModel {
     var builder = ModelBuilder()

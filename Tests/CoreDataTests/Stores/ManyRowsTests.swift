@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreData
 
-@Suite("Many rows at once, which two threads read and write", .timeLimit(.minutes(10)))
+@Suite("Many rows at once, which two threads read and write", .timeLimit(.minutes(60)))
 struct ManyRowsTests {
   /// More than the first rows, which one thread reads, and no multiple of what the other reads at once.
   private static let count = 5_003

@@ -10,7 +10,7 @@ import Testing
 
 @testable import CoreData
 
-@Suite("Contexts read a SQLite store beside each other and beside saves", .timeLimit(.minutes(10)))
+@Suite("Contexts read a SQLite store beside each other and beside saves", .timeLimit(.minutes(60)))
 struct ReadingConnectionTests {
   private static var patience: DispatchTime { .now() + 60 }
 

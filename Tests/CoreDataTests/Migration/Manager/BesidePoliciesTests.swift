@@ -8,7 +8,7 @@ import Testing
 @testable import CoreData
 
 /// Reading and writing on other threads while policies run, which a migration of a large source does.
-@Suite("Rows are read and written beside a migration's policies", .timeLimit(.minutes(10)))
+@Suite("Rows are read and written beside a migration's policies", .timeLimit(.minutes(60)))
 struct BesidePoliciesTests {
   private func store(_ place: TemporaryStore, tasks: Int, text: String = "") throws -> SQLiteStore {
     let context = try place.context(CompanyModel.make())
