@@ -125,7 +125,7 @@ package struct StoreReplacement {
 
   /// The files that Core Data leaves empty beside a destroyed store: programs remove them by name, and fail if one is missing.
   ///
-  /// To SQLite they are the same as none: it removes such a log when it opens an empty database, and makes the index anew.
+  /// To SQLite they are the same as none: it takes no notice of an empty log, and makes the index anew.
   fileprivate static let emptySuffixes = ["-wal", "-shm"]
 
   /// Makes an empty file in the place of the new store, with an empty log and an empty index of it.
