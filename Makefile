@@ -21,7 +21,8 @@
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
-#                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build
+#                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build, and
+#                 `make fuzz-debug` 1,800 of those in a debug build
 #   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,800 hostile inputs, and
 #                 over what threads share; `make sanitize-all` has the address sanitizer over every test, half an hour on two
 #                 cores, and `make sanitize-threads-all` the thread sanitizer
@@ -36,8 +37,9 @@
 
 SHELL := /bin/bash
 
-# Where SwiftPM puts what it builds. Each example has a place of its own: SwiftPM's plan of a build belongs to one package.
+# Where SwiftPM puts what it builds. The examples share a place, and so what is built of the library.
 SCRATCH ?= .build
+EXAMPLES := --scratch-path $(abspath $(SCRATCH))/examples
 BUILD_FLAGS :=
 ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
@@ -56,14 +58,14 @@ build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 
 demo: libraries
-	@Examples/Done/demo.sh --scratch-path $(abspath $(SCRATCH))/example $(BUILD_FLAGS)
+	@Examples/Done/demo.sh $(EXAMPLES) $(BUILD_FLAGS)
 
 test: libraries
 	@Scripts/postgresql.sh install
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
-	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
-	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
-	@Examples/Shelf/check.sh --scratch-path $(abspath $(SCRATCH))/shelf $(BUILD_FLAGS)
+	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
 	@Scripts/corpus-check.sh
@@ -128,6 +130,12 @@ fuzz: build-fuzz
 
 fuzz-fixed: build-fuzz
 	$(FUZZING) --fixed
+
+# With the program that is built beside the tests.
+.PHONY: fuzz-debug
+fuzz-debug: libraries
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS) --build-tests
+	$(SCRATCH)/debug/Fuzzing --fixed --count 100 --output $(abspath $(SCRATCH))/fuzz-debug
 
 # Each sanitizer needs a build of its own. Swift's runtime keeps what it has allocated for types, which is no leak. Swift has
 # no undefined-behaviour sanitizer on Linux (its own checks stop the program); the C sources are built with Clang's.

@@ -5,10 +5,14 @@ import Foundation
 
 /// The limits of every input.
 enum FuzzLimits {
-  /// The processor time in seconds.
+  /// The processor time in seconds. A debug build takes several times as long.
+  #if DEBUG
+  static let seconds = 60
+  #else
   static let seconds = 10
+  #endif
   /// The elapsed time in seconds, for inputs that wait. Generous, because the machine may be busy.
-  static let patience = 60.0
+  static let patience = 6.0 * Double(seconds)
   /// The memory in bytes.
   static let memory: UInt64 = 512 << 20
   /// The address space in bytes, so that an input far beyond the limit ends its worker rather than the machine. Address

@@ -143,46 +143,52 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   /// Returns the line of the first element with too many attributes.
   private static func lineOfCrowdedElement(in data: Data) -> Int? {
     data.withUnsafeBytes { bytes in
-      let (newline, less, greater) = (UInt8(ascii: "\n"), UInt8(ascii: "<"), UInt8(ascii: ">"))
+      guard let start = bytes.baseAddress else { return nil }
       let quotes = (UInt8(ascii: "\""), UInt8(ascii: "'"))
       var position = 0
+      /// Returns where a byte occurs next, or the end.
+      func next(_ byte: UInt8, from position: Int) -> Int {
+        guard position < bytes.count else { return bytes.count }
+        return memchr(start + position, Int32(byte), bytes.count - position).map { UnsafeRawPointer($0) - start }
+          ?? bytes.count
+      }
+      func begins(with text: StaticString) -> Bool {
+        let length = text.utf8CodeUnitCount
+        return position + length <= bytes.count && memcmp(start + position, text.utf8Start, length) == 0
+      }
       /// Moves behind the next occurrence of a text, or to the end.
       func skip(past end: StaticString) {
-        let length = end.utf8CodeUnitCount
         while position < bytes.count {
-          if position + length <= bytes.count,
-            (0..<length).allSatisfy({ bytes[position + $0] == end.utf8Start[$0] })
-          {
-            position += length
+          position = next(end.utf8Start[0], from: position)
+          if begins(with: end) {
+            position += end.utf8CodeUnitCount
             return
           }
           position += 1
         }
       }
-      while position < bytes.count {
-        guard bytes[position] == less else {
-          position += 1
-          continue
-        }
-        let rest = bytes[position...]
-        if rest.starts(with: "<!--".utf8) {
+      while true {
+        position = next(UInt8(ascii: "<"), from: position)
+        guard position < bytes.count else { break }
+        if begins(with: "<!--") {
           skip(past: "-->")
-        } else if rest.starts(with: "<![CDATA[".utf8) {
+        } else if begins(with: "<![CDATA[") {
           skip(past: "]]>")
-        } else if rest.starts(with: "<?".utf8) {
+        } else if begins(with: "<?") {
           skip(past: "?>")
         } else {
-          let start = position
+          let element = position
           var attributes = 0
-          while position < bytes.count, bytes[position] != greater {
+          while position < bytes.count, bytes[position] != UInt8(ascii: ">") {
             let byte = bytes[position]
             position += 1
             guard byte == quotes.0 || byte == quotes.1 else { continue }
             attributes += 1
-            while position < bytes.count, bytes[position] != byte { position += 1 }
-            position += 1
+            position = next(byte, from: position) + 1
           }
-          if attributes > mostAttributes { return bytes[..<start].count { $0 == newline } + 1 }
+          if attributes > mostAttributes {
+            return bytes[..<element].count { $0 == UInt8(ascii: "\n") } + 1
+          }
         }
       }
       return nil
