@@ -313,7 +313,7 @@ extension NSPersistentStoreCoordinator {
       do {
         try SQLiteStoreErrors.translating(url: url, isOpening: false) {
           let file = try StoreFile.open(
-            url, isReadOnly: false, timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout)
+            url, isReadOnly: false, timeout: settings.timeout ?? StoreOptions.defaultTimeout)
           defer {
             // Closing does not affect whether the transaction was committed.
             try? file.close()

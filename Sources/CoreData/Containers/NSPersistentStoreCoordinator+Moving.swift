@@ -40,7 +40,7 @@ extension NSPersistentStoreCoordinator {
         let settings = StoreOptions(options)
         _ = try StoreReplacement(
           place: place, journal: WorkJournal(purpose: .destruction),
-          timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
+          timeout: settings.timeout ?? StoreOptions.defaultTimeout, replacesDamaged: true,
           ignoresLocks: settings.destroysByForce
         ).run(keptAt: nil) { _ in try StoreReplacement.makeEmpty(place) }
       }
@@ -93,7 +93,7 @@ extension NSPersistentStoreCoordinator {
       try OpenStores.withoutConnections(to: destinationURL) {
         _ = try StoreReplacement(
           place: place, journal: WorkJournal(purpose: .replacement),
-          timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
+          timeout: StoreOptions(destinationOptions).timeout ?? StoreOptions.defaultTimeout, replacesDamaged: true
         ).run(keptAt: nil) { hold in
           try StoreReplacement.copy(sourceURL, to: place.newStore)
           let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.modeOfReplacement ?? .wal)

@@ -6,10 +6,18 @@ import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
+/// A store that keeps the model it was written with.
+package protocol ModelCarryingStore: NSPersistentStore {
+  /// Returns the model that a store carries; nil if it has none.
+  ///
+  /// - Throws: the errors of reading the store; those of the model's archive.
+  static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
+}
+
 /// A store in a database server, at a URL of the server's scheme.
 ///
 /// The target that has such a store registers its class (`StoreKinds`); the coordinator knows no more of it than this.
-package protocol ServerStore: RowWritingStore, CopyDestination {
+package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingStore {
   /// The schemes of the URLs of such stores, in lower case.
   static var schemes: Set<String> { get }
 
@@ -20,11 +28,6 @@ package protocol ServerStore: RowWritingStore, CopyDestination {
   ///
   /// - Throws: the errors of the server.
   static func hasStore(at url: URL) throws -> Bool
-
-  /// Returns the model that a store carries; nil if it has none.
-  ///
-  /// - Throws: the errors of the server; those of the model's archive.
-  static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
 
   /// Whether the server is a standby, or lets only read.
   ///

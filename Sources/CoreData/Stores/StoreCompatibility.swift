@@ -23,11 +23,11 @@ package enum StoreCompatibility {
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSManagedObjectModel? {
     // An unreadable cache counts as none; see above.
-    let carried = StoreKinds.server(at: url).map { server in try? server.carriedModel(at: url) }
-    if let cached = carried ?? (try? SQLiteStore.cachedModel(at: url)) ?? nil,
-      cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+    let kind = try? StoreKinds.kind(of: NSSQLiteStoreType, at: url) as? any ModelCarryingStore.Type
+    if let carried = try? kind?.carriedModel(at: url),
+      carried.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {
-      return cached
+      return carried
     }
     // The same for unreadable versions.
     let known = try? ModelVersions(around: model)

@@ -78,6 +78,9 @@ package struct StoreOptions {
   package var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   package var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
+  /// The time to wait for a lock in seconds, where no option gives it.
+  package static let defaultTimeout: TimeInterval = 5
+
   /// The time to wait for a lock, in seconds; nil if not given.
   package var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
 

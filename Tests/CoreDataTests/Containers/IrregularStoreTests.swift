@@ -83,7 +83,7 @@ struct IrregularStoreTests {
           }
         }
       ),
-      ("peek", { _ = try SQLiteStore.cachedModel(at: url) }),
+      ("peek", { _ = try SQLiteStore.carriedModel(at: url) }),
       ("destroy", { try coordinator.destroyPersistentStore(at: url, type: .sqlite) }),
       (
         "destroy by force",

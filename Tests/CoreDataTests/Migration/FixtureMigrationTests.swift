@@ -55,7 +55,7 @@ struct FixtureMigrationTests {
   private static func facts(of store: URL) throws -> ([String: Any], Bool) {
     let copy = try Fixtures.copy(ofStore: store)
     let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: copy)
-    let hasModel = try SQLiteStore.cachedModel(at: copy) != nil
+    let hasModel = try SQLiteStore.carriedModel(at: copy) != nil
     try Fixtures.removeCopy(of: copy)
     return (metadata, hasModel)
   }

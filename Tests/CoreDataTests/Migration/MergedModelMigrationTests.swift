@@ -32,7 +32,7 @@ struct MergedModelMigrationTests {
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
     try connection.execute("DELETE FROM Z_MODELCACHE")
     try connection.close()
-    #expect(try SQLiteStore.cachedModel(at: store.url) == nil)
+    #expect(try SQLiteStore.carriedModel(at: store.url) == nil)
   }
 
   private func checkMigration(to model: NSManagedObjectModel) throws {

@@ -44,7 +44,7 @@ struct MigrationKillTests {
         microseconds = microseconds as Int
       ] in
       let url = URL(fileURLWithPath: path)
-      let model = try #require(try SQLiteStore.cachedModel(at: URL(fileURLWithPath: versionPath)))
+      let model = try #require(try SQLiteStore.carriedModel(at: URL(fileURLWithPath: versionPath)))
       let migration = try StoreMigration(
         storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url), known: ModelVersions(around: model),
         destination: .init(name: "new", model: model), configuration: nil, allowsLoss: true)

@@ -42,7 +42,7 @@ struct DefaultObjectTests {
     try context.save()
     try store.close()
 
-    let carried = try #require(try SQLiteStore.cachedModel(at: store.url))
+    let carried = try #require(try SQLiteStore.carriedModel(at: store.url))
     let attribute = try #require(carried.entitiesByName["Book"]?.attributesByName["cover"])
     let kept = try #require(attribute.archivedDefault)
     #expect(kept.className.hasSuffix("DefaultCover"))

@@ -234,7 +234,7 @@ struct StoreFileTests {
         // A copy left behind does no harm.
         try? Fixtures.removeCopy(of: copy)
       }
-      guard let model = try SQLiteStore.cachedModel(at: copy) else { continue }
+      guard let model = try SQLiteStore.carriedModel(at: copy) else { continue }
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try StoreBench.open(copy, coordinator, [NSIgnorePersistentStoreVersioningOption: true])
       for entity in model.entities where entity.superentity == nil {

@@ -443,11 +443,16 @@ extension NSError {
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
 internal enum RecoveryErrors {
+  /// A Cocoa error of a migration manager, possibly thrown by a policy, which is rethrown unchanged.
+  struct AppFailure: Error {
+    let error: any Error
+  }
+
   /// Runs a body, and translates errors of `CoreDataStoreFiles` to `NSError`.
   static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch let failure as MigrationByCopy.AppFailure {
+    } catch let failure as AppFailure {
       throw failure.error
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)

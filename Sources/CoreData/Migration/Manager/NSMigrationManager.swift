@@ -307,7 +307,7 @@ extension NSMigrationManager {
           destination: ModelVersions.name(of: destinationModel))
         try DestinationStore.write(
           to: destinationURL, journal,
-          timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, write)
+          timeout: StoreOptions(destinationOptions).timeout ?? StoreOptions.defaultTimeout, write)
       }
     } catch {
       forgetAssociations(since: earlier)

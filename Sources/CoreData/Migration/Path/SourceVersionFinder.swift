@@ -26,7 +26,7 @@ struct SourceVersionFinder {
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
     // Only a SQLite store carries its model.
     if ![NSXMLStoreType, NSBinaryStoreType].contains(metadata[NSStoreTypeKey] as? String),
-      let model = try carried ?? SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration)
+      let model = try carried ?? SQLiteStore.carriedModel(at: url), Self.wrote(model, metadata, configuration)
     {
       return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }

@@ -5,10 +5,6 @@ import Foundation
 
 /// The options of a migration whose values are of its types.
 extension StoreOptions {
-  package var stagedMigration: NSStagedMigrationManager? {
-    self[NSPersistentStoreStagedMigrationManagerOptionKey] as? NSStagedMigrationManager
-  }
-
   /// The value of `MigrationOption.mappings`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.

@@ -210,7 +210,7 @@ struct StagedMigration {
   private func migrate(along path: MigrationPath, _ stages: [NSMigrationStage], mark: String?) throws {
     var migration = StoreMigration(
       storeAt: url, metadata: try SQLiteStore.metadataForPersistentStore(with: url), path: path,
-      configuration: configuration, busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
+      configuration: configuration, busyTimeout: options.timeout ?? StoreOptions.defaultTimeout)
     migration.defersCleanup = options.defersCleanup
     if let mark { migration.addedMetadata = [Self.pendingKey: mark] }
     if options.tracksHistory {
@@ -226,7 +226,7 @@ struct StagedMigration {
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       let file = try StoreFile.open(
-        url, isReadOnly: false, timeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
+        url, isReadOnly: false, timeout: options.timeout ?? StoreOptions.defaultTimeout)
       defer {
         // The transaction has been committed or not; closing changes neither.
         try? file.close()
@@ -328,7 +328,7 @@ final class StageModels {
   private let files: [URL]
   private var found: [String: ModelVersion?] = [:]
   private lazy var others = ModelVersionList(files).versions
-  private lazy var own = Result { try SQLiteStore.cachedModel(at: url) }
+  private lazy var own = Result { try SQLiteStore.carriedModel(at: url) }
 
   /// - Throws: the errors of reading the versions beside the destination model.
   init(
@@ -395,5 +395,11 @@ final class StageModels {
   /// The checksum of the store's entities.
   var storeChecksum: String {
     VersionHashes.checksum(of: metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:])
+  }
+}
+
+extension StoreOptions {
+  package var stagedMigration: NSStagedMigrationManager? {
+    self[NSPersistentStoreStagedMigrationManagerOptionKey] as? NSStagedMigrationManager
   }
 }

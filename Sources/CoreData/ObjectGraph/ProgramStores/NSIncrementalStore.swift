@@ -139,3 +139,5 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
     return reference
   }
 }
+
+extension NSIncrementalStore: RegistrationObserver {}

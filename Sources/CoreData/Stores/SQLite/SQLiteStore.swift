@@ -12,7 +12,7 @@ import Foundation
 ///
 /// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
 /// program may read on any thread, such as the metadata, has a lock of its own.
-final class SQLiteStore: NSPersistentStore, RowWritingStore, @unchecked Sendable {
+final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore, @unchecked Sendable {
   struct ReaderKey: Hashable {
     let entity: ObjectIdentifier
     let includesSubentities: Bool
@@ -378,7 +378,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, @unchecked Sendable
   /// Returns the model cached in a store, or nil.
   ///
   /// - Throws: the errors of `metadataForPersistentStore(with:)`; 259 for a model that cannot be read.
-  static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
+  static func carriedModel(at url: URL) throws -> NSManagedObjectModel? {
     try carried(at: url).model.map { try NSManagedObjectModel(document: $0) }
   }
 
@@ -402,7 +402,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, @unchecked Sendable
 
   /// Returns the metadata of a store, and the model cached in it, or nil.
   ///
-  /// - Throws: the errors of `cachedModel(at:)`.
+  /// - Throws: the errors of `carriedModel(at:)`.
   static func carried(at url: URL) throws -> (metadata: [String: Any], model: ModelDocument?) {
     try looking(at: url) { file in
       do {

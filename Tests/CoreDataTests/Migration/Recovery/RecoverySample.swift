@@ -49,7 +49,7 @@ enum RecoverySample {
 
   /// What a store holds, in words that are the same in all versions; every value is read, those in files too.
   static func content(_ url: URL, options: [AnyHashable: Any]? = nil) throws -> [String] {
-    let model = try #require(try SQLiteStore.cachedModel(at: url))
+    let model = try #require(try SQLiteStore.carriedModel(at: url))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let store = try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
     let context = NSManagedObjectContext(.privateQueue)

@@ -44,7 +44,7 @@ struct DroppedFileTests {
   }
 
   private func open() throws -> StoreRecovery.Outcome? {
-    let model = try #require(try SQLiteStore.cachedModel(at: url))
+    let model = try #require(try SQLiteStore.carriedModel(at: url))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let opened = try coordinator.addPersistentStore(type: .sqlite, at: url)
     try coordinator.remove(opened)

@@ -93,7 +93,7 @@ final class TortureBench: @unchecked Sendable {
     let url = folder.appendingPathComponent("Data.sqlite")
     // The coordinator recovers; the model is the one that the store carries, and a store without content gets version 4.
     let isEmpty = !SQLiteStore.hasContents(at: url)
-    let model = isEmpty ? RecoverySample.model(4) : try #require(try SQLiteStore.cachedModel(at: url))
+    let model = isEmpty ? RecoverySample.model(4) : try #require(try SQLiteStore.carriedModel(at: url))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     try coordinator.remove(try coordinator.addPersistentStore(type: .sqlite, at: url))
     return State(

@@ -68,11 +68,6 @@ struct MigrationByCopy {
     }
   }
 
-  /// A Cocoa error of a migration manager, possibly thrown by a policy, which is rethrown unchanged.
-  struct AppFailure: Error {
-    let error: any Error
-  }
-
   /// Consecutive steps that are executed together.
   private struct Group {
     var steps: [StoreMigration.Step]
@@ -224,7 +219,7 @@ struct MigrationByCopy {
         try tell(isStepDone: false)
       }
     } catch let error as NSError where error.isCocoa {
-      throw AppFailure(error: error)
+      throw RecoveryErrors.AppFailure(error: error)
     }
     for position in executions.indices { executions[position].step = group.first + 1 }
     done = total

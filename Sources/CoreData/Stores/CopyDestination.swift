@@ -54,17 +54,6 @@ extension CopyDestination {
   package static var roundsDecimals: Bool { false }
 }
 
-/// A destination that commits a copy in parts, so that it can be continued after an interruption.
-///
-/// Its metadata have a `CopyProgress` with the key `StoreMetadata.Key.unfinishedCopy` until the copy is complete. Until then
-/// a coordinator opens the store only to continue the copy.
-package protocol PartialCopyDestination: CopyDestination {
-  /// Writes the progress into the metadata, in the transaction of the part.
-  ///
-  /// - Parameter progress: nil removes it, because the copy is complete.
-  func recordCopy(_ progress: CopyProgress?) throws
-}
-
 extension NSRelationshipDescription {
   /// Whether a copy writes the members of this relationship. Those of others follow from the rows, or from the other end.
   package var isCopiedWithMembers: Bool {

@@ -4,17 +4,23 @@
 import Foundation
 import Synchronization
 
-/// The objects of incremental stores that a context has registered, and what the stores are still to be told of them.
+/// A store that is told which of its objects contexts have registered.
+protocol RegistrationObserver: NSPersistentStore {
+  func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID])
+  func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID])
+}
+
+/// The objects of such stores that a context has registered, and what the stores are still to be told of them.
 ///
 /// Objects are registered and released on any thread, under the lock of their registry. So the stores are told later, on
 /// the queue of their coordinator, with exclusive access to the stores, and in order.
 final class StoreInterest {
-  /// Whether the program has made an incremental store.
+  /// Whether the program has made a store that is told.
   static let isNeeded = Atomic<Bool>(false)
 
   private struct Report {
     let isRegistered: Bool
-    let store: NSIncrementalStore
+    let store: any RegistrationObserver
     var ids: [NSManagedObjectID]
   }
 
@@ -24,7 +30,7 @@ final class StoreInterest {
 
   /// Notes that the context has registered an object.
   func add(_ id: NSManagedObjectID) {
-    guard let store = id.persistentStore as? NSIncrementalStore else { return }
+    guard let store = id.persistentStore as? any RegistrationObserver else { return }
     lock.withLock {
       guard registered.updateValue(id, forKey: id.key) == nil else { return }
       note(id, of: store, isRegistered: true)
@@ -34,7 +40,8 @@ final class StoreInterest {
   /// Notes that the context has no object of a key any more.
   func remove(_ key: ObjectKey) {
     lock.withLock {
-      guard let id = registered.removeValue(forKey: key), let store = id.persistentStore as? NSIncrementalStore else {
+      guard let id = registered.removeValue(forKey: key), let store = id.persistentStore as? any RegistrationObserver
+      else {
         return
       }
       note(id, of: store, isRegistered: false)
@@ -47,7 +54,7 @@ final class StoreInterest {
   }
 
   /// Adds to the last report if it is of the same kind. The lock must be held.
-  private func note(_ id: NSManagedObjectID, of store: NSIncrementalStore, isRegistered: Bool) {
+  private func note(_ id: NSManagedObjectID, of store: any RegistrationObserver, isRegistered: Bool) {
     // A store that has been removed serves no context.
     guard let coordinator = store.persistentStoreCoordinator else { return }
     if let last = reports.last, last.store === store, last.isRegistered == isRegistered {

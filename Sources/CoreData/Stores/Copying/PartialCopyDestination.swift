@@ -1,0 +1,13 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A destination that commits a copy in parts, so that it can be continued after an interruption.
+///
+/// Its metadata have a `CopyProgress` with the key `StoreMetadata.Key.unfinishedCopy` until the copy is complete. Until then
+/// a coordinator opens the store only to continue the copy.
+package protocol PartialCopyDestination: CopyDestination {
+  /// Writes the progress into the metadata, in the transaction of the part.
+  ///
+  /// - Parameter progress: nil removes it, because the copy is complete.
+  func recordCopy(_ progress: CopyProgress?) throws
+}
