@@ -162,8 +162,10 @@ extension SQLiteConnection {
   }
 
   private func readTable(_ name: String, sql: String) throws -> DatabaseCatalog.Table {
-    let words = sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3).map { $0.uppercased() }
-    let isVirtual = words == ["CREATE", "VIRTUAL", "TABLE"]
+    // SQLite writes its own words this way. Files may be from anywhere.
+    let isPlain = sql.utf8.starts(with: "CREATE TABLE ".utf8)
+    let words = isPlain ? [] : sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3)
+    let isVirtual = words.map { $0.uppercased() } == ["CREATE", "VIRTUAL", "TABLE"]
     let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLName.quoted(name)))").rows()
     let columns = rows.map { row in
       DatabaseCatalog.Column(
@@ -196,10 +198,24 @@ extension DatabaseCatalog.Table {
   package var oddity: String? {
     if isVirtual { return "it is a virtual table" }
     if let column = columns.first(where: \.isGenerated) { return "an expression computes its column \(column.name)" }
-    if Self.words(of: sql).contains("CONFLICT") {
+    if mayContain(word: "CONFLICT"), Self.words(of: sql).contains("CONFLICT") {
       return "it has an ON CONFLICT clause, by which rows can vanish without an error"
     }
     return nil
+  }
+
+  /// Whether the definition contains the letters of a word, in any case, be it within a name or a comment. This takes much less
+  /// time than finding its words.
+  ///
+  /// - Parameter word: ASCII letters in upper case.
+  package func mayContain(word: String) -> Bool {
+    let letters = Array(word.utf8)
+    var sql = sql
+    return sql.withUTF8 { bytes in
+      (0..<max(0, bytes.count - letters.count + 1)).contains { start in
+        letters.indices.allSatisfy { bytes[start + $0] & 0xDF == letters[$0] }
+      }
+    }
   }
 
   /// Returns the keywords and unquoted names of a statement in upper case, without quoted text and comments.

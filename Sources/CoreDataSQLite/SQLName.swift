@@ -36,6 +36,14 @@ package enum SQLName {
 
   /// Returns the name with ASCII letters in lower case, for comparison.
   package static func folded(_ name: String) -> String {
-    String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
+    var name = name
+    return name.withUTF8 { bytes in
+      String(unsafeUninitializedCapacity: bytes.count) { folded in
+        for (position, byte) in bytes.enumerated() {
+          folded[position] = (0x41...0x5A).contains(byte) ? byte + 0x20 : byte
+        }
+        return bytes.count
+      }
+    }
   }
 }

@@ -227,8 +227,9 @@ extension ModelVersion {
   package func model() throws -> NSManagedObjectModel {
     if let made = object as? NSManagedObjectModel { return made }
     let model = try NSManagedObjectModel(document: document)
-    model.takeVersionHashes(versionHashes)
     if let url { model.wasRead(from: url) }
+    // Changes of the model drop its hashes.
+    model.takeVersionHashes(versionHashes)
     object = model
     return model
   }

@@ -255,9 +255,6 @@ extension NSEntityDescription {
   /// The entity and its ancestors, from the entity to the root.
   var lineage: [NSEntityDescription] { Array(sequence(first: self) { $0.parent }) }
 
-  /// The entity and its descendants, ancestors before descendants.
-  var family: [NSEntityDescription] { [self] + children.flatMap(\.family) }
-
   private func setSubentities(_ list: [NSEntityDescription]) {
     willEdit("subentities")
     for child in list {

@@ -76,10 +76,17 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   func adoptDescendants() { take(members) }
 
   private func take(_ list: [NSEntityDescription]) {
-    var complete: [NSEntityDescription] = []
     var seen: Set<ObjectIdentifier> = []
-    for entity in list + list.flatMap(\.family) where seen.insert(ObjectIdentifier(entity)).inserted {
-      complete.append(entity)
+    var complete = list.filter { seen.insert(ObjectIdentifier($0)).inserted }
+    var visited: Set<ObjectIdentifier> = []
+    for entity in list {
+      // Ancestors before descendants.
+      var open = [entity]
+      while let next = open.popLast() {
+        guard visited.insert(ObjectIdentifier(next)).inserted else { continue }
+        if seen.insert(ObjectIdentifier(next)).inserted { complete.append(next) }
+        open += next.children.reversed()
+      }
     }
     var names: Set<String> = []
     for entity in complete {
@@ -224,9 +231,12 @@ extension NSManagedObjectModel {
   /// that the store has in the same tables. Nil for an unknown configuration.
   func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {
     guard let members = entities(forConfigurationName: configuration) else { return nil }
+    let own = Set(members.map(ObjectIdentifier.init))
+    let above = Set(members.lazy.flatMap(\.lineage).map(ObjectIdentifier.init))
     let related = entities.filter { entity in
       stored[entity.name ?? ""] != nil
-        && members.contains { $0.isKindOf(entity: entity) || entity.isKindOf(entity: $0) }
+        && (above.contains(ObjectIdentifier(entity))
+          || entity.lineage.contains { own.contains(ObjectIdentifier($0)) })
     }
     return Set((members + related).compactMap(\.name))
   }

@@ -22,7 +22,15 @@ public struct MigrationFindings: Hashable, Sendable {
   public init(
     from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil, allowances: FindingAllowances = []
   ) {
-    let changes = ModelDifference(from: old, to: new).changes
+    self.init(ModelDifference(from: old, to: new), from: old, to: new, counts: counts, allowances: allowances)
+  }
+
+  /// Judges a step whose changes are known.
+  init(
+    _ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil,
+    allowances: FindingAllowances = []
+  ) {
+    let changes = difference.changes
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
     let found =
       changes.flatMap { judge.findings(for: $0) } + RenameFindings(from: old, to: new, changes, judge).findings

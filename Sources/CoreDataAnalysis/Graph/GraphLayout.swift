@@ -121,18 +121,18 @@ struct GraphLayout {
   /// In columns by their distance from the entity with the most lines; what has no lines stands in rows below.
   private mutating func arrange(_ edges: [ModelGraph.Edge]) {
     var neighbors: [Int: Set<Int>] = [:]
+    var lines: [Int: [ModelGraph.Edge]] = [:]
     for edge in edges {
       neighbors[edge.source, default: []].formUnion([edge.destination].filter { $0 != edge.source })
       neighbors[edge.destination, default: []].formUnion([edge.source].filter { $0 != edge.destination })
+      for node in Set([edge.source, edge.destination]) { lines[node, default: []].append(edge) }
     }
-    var left = Set(boxes.indices.filter { neighbors[$0] != nil })
     var columns: [Int: Int] = [:]
     var top = Size.margin
-    while let root = left.min(by: { Self.isNearer($0, $1, neighbors) }) {
+    for root in neighbors.keys.sorted(by: { Self.isNearer($0, $1, neighbors) }) where columns[root] == nil {
       let layers = Self.layers(from: root, neighbors)
-      left.subtract(layers.joined())
       for (column, layer) in layers.enumerated() { for node in layer { columns[node] = column } }
-      top = place(layers, top: top, edges, columns) + 2 * Size.gap
+      top = place(layers, top: top, lines) + 2 * Size.gap
     }
     placeInRows(boxes.indices.filter { neighbors[$0] == nil }, top: top)
     connect(edges, columns)
@@ -159,10 +159,11 @@ struct GraphLayout {
     return layers
   }
 
-  /// Returns the lower end of the group.
-  private mutating func place(_ layers: [[Int]], top: Double, _ edges: [ModelGraph.Edge], _ columns: [Int: Int])
-    -> Double
-  {
+  /// Places the boxes of a group.
+  ///
+  /// - Parameter lines: the edges at each node.
+  /// - Returns: the lower end of the group.
+  private mutating func place(_ layers: [[Int]], top: Double, _ lines: [Int: [ModelGraph.Edge]]) -> Double {
     let heights = layers.map { layer in
       layer.map { boxes[$0].height }.reduce(0, +) + Size.gap * Double(layer.count - 1)
     }
@@ -178,8 +179,8 @@ struct GraphLayout {
         y += boxes[node].height + Size.gap
       }
       // The labels of lines to the next column, and of those within this one, stand in the gap.
-      let labels = edges.filter { members.contains($0.source) || members.contains($0.destination) }.map(\.label)
-      let longest = labels.map(Self.width).max() ?? 0
+      let edges = layer.flatMap { lines[$0] ?? [] }
+      let longest = edges.map { Self.width(of: $0.label) }.max() ?? 0
       let hasSides = edges.contains { members.contains($0.source) && members.contains($0.destination) }
       x += widest + max(90, Double(longest) * Size.smallCharacter + (hasSides ? 110 : 70))
     }

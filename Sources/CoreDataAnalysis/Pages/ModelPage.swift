@@ -38,7 +38,8 @@ public struct ModelPage {
     page.paragraph("\(versions.count) \(versions.count == 1 ? "version" : "versions")\(current).", style: "dim")
     page.searchField("Find entities, properties and changes")
     let steps = zip(versions, versions.dropFirst()).map { old, new in
-      (difference: ModelDifference(from: old.document, to: new.document), findings: Self.findings(old, new))
+      let difference = ModelDifference(from: old.document, to: new.document)
+      return (difference: difference, findings: Self.findings(difference, from: old, to: new))
     }
     page.heading(2, "Versions")
     page.table(
@@ -76,8 +77,10 @@ public struct ModelPage {
     }
   }
 
-  private static func findings(_ old: ModelVersion, _ new: ModelVersion) -> [Finding] {
-    MigrationFindings(from: old.document, to: new.document).findings.sorted(by: Finding.areInOrder)
+  private static func findings(
+    _ difference: ModelDifference, from old: ModelVersion, to new: ModelVersion
+  ) -> [Finding] {
+    MigrationFindings(difference, from: old.document, to: new.document).findings.sorted(by: Finding.areInOrder)
   }
 
   private static func cell(of findings: [Finding]) -> HTMLPage.Cell {

@@ -164,7 +164,7 @@ package struct MigrationPlan {
     explanation = migration.explanation
     goesBack = Self.goesBack(migration, known)
     // Hashes identify the version, and even an old store without a model has them.
-    let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
+    let reader = try migration.steps.first.map { try StoreReader(plain, model: $0.sourceModel.document) } ?? plain
     let counting = try counter(reader)
     var counts = try counting.counts()
     rows = counts.rows
@@ -181,7 +181,7 @@ package struct MigrationPlan {
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
+          findings: Self.findings(step, difference, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new, isMapped: step.kind == .mapping)
       // The results of expressions and policies are unknown.
@@ -201,11 +201,14 @@ package struct MigrationPlan {
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
+  private static func findings(
+    _ step: StoreMigration.Step, _ difference: ModelDifference, _ counts: StoreCounts
+  ) -> [Finding] {
+    let (old, new) = (step.sourceModel, step.destinationModel)
     let findings =
       step.kind == .mapping
-      ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
-      : MigrationFindings(from: step.sourceModel.document, to: step.destinationModel.document, counts: counts).findings
+      ? MappingFindings(step.mappingModel, from: old, to: new, counts: counts).findings
+      : MigrationFindings(difference, from: old.document, to: new.document, counts: counts).findings
     guard !step.isInPlace else { return findings }
     return findings + [copyFinding(step, counts.rows.values.reduce(0, +))]
   }

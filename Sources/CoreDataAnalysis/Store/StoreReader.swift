@@ -32,6 +32,8 @@ package final class StoreReader: StoreCounting {
   /// The entities without those of persistent history, sorted by name.
   package let entities: [ReadableEntity]
   package let schema: StoreSchema?
+  /// The layout with the indexes that the store lacks; nil without a model.
+  let completeSchema: StoreSchema?
   /// Remarks for the user in sentences, such as why the store's own model was not used.
   package let remarks: [String]
 
@@ -68,12 +70,28 @@ package final class StoreReader: StoreCounting {
   ///
   /// - Parameters: as of `init(url:model:allowsMissingMetadata:)`.
   /// - Throws: `StoreProblem`.
-  init(_ file: StoreFile, url: URL, model given: ModelDocument?, allowsMissingMetadata: Bool = false) throws {
-    self.url = url
-    self.file = file
-    (catalog, metadata) = try Self.reading(file) {
+  convenience init(_ file: StoreFile, url: URL, model given: ModelDocument?, allowsMissingMetadata: Bool = false) throws
+  {
+    let (catalog, metadata) = try Self.reading(file) {
       (try file.connection.catalog(), try StoreFacts(file, allowsMissing: allowsMissingMetadata))
     }
+    try self.init(file, url: url, catalog, metadata, model: given)
+  }
+
+  /// Reads the store that another reader has open, with a given model.
+  ///
+  /// - Parameter given: a model whose entities have the store's hashes.
+  /// - Throws: `StoreProblem`.
+  convenience init(_ other: StoreReader, model given: ModelDocument) throws {
+    try self.init(other.file, url: other.url, other.catalog, other.metadata, model: given)
+  }
+
+  private init(
+    _ file: StoreFile, url: URL, _ catalog: DatabaseCatalog, _ metadata: StoreFacts, model given: ModelDocument?
+  ) throws {
+    self.url = url
+    self.file = file
+    (self.catalog, self.metadata) = (catalog, metadata)
     let name = url.lastPathComponent
     var remarks: [String] = []
     if metadata.isMissing {
@@ -87,13 +105,14 @@ package final class StoreReader: StoreCounting {
     if let problem = metadata.modelProblem, given == nil {
       remarks.append("The model that \(name) carries cannot be read: \(problem)")
     }
-    var found: (StoreSchema, ModelDocument)?
+    var found: (complete: StoreSchema, model: ModelDocument)?
+    let layout = StoreCatalog(catalog)
     if let document = given ?? metadata.model {
       do {
         found = (
           try StoreSchema(
             document: document, configuration: StoreMatch.configuration(of: document, matching: metadata.hashes),
-            catalog: catalog, primaryKeys: metadata.primaryKeys), document
+            catalog: layout, primaryKeys: metadata.primaryKeys, keepsMissingIndexes: true), document
         )
       } catch let problem as SchemaProblem {
         let model = given == nil ? "that \(name) carries" : "of \(name)"
@@ -102,8 +121,9 @@ package final class StoreReader: StoreCounting {
     } else if metadata.modelProblem == nil {
       remarks.append("\(name) carries no model.")
     }
-    if let (schema, document) = found {
-      self.schema = schema
+    if let (complete, document) = found {
+      let schema = complete.withoutIndexes(missingIn: layout)
+      (self.schema, completeSchema) = (schema, complete)
       model = document
       modelIndex = EntityIndex(document)
       origin = given == nil ? .cache : .given
@@ -112,7 +132,7 @@ package final class StoreReader: StoreCounting {
       remarks.append(
         "Rows are read by the tables alone: values are named by their columns, and relationships are plain numbers. "
           + "Name the model with --model for more.")
-      schema = nil
+      (schema, completeSchema) = (nil, nil)
       model = nil
       modelIndex = nil
       origin = .tables

@@ -12,11 +12,9 @@ package struct StoreVerifier {
   let reader: StoreReader
   /// How many rows are listed for each defect.
   let limit: Int
-  /// The layout with the indexes that the store lacks; nil without a model.
-  let complete: StoreSchema?
-
   var connection: SQLiteConnection { reader.connection }
   var catalog: DatabaseCatalog { reader.catalog }
+  var complete: StoreSchema? { reader.completeSchema }
   var name: String { reader.url.lastPathComponent }
   /// Whether the log beside the store is examined; false for a private copy of a store in a server, which has none.
   private let looksForLog: Bool
@@ -25,13 +23,6 @@ package struct StoreVerifier {
     self.reader = reader
     self.looksForLog = looksForLog
     self.limit = limit
-    complete = reader.model.flatMap { model in
-      let configuration = StoreMatch.configuration(of: model, matching: reader.metadata.hashes)
-      // The reader has already laid out the same model.
-      return try? StoreSchema(
-        document: model, configuration: configuration, catalog: StoreCatalog(reader.catalog),
-        primaryKeys: reader.metadata.primaryKeys, keepsMissingIndexes: true)
-    }
   }
 
   /// Runs all checks.

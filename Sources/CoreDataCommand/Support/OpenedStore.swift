@@ -68,7 +68,7 @@ struct OpenedStore {
           advice: ["To see the differences:  \(ShellWord.line(["coredata", "store", "match", argument, path]))"]
         )
       }
-      return (try StoreReader(url: url, model: try model.version(name).document), name, match.versionText)
+      return (try StoreReader(plain, model: try model.version(name).document), name, match.versionText)
     }
   }
 

@@ -75,9 +75,14 @@ package struct DroppedFiles {
   /// The columns of a source entity whose values may be in files before the step, and are not afterwards.
   private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
     let destination = step.mapping.destinationEntity(of: source.name) ?? ""
-    let attributes = step.destinationSchema[destination]?.attributes ?? [:]
-    return source.attributes.values.flatMap { old in
-      let new = attributes.values.first { step.mapping.sourceAttribute(of: $0.name, in: destination) == old.name }
+    let external = source.attributes.values.filter { $0.allowsExternalStorage || !$0.elements.isEmpty }
+    guard !external.isEmpty else { return [] }
+    let attributes = (step.destinationSchema[destination]?.attributes ?? [:]).values
+    let successors = Dictionary(
+      attributes.compactMap { new in step.mapping.sourceAttribute(of: new.name, in: destination).map { ($0, new) } }
+    ) { first, _ in first }
+    return external.flatMap { old in
+      let new = successors[old.name]
       return columns(
         of: old, step.source.attribute(old.name, of: source.name), becoming: new,
         new.flatMap { step.destination.attribute($0.name, of: destination) })

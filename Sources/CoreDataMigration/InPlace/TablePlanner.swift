@@ -105,8 +105,9 @@ package struct TablePlanner {
   /// - Throws: `InPlaceProblem` for values that cannot be converted.
   package func alteredColumns(of table: TableLayout, from old: TableLayout) throws -> AlteredColumns {
     let pairs = step.pairs(in: table)
+    // The values of columns by the positions of pairs, which are many in a deep hierarchy.
     let sources = try pairs.map { pair in
-      (pair, try ColumnSources(step: step, source: pair.source, destination: pair.destination).all())
+      try ColumnSources(step: step, source: pair.source, destination: pair.destination).all()
     }
     var result = AlteredColumns()
     var used: Set<String> = []
@@ -114,15 +115,15 @@ package struct TablePlanner {
     let isHousekeeping = Set(TableLayout.housekeepingColumns.map(\.role))
     let oldColumns = Dictionary(old.columns.map { ($0.name, $0) }) { first, _ in first }
     for column in table.columns where !isHousekeeping.contains(column.role) {
-      let values = sources.map { pair, columns in (pair, columns[column.name]) }
-      let given = values.compactMap { pair, value in value.map { (pair, $0) } }
+      let given = sources.indices.compactMap { pair in sources[pair][column.name].map { (pair, $0) } }
       let origins = Set(given.compactMap(\.1.origin))
       // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
       func isContinued(_ oldColumn: ColumnLayout) -> Bool {
         oldColumn.type == column.type && !used.contains(oldColumn.name)
-          && values.allSatisfy { pair, value in
+          && pairs.indices.allSatisfy { pair in
+            let value = sources[pair][column.name]
             if let origin = value?.origin { return origin == oldColumn.name }
-            return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
+            return (value == nil || hasNoStrayValues) && !uses(pairs[pair].source, oldColumn.name)
           }
       }
       let origin = origins.count == 1 ? origins.first.flatMap { oldColumns[$0] } : nil
@@ -138,7 +139,7 @@ package struct TablePlanner {
         switch value {
         case .column where replaced != nil: continue
         case _ where value.isNothing: continue
-        default: updates[pair.source.number, default: []].append((column.name, value))
+        default: updates[pairs[pair].source.number, default: []].append((column.name, value))
         }
       }
     }

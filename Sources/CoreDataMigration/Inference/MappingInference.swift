@@ -188,6 +188,15 @@ package struct Pairing<Element> {
     _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?,
     fallsBackOnNames: Bool = false
   ) {
+    func identifier(_ element: Element) -> String { declared(element) ?? name(element) }
+    if let partners = Self.partners(source.map(identifier), destination.map(identifier)) {
+      matched = zip(partners, destination).map { (source[$0], $1) }.sorted {
+        name($0.destination) < name($1.destination)
+      }
+      let taken = Set(partners)
+      removed = source.indices.filter { !taken.contains($0) }.map { source[$0] }.sorted { name($0) < name($1) }
+      return
+    }
     let sources = Dictionary(grouping: source) { declared($0) ?? name($0) }
     let destinations = Dictionary(grouping: destination) { declared($0) ?? name($0) }
     for (identifier, new) in destinations.sorted(by: { $0.key < $1.key }) {
@@ -224,6 +233,19 @@ package struct Pairing<Element> {
     matched.sort { name($0.destination) < name($1.destination) }
     added = added.filter { !found.contains(name($0)) }.sorted { name($0) < name($1) }
     removed = left.values.sorted { name($0) < name($1) }
+  }
+
+  /// The position in the source of the partner of each destination element, where all have one and no identifier occurs
+  /// twice; nil otherwise. Most versions add nothing to most entities, and inherited properties are paired for each of them.
+  private static func partners(_ source: [String], _ destination: [String]) -> [Int]? {
+    let positions = Dictionary(source.enumerated().map { ($1, $0) }) { first, _ in first }
+    guard positions.count == source.count else { return nil }
+    var partners: [Int] = []
+    for identifier in destination {
+      guard let position = positions[identifier] else { return nil }
+      partners.append(position)
+    }
+    return Set(partners).count == partners.count ? partners : nil
   }
 }
 

@@ -88,14 +88,14 @@ package struct DroppedContent: Hashable, Sendable {
   package struct InferredLeg {
     package let source: ModelDocument
     package let mapping: InferredMapping
-    fileprivate let index: EntityIndex
-    fileprivate let destination: EntityIndex
+    fileprivate let index: PropertyIndex
+    fileprivate let destination: PropertyIndex
 
     package init(source: ModelDocument, destination: ModelDocument, mapping: InferredMapping) {
       self.source = source
       self.mapping = mapping
-      index = EntityIndex(source)
-      self.destination = EntityIndex(destination)
+      index = PropertyIndex(source)
+      self.destination = PropertyIndex(destination)
     }
   }
 
@@ -125,7 +125,6 @@ package struct DroppedContent: Hashable, Sendable {
       let pairs = (match.attributes + match.relationships).map { ($0.source, $0.destination) }
       let kept = Dictionary(pairs) { first, _ in first }
       let relationships = Set(match.relationships.map(\.source) + match.removedRelationships)
-      let lineage = leg.index.lineage(of: name)
       let known =
         properties
         ?? Dictionary(
@@ -140,7 +139,7 @@ package struct DroppedContent: Hashable, Sendable {
             entity: entity, property: original, isRelationship: relationships.contains(current), extent: extent)
           content.aliases = aliases(of: current, in: name, leg)
           dropped.append(content)
-        } else if !isComputed(current, lineage), !livesOnInInverse(current, lineage, leg) {
+        } else if !isComputed(current, in: name, leg), !livesOnInInverse(current, in: name, leg) {
           var content = DroppedContent(
             entity: entity, property: original, isRelationship: relationships.contains(current))
           content.aliases = aliases(of: current, in: name, leg)
@@ -156,7 +155,7 @@ package struct DroppedContent: Hashable, Sendable {
   /// The names that findings have for a property: they name the entity that declares it, before or after the step.
   private static func aliases(of property: String, in entity: String, _ leg: InferredLeg) -> Set<Place> {
     var places: Set<Place> = []
-    for owner in leg.index.lineage(of: entity).map(\.name) + [entity] {
+    for owner in leg.index.entities.lineageNames(of: entity) + [entity] {
       let names = [owner, leg.mapping.match(ofSource: owner)?.destination].compactMap { $0 }
       places.formUnion(names.map { .init(entity: $0, property: property) })
     }
@@ -167,25 +166,23 @@ package struct DroppedContent: Hashable, Sendable {
   private static func extent(
     of old: String, in oldEntity: String, _ new: String, in newEntity: String, _ leg: InferredLeg
   ) -> Extent? {
-    let (before, after) = (leg.index.lineage(of: oldEntity), leg.destination.lineage(of: newEntity))
-    if let one = before.flatMap(\.attributes).first(where: { $0.name == old }),
-      let other = after.flatMap(\.attributes).first(where: { $0.name == new })
-    {
+    if let one = leg.index.attribute(old, of: oldEntity), let other = leg.destination.attribute(new, of: newEntity) {
       if one.derivation != nil || other.derivation != nil { return nil }
       return one.kind.narrows(to: other.kind) ? .precision(from: one.kind, to: other.kind) : nil
     }
-    guard let one = before.flatMap(\.relationships).first(where: { $0.name == old }),
-      let other = after.flatMap(\.relationships).first(where: { $0.name == new })
+    guard let one = leg.index.relationship(old, of: oldEntity)?.relationship,
+      let other = leg.destination.relationship(new, of: newEntity)?.relationship
     else { return nil }
     return one.isOrdered && !other.isOrdered ? .order : nil
   }
 
-  private static func isComputed(_ attribute: String, _ lineage: [EntityDocument]) -> Bool {
-    lineage.contains { $0.attributes.contains { $0.name == attribute && ($0.derivation != nil || $0.isTransient) } }
+  private static func isComputed(_ name: String, in entity: String, _ leg: InferredLeg) -> Bool {
+    guard let attribute = leg.index.attribute(name, of: entity) else { return false }
+    return attribute.derivation != nil || attribute.isTransient
   }
 
-  private static func livesOnInInverse(_ name: String, _ lineage: [EntityDocument], _ leg: InferredLeg) -> Bool {
-    guard let relationship = lineage.flatMap(\.relationships).first(where: { $0.name == name }),
+  private static func livesOnInInverse(_ name: String, in entity: String, _ leg: InferredLeg) -> Bool {
+    guard let relationship = leg.index.relationship(name, of: entity)?.relationship,
       let inverse = relationship.inverseName, let destination = relationship.destinationEntityName,
       let match = leg.mapping.match(ofSource: destination)
     else { return false }
@@ -267,7 +264,7 @@ package struct StoreContents {
   }
 
   private func count(_ query: String, _ layout: EntityLayout) throws -> Int {
-    let sharesTable = schema.entities.contains { $0.table == layout.table && $0.name != layout.name }
+    let sharesTable = schema.entities(inTable: layout.table).contains { $0.name != layout.name }
     let condition = sharesTable ? " WHERE o.Z_ENT = \(layout.number)" : ""
     return Int(try database.scalar(query + condition)?.integer ?? 0)
   }

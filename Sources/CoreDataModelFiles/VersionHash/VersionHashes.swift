@@ -21,11 +21,15 @@ package struct VersionHashes: Sendable {
       properties[entity.name] = Self.ownPropertyHashes(of: entity)
     }
     var entities: [String: Data] = [:]
+    var counted: [String: [CountedProperty]] = [:]
     for entity in document.entities {
-      // From the root down, so that the hash of the parent is available to its children.
-      let line = Array(index.lineage(of: entity.name).reversed())
-      for (depth, member) in line.enumerated() where entities[member.name] == nil {
-        entities[member.name] = Self.hash(of: member, line: line[...depth], parents: entities, properties: properties)
+      // From the nearest ancestor with a hash down, so that the hash of the parent is available to its children.
+      for name in index.lineageNames(of: entity.name).prefix(while: { entities[$0] == nil }).reversed() {
+        guard let member = index[name] else { continue }
+        let inherited = member.parentName.flatMap { counted[$0] } ?? []
+        let all = Self.merged(inherited, Self.ownProperties(of: member, properties[name] ?? [:]))
+        entities[name] = Self.hash(of: member, parent: member.parentName.flatMap { entities[$0] }, properties: all)
+        counted[name] = all
       }
     }
     self.entities = entities
@@ -55,25 +59,38 @@ package struct VersionHashes: Sendable {
     return SHA2.hash256(sorted.reduce(into: Data()) { $0 += $1.value }).base64EncodedString()
   }
 
-  private static func hash(
-    of entity: EntityDocument, line: ArraySlice<EntityDocument>, parents: [String: Data],
-    properties: [String: [String: Data]]
-  ) -> Data {
+  /// A property that is a part of its entity's hash; one without a hash is transient.
+  private typealias CountedProperty = (name: String, hash: Data?)
+
+  /// The properties that an entity declares, in the order of their names.
+  private static func ownProperties(of entity: EntityDocument, _ hashes: [String: Data]) -> [CountedProperty] {
+    var own: [String: Data?] = [:]
+    for attribute in entity.attributes {
+      own.updateValue(attribute.isTransient ? nil : hashes[attribute.name], forKey: attribute.name)
+    }
+    for relationship in entity.relationships {
+      own.updateValue(relationship.isTransient ? nil : hashes[relationship.name], forKey: relationship.name)
+    }
+    return own.map { ($0.key, $0.value) }.sorted { bytewise($0.name, $1.name) }
+  }
+
+  /// Adds an entity's own properties to the inherited ones, which are in the order of their names too.
+  private static func merged(_ inherited: [CountedProperty], _ own: [CountedProperty]) -> [CountedProperty] {
+    var merged: [CountedProperty] = []
+    merged.reserveCapacity(inherited.count + own.count)
+    var rest = own[...]
+    for property in inherited {
+      while let first = rest.first, bytewise(first.name, property.name) { merged.append(rest.removeFirst()) }
+      if rest.first?.name != property.name { merged.append(property) }
+    }
+    return merged + rest
+  }
+
+  private static func hash(of entity: EntityDocument, parent: Data?, properties: [CountedProperty]) -> Data {
     var input = Data(entity.name.utf8)
     input.append(entity.isAbstract ? 1 : 0)
-    if let parent = entity.parentName, let hash = parents[parent] { input += hash }
-
-    var counted: [String: Data] = [:]
-    for member in line {
-      let hashes = properties[member.name] ?? [:]
-      for attribute in member.attributes {
-        counted[attribute.name] = attribute.isTransient ? nil : hashes[attribute.name]
-      }
-      for relationship in member.relationships {
-        counted[relationship.name] = relationship.isTransient ? nil : hashes[relationship.name]
-      }
-    }
-    for (_, hash) in counted.sorted(by: { bytewise($0.key, $1.key) }) { input += hash }
+    if let parent { input += parent }
+    for case (_, let hash?) in properties { input += hash }
     input += Data((entity.versionHashModifier ?? "").utf8)
     for constraint in entity.uniquenessConstraints.map({ $0.joined(separator: ".") }).sorted(by: bytewise) {
       input += Data(constraint.utf8)

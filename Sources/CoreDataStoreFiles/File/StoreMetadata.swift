@@ -33,9 +33,13 @@ package enum StoreMetadata {
   package static let sqliteType = "SQLite"
 
   /// The framework's keys for a store of a model's configuration; the UUID is not among them.
-  package static func ofModel(_ document: ModelDocument, configuration: String?) throws -> [String: Any] {
+  ///
+  /// - Parameter hashes: the model's hashes, if they are known.
+  package static func ofModel(
+    _ document: ModelDocument, configuration: String?, hashes: VersionHashes? = nil
+  ) throws -> [String: Any] {
     let selection = try SchemaSelection(document: document, configuration: configuration)
-    let hashes = VersionHashes(document).entities.filter { selection.contains($0.key) }
+    let hashes = (hashes ?? VersionHashes(document)).entities.filter { selection.contains($0.key) }
     return [
       Key.frameworkVersion: frameworkVersion,
       Key.maximumFrameworkVersion: frameworkVersion,

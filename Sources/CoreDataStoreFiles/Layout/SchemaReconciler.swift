@@ -72,8 +72,7 @@ package struct SchemaReconciler {
         break
       }
     }
-    if !keepsMissingIndexes { schema.indexes.removeAll { !catalog.hasIndex($0.name) } }
-    return schema
+    return keepsMissingIndexes ? schema : schema.withoutIndexes(missingIn: catalog)
   }
 
   private func file(for table: TableLayout) throws -> StoreCatalog.Table {
@@ -281,4 +280,13 @@ package protocol EarlierNames {
 
   /// The earlier name of a relationship; nil for a new one.
   func sourceRelationship(of name: String, in destination: String) -> String?
+}
+
+extension StoreSchema {
+  /// The layout without the indexes that a database lacks.
+  package func withoutIndexes(missingIn catalog: StoreCatalog) -> StoreSchema {
+    var schema = self
+    schema.indexes.removeAll { !catalog.hasIndex($0.name) }
+    return schema
+  }
 }

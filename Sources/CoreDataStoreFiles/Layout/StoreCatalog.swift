@@ -86,9 +86,13 @@ extension StoreCatalog {
   /// - Parameter indexed: the columns for whose constraints SQLite has made indexes.
   private static func hasNumericKey(_ table: DatabaseCatalog.Table, _ indexed: Set<String>) -> Bool {
     guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
-    let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
     return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
       && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !indexed.contains(key.name)
-      && !words.contains("ROWID")
+      && !isWithoutRowIDs(table)
+  }
+
+  private static func isWithoutRowIDs(_ table: DatabaseCatalog.Table) -> Bool {
+    table.mayContain(word: "ROWID")
+      && table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }.contains("ROWID")
   }
 }

@@ -141,8 +141,10 @@ struct InPlaceMigration {
 
   /// Writes the metadata and the model cache.
   private func finish() throws {
-    guard let document = migration.steps.last?.destinationModel.document else { return }
-    let own = try StoreMetadata.ofModel(document, configuration: document.configuration(migration.configuration))
+    guard let model = migration.steps.last?.destinationModel else { return }
+    let document = model.document
+    let own = try StoreMetadata.ofModel(
+      document, configuration: document.configuration(migration.configuration), hashes: model.versionHashes)
     var metadata = try file.metadata().merging(own) { $1 }
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
