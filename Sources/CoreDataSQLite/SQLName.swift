@@ -20,7 +20,8 @@ package enum SQLName {
     return isPlain ? name : "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""
   }
 
-  private static func isLetterDigitOrUnderscore(_ byte: UInt8) -> Bool {
+  /// Whether a byte of UTF-8 can be part of a name without quotation marks.
+  package static func isLetterDigitOrUnderscore(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
       UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:

@@ -169,8 +169,12 @@ package struct MigrationPlan {
     var counts = try counting.counts()
     rows = counts.rows
     var steps: [Step] = []
+    var last: (model: NSManagedObjectModel, document: ModelDocument)?
     for step in migration.steps {
-      let (old, new) = (step.sourceModel.document, step.destinationModel.document)
+      // Most steps begin where the last one ended.
+      let carried = last?.model === step.sourceModel ? last?.document : nil
+      let (old, new) = (carried ?? step.sourceModel.document, step.destinationModel.document)
+      last = (step.destinationModel, new)
       let difference = ModelDifference(from: old, to: new)
       try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
       try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
@@ -181,7 +185,8 @@ package struct MigrationPlan {
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, difference, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
+          findings: Self.findings(step, difference, from: old, to: new, counts).map(allowances.applied)
+            .sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new, isMapped: step.kind == .mapping)
       // The results of expressions and policies are unknown.
@@ -202,13 +207,13 @@ package struct MigrationPlan {
   }
 
   private static func findings(
-    _ step: StoreMigration.Step, _ difference: ModelDifference, _ counts: StoreCounts
+    _ step: StoreMigration.Step, _ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument,
+    _ counts: StoreCounts
   ) -> [Finding] {
-    let (old, new) = (step.sourceModel, step.destinationModel)
     let findings =
       step.kind == .mapping
-      ? MappingFindings(step.mappingModel, from: old, to: new, counts: counts).findings
-      : MigrationFindings(difference, from: old.document, to: new.document, counts: counts).findings
+      ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
+      : MigrationFindings(difference, from: old, to: new, counts: counts).findings
     guard !step.isInPlace else { return findings }
     return findings + [copyFinding(step, counts.rows.values.reduce(0, +))]
   }

@@ -73,13 +73,15 @@ private struct PlainDefinition {
     self.table = table.name
     columns = table.columns.map { ($0.name, $0.declaredType, $0.primaryKeyPosition > 0) }
     let words = [table.name] + columns.map(\.name) + columns.map(\.type)
-    guard words.allSatisfy({ $0.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } }),
+    guard words.allSatisfy({ $0.utf8.allSatisfy(SQLName.isLetterDigitOrUnderscore) }),
       Self.essence(of: sql) == Self.essence(of: table.sql)
     else { return nil }
   }
 
   /// The characters that matter where names have neither spaces nor quotation marks.
-  private static func essence(of sql: String) -> String { sql.filter { !$0.isWhitespace && $0 != "\"" } }
+  private static func essence(of sql: String) -> [UInt8] {
+    sql.utf8.filter { !(9...13).contains($0) && $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\"") }
+  }
 
   var sql: String {
     let definitions = columns.map { "\(SQLName.quoted($0.name)) \($0.type)\($0.isKey ? " PRIMARY KEY" : "")" }

@@ -190,31 +190,41 @@ package struct Pairing<Element> {
   ) {
     func identifier(_ element: Element) -> String { declared(element) ?? name(element) }
     if let partners = Self.partners(source.map(identifier), destination.map(identifier)) {
-      matched = zip(partners, destination).map { (source[$0], $1) }.sorted {
-        name($0.destination) < name($1.destination)
+      for (partner, element) in zip(partners, destination) {
+        if let partner { matched.append((source[partner], element)) } else { added.append(element) }
       }
-      let taken = Set(partners)
-      removed = source.indices.filter { !taken.contains($0) }.map { source[$0] }.sorted { name($0) < name($1) }
-      return
-    }
-    let sources = Dictionary(grouping: source) { declared($0) ?? name($0) }
-    let destinations = Dictionary(grouping: destination) { declared($0) ?? name($0) }
-    for (identifier, new) in destinations.sorted(by: { $0.key < $1.key }) {
-      let old = sources[identifier] ?? []
-      if old.count == 1, new.count == 1 {
-        matched.append((old[0], new[0]))
-        continue
-      }
-      let known = Dictionary(old.map { (name($0), $0) }) { first, _ in first }
-      for element in new {
-        if let twin = known[name(element)] { matched.append((twin, element)) } else { added.append(element) }
-      }
-      if !old.isEmpty, new.contains(where: { known[name($0)] == nil }) {
-        ambiguous.append((identifier, new.map(name).sorted()))
+    } else {
+      let sources = Dictionary(grouping: source, by: identifier)
+      for (identifier, new) in Dictionary(grouping: destination, by: identifier).sorted(by: { $0.key < $1.key }) {
+        let old = sources[identifier] ?? []
+        if old.count == 1, new.count == 1 {
+          matched.append((old[0], new[0]))
+          continue
+        }
+        let known = Dictionary(old.map { (name($0), $0) }) { first, _ in first }
+        for element in new {
+          if let twin = known[name(element)] { matched.append((twin, element)) } else { added.append(element) }
+        }
+        if !old.isEmpty, new.contains(where: { known[name($0)] == nil }) {
+          ambiguous.append((identifier, new.map(name).sorted()))
+        }
       }
     }
     let taken = Set(matched.map { name($0.source) })
     var left = Dictionary(source.filter { !taken.contains(name($0)) }.map { (name($0), $0) }) { first, _ in first }
+    if !added.isEmpty, !left.isEmpty { matchByNames(&left, name: name, declared: declared, fallsBackOnNames) }
+    matched.sort { name($0.destination) < name($1.destination) }
+    added.sort { name($0) < name($1) }
+    removed = left.values.sorted { name($0) < name($1) }
+  }
+
+  /// Matches added elements with source elements that have the names which they declare as identifiers, or their own.
+  ///
+  /// - Parameter left: the source elements without a match, by name.
+  private mutating func matchByNames(
+    _ left: inout [String: Element], name: (Element) -> String, declared: (Element) -> String?,
+    _ fallsBackOnNames: Bool
+  ) {
     let late = added.filter { declared($0).map { left[$0] != nil } == true }
     let former = Dictionary(grouping: late) { declared($0) ?? "" }
     let shared = Set(ambiguous.map(\.identifier))
@@ -230,22 +240,15 @@ package struct Pairing<Element> {
       if let old = left.removeValue(forKey: name(element)) { matched.append((old, element)) }
     }
     let found = Set(matched.map { name($0.destination) })
-    matched.sort { name($0.destination) < name($1.destination) }
-    added = added.filter { !found.contains(name($0)) }.sorted { name($0) < name($1) }
-    removed = left.values.sorted { name($0) < name($1) }
+    added.removeAll { found.contains(name($0)) }
   }
 
-  /// The position in the source of the partner of each destination element, where all have one and no identifier occurs
-  /// twice; nil otherwise. Most versions add nothing to most entities, and inherited properties are paired for each of them.
-  private static func partners(_ source: [String], _ destination: [String]) -> [Int]? {
+  /// The position in the source of each destination element's partner, nil for none. Nil if elements of one side share an
+  /// identifier.
+  private static func partners(_ source: [String], _ destination: [String]) -> [Int?]? {
     let positions = Dictionary(source.enumerated().map { ($1, $0) }) { first, _ in first }
-    guard positions.count == source.count else { return nil }
-    var partners: [Int] = []
-    for identifier in destination {
-      guard let position = positions[identifier] else { return nil }
-      partners.append(position)
-    }
-    return Set(partners).count == partners.count ? partners : nil
+    guard positions.count == source.count, Set(destination).count == destination.count else { return nil }
+    return destination.map { positions[$0] }
   }
 }
 

@@ -88,6 +88,7 @@ package struct SchemaReconciler {
   }
 
   private func inFileOrder(_ columns: [ColumnLayout], of table: StoreCatalog.Table) -> [ColumnLayout] {
+    if columns.elementsEqual(table.columns, by: { $0.name == $1.name }) { return columns }
     let positions = Dictionary(
       table.columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     return columns.sorted { (positions[$0.name] ?? 0) < (positions[$1.name] ?? 0) }
@@ -152,14 +153,15 @@ package struct SchemaReconciler {
   private func sortedByType(
     _ names: [String: String], of table: TableLayout, in file: StoreCatalog.Table
   ) -> [String: String] {
-    var names = names
-    let types = Dictionary(
-      file.columns.map { ($0.name, $0.type.uppercased()) }, uniquingKeysWith: { first, _ in first })
     let rivals = Dictionary(grouping: table.columns) { column -> String in
       guard case .attribute(_, let path) = column.role else { return "" }
       return elementNames.column(path, inTableOf: table.rootEntity)
-    }
-    for (base, columns) in rivals where !base.isEmpty && columns.count > 1 {
+    }.filter { !$0.key.isEmpty && $0.value.count > 1 }
+    guard !rivals.isEmpty else { return names }
+    var names = names
+    let types = Dictionary(
+      file.columns.map { ($0.name, $0.type.uppercased()) }, uniquingKeysWith: { first, _ in first })
+    for columns in rivals.values {
       let held = columns.compactMap { names[$0.name] }
       let mismatched = columns.contains { types[names[$0.name] ?? ""] != $0.type.rawValue.uppercased() }
       guard mismatched, Set(columns.map(\.type)).count == columns.count else { continue }

@@ -12,10 +12,20 @@ struct SchemaRenaming {
 
   /// Returns the schema with the other names. Indexes keep theirs.
   func renamed(_ schema: StoreSchema) -> StoreSchema {
-    StoreSchema(
+    // Most stores have the names that the rules give.
+    if keepsEverything(of: schema) { return schema }
+    return StoreSchema(
       dialect: schema.dialect, entities: schema.entities.map(renamed),
       tables: schema.tables.compactMap { tables[$0.name] },
       joinTables: schema.joinTables.compactMap { joinTables[$0.name] }, indexes: schema.indexes.map(renamed))
+  }
+
+  private func keepsEverything(of schema: StoreSchema) -> Bool {
+    schema.joinTables.allSatisfy { joinTables[$0.name] == $0 }
+      && schema.tables.allSatisfy { table in
+        guard let names = columns[table.name] else { return false }
+        return tables[table.name] == table && table.columns.allSatisfy { names[$0.name] == $0.name }
+      }
   }
 
   private func renamed(_ entity: EntityLayout) -> EntityLayout {
