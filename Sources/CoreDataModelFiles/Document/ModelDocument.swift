@@ -263,8 +263,8 @@ private struct DeclaredProperties<Property> {
 
   init(_ entities: [EntityDocument], _ properties: (EntityDocument) -> [Property], name: (Property) -> String) {
     for entity in entities {
-      for property in properties(entity) {
-        declarations[name(property), default: [:]].merge([entity.name: property]) { first, _ in first }
+      for property in properties(entity) where declarations[name(property)]?[entity.name] == nil {
+        declarations[name(property), default: [:]][entity.name] = property
       }
     }
     declarations = declarations.filter { $0.value.count > 1 }
