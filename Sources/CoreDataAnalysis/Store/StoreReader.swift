@@ -82,7 +82,7 @@ package final class StoreReader: StoreCounting {
   ///
   /// - Parameter given: a model whose entities have the store's hashes.
   /// - Throws: `StoreProblem`.
-  convenience init(_ other: StoreReader, model given: ModelDocument) throws {
+  package convenience init(_ other: StoreReader, model given: ModelDocument) throws {
     try self.init(other.file, url: other.url, other.catalog, other.metadata, model: given)
   }
 
