@@ -31,6 +31,37 @@ struct VersionHashTests {
         + "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e")
   }
 
+  @Test("An entity's hash contains its parent's hash and those of all stored properties, by the bytes of their names")
+  func inheritance() throws {
+    var parent = EntityDocument(name: "Parent")
+    parent.attributes = ["m", "Z", "b", "x"].map { AttributeDocument(name: $0, kind: .string) }
+    var child = EntityDocument(name: "Child", parentName: "Parent")
+    child.attributes = ["z", "a", "n"].map { AttributeDocument(name: $0, kind: .date) }
+    // Declared again: with another type, and as one that is not stored.
+    child.attributes.append(AttributeDocument(name: "b", kind: .integer64))
+    var transient = AttributeDocument(name: "x", kind: .string)
+    transient.isTransient = true
+    child.attributes.append(transient)
+    var grandchild = EntityDocument(name: "Grandchild", parentName: "Child")
+    grandchild.attributes = [AttributeDocument(name: "c", kind: .boolean)]
+    let hashes = VersionHashes(ModelDocument(entities: [grandchild, child, parent]))
+    func hash(of entity: String, parent: String?, _ properties: [(String, String)]) throws -> Data {
+      var input = Data(entity.utf8) + [0]
+      if let parent { input += try #require(hashes.entities[parent]) }
+      for (owner, name) in properties { input += try #require(hashes.property(name, of: owner)) }
+      return SHA2.hash256(input)
+    }
+    #expect(
+      try hashes.entities["Parent"]
+        == hash(of: "Parent", parent: nil, [("Parent", "Z"), ("Parent", "b"), ("Parent", "m"), ("Parent", "x")]))
+    let inherited = [("Parent", "Z"), ("Child", "a"), ("Child", "b")]
+    let rest = [("Parent", "m"), ("Child", "n"), ("Child", "z")]
+    #expect(try hashes.entities["Child"] == hash(of: "Child", parent: "Parent", inherited + rest))
+    #expect(
+      try hashes.entities["Grandchild"]
+        == hash(of: "Grandchild", parent: "Child", inherited + [("Grandchild", "c")] + rest))
+  }
+
   @Test("Messages at the edges of a block are padded rightly", arguments: [55, 56, 63, 64, 111, 112, 119, 127, 128])
   func padding(length: Int) {
     let message = Data(repeating: 0x61, count: length)
