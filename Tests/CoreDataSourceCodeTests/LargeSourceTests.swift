@@ -44,6 +44,15 @@ struct LargeSourceTests {
     #expect(result.lines == 3)
   }
 
+  @Test("A port of attributes within each other takes a time in proportion to their number")
+  func nestedAttributes() {
+    for part in ["@objc(", "@available(", "private("] {
+      let open = String(repeating: part, count: Self.count)
+      #expect(translate(open + "\nlet x = 1\n", .port).lines == 3)
+      #expect(translate(open + "a" + String(repeating: ")", count: Self.count) + "\nlet x = 1\n", .port).lines >= 3)
+    }
+  }
+
   @Test("Thousands of types within each other are told apart, with the variables of each")
   func nested() throws {
     let count = 2_000

@@ -116,6 +116,8 @@ struct PortTests {
 
   @Test("Several declarations on one line, and a declaration that #if divides")
   func unusual() {
+    let members = ported("extension P {\n@objcMembers @NSManaged var d: Date!\n}\n").text
+    #expect(members.contains("#else\nvar d: Date! {") && ported(members).text == members, "\(members)")
     let line = ported("class P: NSManagedObject { @NSManaged var x: Int; @NSManaged var y: Int }\n").text
     #expect(line.contains("\n#if canImport(ObjectiveC)\n@NSManaged var x: Int; @NSManaged var y: Int\n#else\n"))
     #expect(line.hasSuffix("\n#endif\n }\n"))
@@ -199,6 +201,136 @@ struct PortTests {
       """
     #expect(ported(source).text == expected)
     #expect(ported(expected).text == expected)
+  }
+
+  @Test("A statement that observes by a selector is kept for Apple's systems, and written again for others")
+  func observers() {
+    let source = """
+      class Screen {
+        func begin() {
+          NotificationCenter.default.addObserver(
+            self, selector: #selector(didSave(_:)), name: name(#keyPath(Person.name)),
+            object: nil)  // of the store
+          let o = c.addObserver(self, selector: #selector(f), name: n, object: nil)
+        }
+      }
+
+      """
+    let expected = """
+      class Screen {
+        func begin() {
+          #if canImport(ObjectiveC)
+          NotificationCenter.default.addObserver(
+            self, selector: #selector(didSave(_:)), name: name(#keyPath(Person.name)),
+            object: nil)
+          #else
+          NotificationCenter.default.addObserver(
+            self, selector: Screen.didSave(_:), name: name("name"),
+            object: nil)  // of the store
+          #endif
+          let o = c.addObserver(self, selector: #selector(f), name: n, object: nil)
+        }
+      }
+
+      """
+    let result = ported(source)
+    #expect(result.text == expected, "\(result.text)")
+    #expect(result.messages.map(\.line) == [6])
+    #expect(ported(expected).text == expected)
+  }
+
+  private func moved(_ texts: [String]) -> [String] {
+    let files = texts.enumerated().map { SourceFile(path: "\($0).swift", bytes: Array($1.utf8)) }
+    let moved = MovedOverrides.applied(to: files)
+    let again = MovedOverrides.applied(to: moved)
+    #expect(again.map(\.bytes) == moved.map(\.bytes))
+    return moved.map { String(decoding: $0.bytes, as: UTF8.self) }
+  }
+
+  @Test("A member of an extension that overrides another moves into the class, with its comments, in any file")
+  func overrides() {
+    let extensions = """
+      import CoreData
+
+      public extension Order {
+          var isNew: Bool { false } // stays
+
+          /// Fills it.
+          /* In a block. */
+          @objc override func awakeFromInsert() {
+              super.awakeFromInsert()
+              text = \"""
+                override func
+                \"""
+          } // done
+
+          // MARK: Saving
+
+          override class func entity<T>(_ t: T, _ u: Int...) -> T { t }; func last() {}
+      }
+
+      extension Order.Line { internal override var x: Int { get { 1 } set {} } }
+
+      """
+    let classes = "import CoreData\nclass Order: NSManagedObject {\n  var a = 1\n  class Line: NSManagedObject {}\n}\n"
+    let result = moved([extensions, classes])
+    #expect(
+      result[1] == """
+        import CoreData
+        class Order: NSManagedObject {
+          var a = 1
+          class Line: NSManagedObject {
+            internal override var x: Int { get { 1 } set {} }
+          }
+
+          /// Fills it.
+          /* In a block. */
+          public @objc override func awakeFromInsert() {
+              super.awakeFromInsert()
+              text = \"""
+                override func
+                \"""
+          } // done
+
+          public override class func entity<T>(_ t: T, _ u: Int...) -> T { t }
+        }
+
+        """, "\(result[1])")
+    #expect(
+      result[0] == """
+        import CoreData
+
+        public extension Order {
+            var isNew: Bool { false } // stays
+
+            // MARK: Saving
+
+             func last() {}
+        }
+
+        extension Order.Line {  }
+
+        """, "\(result[0])")
+  }
+
+  @Test(
+    "A member stays in its extension where the class or its file might not take it",
+    arguments: [
+      ["extension Order { override func f() {} }"],
+      ["class Order {}\nclass Order {}\nextension Order { override func f() {} }"],
+      ["#if DEBUG\nclass Order {}\n#endif\nextension Order { override func f() {} }"],
+      ["class Order {}\n#if !os(iOS)\nextension Order { override func f() {} }\n#endif"],
+      ["class Order {}\nextension Order {\n#if os(Linux)\noverride func f() {}\n#endif\n}"],
+      ["class Order<T> {}\nextension Order where T == Int { override func f() {} }"],
+      ["class Order {}\n@MainActor extension Order { override func f() {} }"],
+      ["class Order {}", "private let x = 1\nextension Order { override func f() { x } }"],
+      ["class Order {}", "import Other\nextension Order { override func f() {} }"],
+      ["class Order {}\nextension Order { override var x: Int = 1 }"],
+      ["func f() { class Order {} }\nextension Order { override func f() {} }"],
+      ["class Order {}\nextension Order {} // override func f() {}\nlet s = \"override func f() {}\""],
+    ])
+  func overridesThatStay(texts: [String]) {
+    #expect(moved(texts) == texts)
   }
 
   @Test("The names of classes are read back from the file that has them, and merged with new ones")

@@ -245,6 +245,28 @@ struct TranslatorTests {
     #expect(generic.map(\.severity) == [.error], "\(generic)")
   }
 
+  @Test("Overrides go to the class of that name, within other types too, with the attributes that they need")
+  func placesOfOverrides() {
+    let classes = "class A: B { class P: B {} }\nclass P: B {}\nfunc f() { class P: B {} }\n"
+    let nested = translated(
+      classes
+        + "extension A.P { @MainActor @objc override func f() {} }\nextension P { nonisolated override func g() {} }")
+    let line = nested.text.components(separatedBy: "\n")
+    #expect(
+      line.prefix(3) == [
+        "class A: B { class P: B { @MainActor override func f() { overridden_A_P_f() } } }",
+        "class P: B { nonisolated override func g() { overridden_P_g() } }", "func f() { class P: B {} }",
+      ], "\(line)")
+    #expect(nested.messages.isEmpty, "\(nested.messages)")
+    let doubtful = translated(
+      "class P {}\nextension P {\n#if DEBUG\noverride func f() {}\n#endif\noverride var x: Int { didSet {} }\n}\n"
+        + "let s = \"extension P { override func f() {} }\" // override func g() {}\n")
+    #expect(
+      doubtful.messages.map { "\($0.line) \($0.severity.rawValue)" } == ["4 warning", "6 error"], "\(doubtful.messages)"
+    )
+    #expect(doubtful.text.hasPrefix("class P {}\n"))
+  }
+
   @Test("What may be a method of the program draws a warning only, and bundles stay where there is none of the module")
   func doubts() throws {
     let message = try #require(translated("x.observe(\\.name) { _, _ in }").messages.first)

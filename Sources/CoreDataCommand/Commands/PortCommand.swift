@@ -86,13 +86,14 @@ enum PortCommand: Command {
       }
       sources.append((url, file, SourceFile(path: tree.path(of: url), bytes: bytes)))
     }
-    let translator = Translator(
-      files: sources.map(\.source), models: models, hasResources: module.hasBundle, purpose: .port)
+    let moved = MovedOverrides.applied(to: sources.map(\.source))
+    let translator = Translator(files: moved, models: models, hasResources: module.hasBundle, purpose: .port)
     var castsRequests = false
-    var ported = sources.map { url, file, source in
-      let translation = translator.translate(source)
+    var ported = zip(sources, moved).map { source, moved in
+      let translation = translator.translate(moved)
       castsRequests = castsRequests || translation.castsRequests
-      return Ported(url: url, path: source.path, old: source.bytes, new: translation.bytes, file: file)
+      return Ported(
+        url: source.url, path: moved.path, old: source.source.bytes, new: translation.bytes, file: source.file)
     }
     let casts = module.directory.appendingPathComponent("RequestCasts.swift")
     if castsRequests, !FileCalls.exists(casts) {

@@ -18,6 +18,21 @@ extension SourceFile {
     return result
   }
 
+  /// Returns the positions of words among the members of a type that may not be compiled.
+  func uncertainMembers(of type: TypeDeclaration) -> [Int] {
+    var result: [Int] = []
+    var position = type.body.lowerBound
+    while position < min(type.body.upperBound, words.count) {
+      if ["{", "(", "["].contains(word(position)) {
+        position = max(afterBrackets(position), position + 1)
+      } else {
+        if isWord(position), !isCertain(position) { result.append(position) }
+        position += 1
+      }
+    }
+    return result
+  }
+
   /// A parameter of a function.
   struct Parameter {
     /// The label at a call; `_` for none.

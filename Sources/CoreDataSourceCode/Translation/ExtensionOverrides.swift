@@ -56,9 +56,15 @@ struct ExtensionOverride {
       return parameter.label == "_" ? value : "\(parameter.label): \(value)"
     }
     return MemberText([
-      "override \(head.isStatic ? "class " : "")func \(name)\(file.text(open..<end)) {",
+      "\(prefix(position, head, file))override \(head.isStatic ? "class " : "")func \(name)\(file.text(open..<end)) {",
       "\(canThrow ? "try " : "")\(renamed(name, in: type))(\(arguments.joined(separator: ", ")))", "}",
     ])
+  }
+
+  /// The attributes of a member that its override needs as well, such as that of an actor.
+  private static func prefix(_ position: Int, _ head: DeclarationHead, _ file: SourceFile) -> String {
+    (head.attributes.contains("inlinable") ? "" : Declaration(around: position, in: file).attributes)
+      + (head.modifiers.contains("nonisolated") ? "nonisolated " : "")
   }
 
   private static func property(
@@ -68,8 +74,12 @@ struct ExtensionOverride {
     let end = file.afterType(position + 3)
     guard file.word(position + 2) == ":", file.word(end) == "{" else { return nil }
     let body = file.inside(end)
+    // Observers are of a property that a class stores, not of one that an extension computes.
+    guard !["willSet", "didSet"].contains(file.word(body.lowerBound)) else { return nil }
     let hasSetter = body.contains { file.word($0) == "set" && ["{", "("].contains(file.word($0 + 1)) }
-    let start = "override \(head.isStatic ? "class " : "")var \(name): \(file.text(position + 3..<end)) {"
+    let start =
+      "\(prefix(position, head, file))override \(head.isStatic ? "class " : "")"
+      + "var \(name): \(file.text(position + 3..<end)) {"
     guard hasSetter else { return MemberText([start, renamed(name, in: type), "}"]) }
     return MemberText([
       start, "get {", renamed(name, in: type), "}", "set {", "\(renamed(name, in: type)) = newValue", "}", "}",
@@ -80,10 +90,18 @@ struct ExtensionOverride {
 extension TranslationPass {
   /// Renames the members of an extension that override others, for the class to call.
   mutating func moveOverrides(of type: TypeDeclaration) {
+    if type.kind == "extension" {
+      for position in file.uncertainMembers(of: type) where file.words[position] == "override" {
+        say(
+          .warning,
+          "Without Objective-C a member of an extension cannot override another, where this branch of #if is compiled. "
+            + "Move it into the class \(type.name).", at: position)
+      }
+    }
     for override in ExtensionOverride.all(in: type, of: file) {
-      guard purpose == .build, override.member != nil, program.canHaveOverrides(type.bareName) else {
+      guard purpose == .build, override.member != nil, program.canHaveOverrides(type.name) else {
         let place =
-          program.canHaveOverrides(type.bareName) ? "the class \(type.name)" : "the declaration of \(type.name)"
+          program.canHaveOverrides(type.name) ? "the class \(type.name)" : "the declaration of \(type.name)"
         say(
           .error, "Without Objective-C a member of an extension cannot override another. Move it into \(place).",
           at: override.position)

@@ -150,8 +150,9 @@ struct Declaration {
     while next < min(file.words.count, position + Self.mostTokens) {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
+        guard end - next <= Self.mostTokens else { break }
         if file.word(next + 1) == "NSManaged" { isManaged = true }
-        if !["NSManaged", "objc", "nonobjc"].contains(file.word(next + 1)) {
+        if !["NSManaged", "objc", "objcMembers", "nonobjc"].contains(file.word(next + 1)) {
           attributes += file.text(next..<min(end, file.words.count)) + " "
         }
         if file.word(next + 1) == "objc", end > next + 2 { selector = file.words[file.inside(next + 2)].joined() }
@@ -160,6 +161,7 @@ struct Declaration {
         file.word(next) != "class" || file.word(next + 1) != ":"
       {
         let end = file.word(next + 1) == "(" ? file.afterBrackets(next + 1) : next + 1
+        guard end - next <= Self.mostTokens else { break }
         if file.word(next) != "dynamic" { modifiers += file.words[next..<min(end, file.words.count)].joined() + " " }
         next = end
       } else {

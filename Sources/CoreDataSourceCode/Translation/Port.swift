@@ -17,6 +17,8 @@ extension TranslationPass {
 
   /// Keeps an attribute, and those like it that follow, for Apple's systems.
   mutating func keepAttribute(_ position: Int) {
+    // An attribute within the arguments of another is kept with it.
+    guard position >= endOfKeptAttributes else { return }
     let declaration = Declaration(around: position, in: file)
     // Those of an @NSManaged declaration are kept with it.
     guard !declaration.isManaged, !isKept(beforeAttribute: position) else { return }
@@ -27,6 +29,7 @@ extension TranslationPass {
       end = endOfAttribute(end)
     }
     guard end > position else { return }
+    endOfKeptAttributes = end
     let followsModifier = (declaration.start..<position).contains { DeclarationHead.words.contains(file.words[$0]) }
     if followsModifier {
       remove(position..<end)
@@ -54,6 +57,20 @@ extension TranslationPass {
     let indentation = indentation(at: start)
     let text = ([Self.condition] + lines + ["#endif"]).map { $0 + lineBreak + indentation }.joined()
     edits.replace(start..<start + count, (isFirstOnLine(start) ? "" : lineBreak + indentation) + text)
+  }
+
+  /// Keeps a statement for Apple's systems, before its translation for others.
+  ///
+  /// - Returns: whether the statement has lines of its own.
+  mutating func keepLines(_ range: Range<Int>) -> Bool {
+    let end = afterComment(range.upperBound)
+    guard isFirstOnLine(range.lowerBound), isLastOnLine(end), !hasDirective(range) else { return false }
+    let indentation = indentation(at: range.lowerBound)
+    let original = String(decoding: file.bytes[range], as: UTF8.self)
+    edits.insert(
+      [Self.condition, original, "#else", ""].joined(separator: lineBreak + indentation), at: range.lowerBound)
+    edits.insert(lineBreak + indentation + "#endif", at: end)
+    return true
   }
 
   // MARK: Declarations
@@ -215,12 +232,12 @@ extension TranslationPass {
   private func startOfLine(_ offset: Int) -> Int { file.startOfLine(offset) }
 
   /// The white space at the beginning of the line with a byte.
-  private func indentation(at offset: Int) -> String {
+  func indentation(at offset: Int) -> String {
     let line = file.bytes[startOfLine(offset)...].prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
     return String(decoding: line, as: UTF8.self)
   }
 
-  private func isFirstOnLine(_ offset: Int) -> Bool {
+  func isFirstOnLine(_ offset: Int) -> Bool {
     file.bytes[startOfLine(offset)..<offset].allSatisfy(Self.isSpace)
   }
 

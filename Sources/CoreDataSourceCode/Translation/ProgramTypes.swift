@@ -22,10 +22,10 @@ struct ProgramTypes {
   /// The computed properties of each class that Objective-C can call.
   private(set) var computedProperties: [String: [ComputedProperty]] = [:]
 
-  /// The classes that the files declare, in which a translation can add members.
+  /// The classes that the files declare, in which a translation can add members, by their names with those around them.
   private var classes: Set<String> = []
 
-  /// The members of extensions that override others, by the name of the class.
+  /// The members of extensions that override others, by the name of the class with those around it.
   private var extensionOverrides: [String: [MemberText]] = [:]
 
   /// What every managed object has.
@@ -52,9 +52,9 @@ struct ProgramTypes {
         if type.kind == "class", !type.isPrivate, !type.isHidden, let name = type.objectiveCName {
           objectiveCNames[name] = type.name
         }
-        if type.kind == "class", !type.isHidden { classes.insert(type.bareName) }
+        if type.kind == "class", !type.isHidden { classes.insert(type.name) }
         let overrides = ExtensionOverride.all(in: type, of: file).compactMap(\.member)
-        if !overrides.isEmpty { extensionOverrides[type.bareName, default: []] += overrides }
+        if !overrides.isEmpty { extensionOverrides[type.name, default: []] += overrides }
         properties[type.bareName, default: []].formUnion(variables[position] ?? [])
         if type.kind == "class" || type.kind == "extension" {
           methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)

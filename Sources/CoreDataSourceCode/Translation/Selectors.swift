@@ -20,7 +20,7 @@ extension TranslationPass {
     guard ProgramTypes.isOfObserver(position, in: file) else {
       return say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
     }
-    guard purpose == .build, let method = method(position) else {
+    guard let method = method(position), purpose == .build || keepsObserver(position) else {
       return say(
         .error,
         "#selector needs Objective-C. Observe by a closure, which all systems have: "
@@ -48,6 +48,31 @@ extension TranslationPass {
     return true
   }
 
+  /// Keeps a statement that adds an observer for Apple's systems, and has it written again for others, with the method.
+  ///
+  /// - Parameter position: the position of the selector among its arguments.
+  /// - Returns: whether the statement is one that has lines of its own.
+  private mutating func keepsObserver(_ position: Int) -> Bool {
+    guard let open = ProgramTypes.observerArguments(position, in: file) else { return false }
+    let end = file.afterBrackets(open)
+    var start = open - 1
+    while file.word(start - 1) == ".", start > 1 {
+      start -= 1
+      if ["?", "!"].contains(file.word(start - 1)) { start -= 1 }
+      if file.word(start - 1) == ")", let call = (0..<start - 1).last(where: { file.afterBrackets($0) == start }) {
+        start = call
+      }
+      if file.isWord(start - 1) { start -= 1 }
+    }
+    // An expression that goes on, on another line too, is more than a statement.
+    let isWhole =
+      end <= file.tokens.count
+      && !["=", ",", "(", "[", ":", "&", "|", "?", "<", "return", "try", "await"].contains(
+        file.word(start - 1))
+      && ![".", "?", "=", "&", "|", ")", "]", ","].contains(file.word(end))
+    return isWhole && keepLines(file.tokens[start].range.lowerBound..<file.tokens[end - 1].range.upperBound)
+  }
+
   /// The method that a selector names, as a function of the observer: `Screen.didSave(_:)`; nil where it cannot be told.
   private func method(_ position: Int) -> String? {
     let inner = file.inside(position + 2)
@@ -67,7 +92,12 @@ extension TranslationPass {
 extension ProgramTypes {
   /// Whether a selector is an argument of `addObserver(_:selector:name:object:)`.
   static func isOfObserver(_ position: Int, in file: SourceFile) -> Bool {
-    guard file.word(position - 1) == ":", file.word(position - 2) == "selector" else { return false }
+    observerArguments(position, in: file) != nil
+  }
+
+  /// Where the arguments of `addObserver` begin that a selector is one of; nil for any other selector.
+  static func observerArguments(_ position: Int, in file: SourceFile) -> Int? {
+    guard file.word(position - 1) == ":", file.word(position - 2) == "selector" else { return nil }
     var (open, depth) = (position - 3, 0)
     while open > 0 {
       if [")", "]", "}"].contains(file.word(open)) { depth += 1 }
@@ -77,6 +107,6 @@ extension ProgramTypes {
       }
       open -= 1
     }
-    return file.word(open) == "(" && file.word(open - 1) == "addObserver"
+    return file.word(open) == "(" && file.word(open - 1) == "addObserver" ? open : nil
   }
 }

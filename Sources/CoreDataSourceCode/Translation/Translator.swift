@@ -83,6 +83,8 @@ struct TranslationPass {
   var reported: Set<String> = []
   /// The `@NSManaged` declarations that a port keeps for Apple's systems.
   var managedDeclarations: [PortedDeclaration] = []
+  /// The position after the attributes that a port has kept for Apple's systems last.
+  var endOfKeptAttributes = 0
   /// What the file adds to the indentation of a block, for a port.
   private(set) var indentationOfBlocks = ""
 
@@ -122,7 +124,8 @@ struct TranslationPass {
     }
     for type in file.types { moveOverrides(of: type) }
     for type in file.types where type.kind == "class" && type.body.upperBound < file.tokens.count {
-      let overrides = purpose == .build ? program.overrides(of: type.bareName, access: type.access) : []
+      let canAdd = purpose == .build && !type.isHidden
+      let overrides = canAdd ? program.overrides(of: type.name, access: type.access) : []
       let members = ([callFunction(type), validateValue(type)] + keyValueCoding(type)).compactMap { $0 } + overrides
       guard !members.isEmpty else { continue }
       switch purpose {

@@ -49,6 +49,14 @@ struct PortRunner: FuzzRunner {
     guard before == after else { throw Broken("A build's copy has \(after) lines, its source \(before).") }
     try check(build, lines: before, isText)
 
+    let moved = MovedOverrides.applied(to: files)
+    if isText, moved.contains(where: { String(validating: $0.bytes, as: UTF8.self) == nil }) {
+      throw Broken("A text with moved members is no text.")
+    }
+    if input.files[Self.mark] != nil, MovedOverrides.applied(to: moved).map(\.bytes) != moved.map(\.bytes) {
+      throw Broken("Members that were moved are moved again.")
+    }
+
     let translator = Translator(files: files, models: models, hasResources: hasResources, purpose: .port)
     let port = translator.translate(file)
     _ = ObjectiveCNamesFile.text(translator.objectiveCNames, isPort: true)
