@@ -17,6 +17,8 @@ final class DatabaseHandle {
   var logHandler: LogHandler?
   /// The statements prepared by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
   private var statements: Set<OpaquePointer> = []
+  /// The open BLOB handles.
+  private var blobs: Set<OpaquePointer> = []
   /// Guards `pointer` between `close` and `interrupt`, which may be called on another thread.
   private let lock = NSLock()
 
@@ -26,7 +28,7 @@ final class DatabaseHandle {
   }
 
   deinit {
-    for statement in statements { sqlite3_finalize(statement) }
+    releaseAll()
     sqlite3_close_v2(pointer)
   }
 
@@ -58,12 +60,27 @@ final class DatabaseHandle {
     if statements.remove(statement) != nil { sqlite3_finalize(statement) }
   }
 
+  func adoptBlob(_ blob: OpaquePointer) {
+    blobs.insert(blob)
+  }
+
+  func closeBlob(_ blob: OpaquePointer) {
+    // The result repeats an error that has already been thrown.
+    if blobs.remove(blob) != nil { sqlite3_blob_close(blob) }
+  }
+
+  private func releaseAll() {
+    for blob in blobs { sqlite3_blob_close(blob) }
+    blobs.removeAll()
+    for statement in statements { sqlite3_finalize(statement) }
+    statements.removeAll()
+  }
+
   func close() throws {
     lock.lock()
     defer { lock.unlock() }
     guard let pointer else { return }
-    for statement in statements { sqlite3_finalize(statement) }
-    statements.removeAll()
+    releaseAll()
     let result = sqlite3_close(pointer)
     guard result == SQLITE_OK else {
       throw SQLiteError(result: result, database: pointer, sql: nil, path: path)

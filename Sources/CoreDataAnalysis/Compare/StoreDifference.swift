@@ -199,7 +199,7 @@ struct NormalValues {
     case .reference(let id): .reference(name(id))
     case .references(let ids): .references(ids.map(name))
     case .composite(let parts): .composite(parts.map { .init(name: $0.name, value: normal($0.value)) })
-    case .null, .decimal, .date, .string, .binary: value
+    case .null, .decimal, .date, .string, .binary, .stream: value
     }
   }
 

@@ -144,6 +144,7 @@ package struct StorePage {
     case .date(let seconds): return .init(StoredDate.text(seconds))
     case .string(let text): return .init(shortened(text))
     case .binary(let data): return .init("\(data.count) bytes", style: "dim")
+    case .stream(let value): return .init("\(value.count) bytes", style: "dim")
     case .reference(let id): return .init(object(id))
     case .references(let ids):
       let shown = ids.prefix(5).map(object).joined(separator: ", ")

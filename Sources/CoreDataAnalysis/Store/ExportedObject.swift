@@ -47,6 +47,8 @@ package indirect enum ExportedValue: Hashable, Sendable {
   case references([String])
   /// The parts of a composite attribute, sorted by name.
   case composite([Part])
+  /// A large text or binary value; only where the caller has asked for streams.
+  case stream(ExportedStream)
 
   /// An element of a composite attribute.
   package struct Part: Hashable, Sendable {
@@ -68,6 +70,7 @@ extension ExportedValue {
     case (.decimal(let one), .decimal(let other)), (.reference(let one), .reference(let other)): one == other
     case (.references(let one), .references(let other)): one == other
     case (.composite(let one), .composite(let other)): one == other
+    case (.stream(let one), .stream(let other)): one == other
     default: false
     }
   }
@@ -88,6 +91,7 @@ extension ExportedValue {
     case .reference(let value): hasher.combine(UInt8(8), value)
     case .references(let values): hasher.combine(UInt8(9), values)
     case .composite(let parts): hasher.combine(UInt8(10), parts)
+    case .stream(let stream): hasher.combine(UInt8(11), stream)
     }
   }
 }
@@ -144,47 +148,69 @@ struct ExportPlan {
   }
 
   private let entity: String
-  private(set) var columns: [String] = []
+  /// Returns how the values of a column are streamed; nil where they are read whole.
+  private let streamed: (_ column: String) throws -> StreamedColumn?
+  /// What is selected after the key.
+  private(set) var expressions: [String] = []
   private(set) var steps: [Step] = []
 
-  init(entity: String) {
+  init(entity: String, streamed: @escaping (_ column: String) throws -> StreamedColumn?) {
     self.entity = entity
+    self.streamed = streamed
   }
 
   mutating func sort() {
     steps.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  mutating func add(_ attribute: AttributeLayout, name: String) {
-    let value = reading(attribute)
+  mutating func add(_ attribute: AttributeLayout, name: String) throws {
+    let value = try reading(attribute)
     steps.append(Step(name: name) { statement, key, references in try value(statement, key, references) })
   }
 
   private mutating func reading(
     _ attribute: AttributeLayout
-  ) -> (SQLiteStatement, Int64, ObjectReferences) throws -> ExportedValue {
+  ) throws -> (SQLiteStatement, Int64, ObjectReferences) throws -> ExportedValue {
     guard let column = attribute.column else {
-      let parts = attribute.elements.sorted { $0.name < $1.name }.map { ($0.name, reading($0)) }
+      let parts = try attribute.elements.sorted { $0.name < $1.name }.map { ($0.name, try reading($0)) }
       return { statement, key, references in
         let values = try parts.map { ExportedValue.Part(name: $0.0, value: try $0.1(statement, key, references)) }
         return values.allSatisfy { $0.value == .null } ? .null : .composite(values)
       }
     }
-    let index = position(of: column)
-    let (kind, isExternal) = (attribute.kind, attribute.allowsExternalStorage)
+    let kind = attribute.kind
+    let value = try content(of: column, kind, isExternal: attribute.allowsExternalStorage)
+    guard attribute.allowsExternalStorage else { return { statement, key, _ in try value(statement, key) } }
     let (name, entity) = (attribute.name, entity)
     return { statement, key, references in
-      let stored = StoredValue.exported(statement.exactValue(at: index), as: kind)
-      guard isExternal, case .binary(let data) = stored else { return stored }
-      return try references.externalData(data, property: name, of: entity, key: key).map { .binary($0) } ?? .null
+      let stored = try value(statement, key)
+      guard case .binary(let data) = stored else { return stored }
+      return try references.externalValue(data, property: name, of: entity, key: key)
+    }
+  }
+
+  /// How the value of a column is read from the current row: streamed, if its type allows large values.
+  private mutating func content(
+    of column: String, _ kind: AttributeKind, isExternal: Bool = false
+  ) throws -> (SQLiteStatement, Int64) throws -> ExportedValue {
+    guard kind.allowsLargeValues, let values = try streamed(column) else {
+      let index = position(of: SQLName.quoted(column))
+      return { statement, _ in StoredValue.exported(statement.exactValue(at: index), as: kind) }
+    }
+    let index = position(of: StreamedColumn.expression(of: column))
+    return { statement, key in
+      switch try values.content(statement, index, key: key, isExternal: isExternal) {
+      case .value(let value): StoredValue.exported(value, as: kind)
+      case .stream(let stream): .stream(stream)
+      }
     }
   }
 
   mutating func add(_ relationship: RelationshipLayout, name: String) {
     let destination = relationship.destinationEntity
     if case .foreignKey(let key) = relationship.place, !relationship.isToMany {
-      let index = position(of: key.column)
-      let entityIndex = key.entityColumn.map { position(of: $0) }
+      let index = position(of: SQLName.quoted(key.column))
+      let entityIndex = key.entityColumn.map { position(of: SQLName.quoted($0)) }
       steps.append(
         Step(name: name) { statement, _, references in
           guard !statement.isNull(at: index) else { return .null }
@@ -198,24 +224,31 @@ struct ExportPlan {
   }
 
   /// Adds the columns of a table without a model, except housekeeping columns.
-  mutating func addDeclared(_ tableColumns: [DatabaseCatalog.Column]) {
+  mutating func addDeclared(_ tableColumns: [DatabaseCatalog.Column]) throws {
     let housekeeping: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
     for column in tableColumns where !housekeeping.contains(column.name) && !column.name.hasPrefix("Z_FOK_") {
-      let index = position(of: column.name)
       let isDate = column.declaredType == "TIMESTAMP"
       let isDecimal = column.declaredType == "DECIMAL"
-      steps.append(
-        Step(name: column.name) { statement, _, _ in
-          StoredValue.exported(statement.exactValue(at: index), as: isDate ? .date : isDecimal ? .decimal : .undefined)
-        })
+      let value = try content(of: column.name, isDate ? .date : isDecimal ? .decimal : .undefined)
+      steps.append(Step(name: column.name) { statement, key, _ in try value(statement, key) })
     }
     sort()
   }
 
-  private mutating func position(of column: String) -> Int {
-    if let known = columns.firstIndex(of: column) { return known + 1 }
-    columns.append(column)
-    return columns.count
+  private mutating func position(of expression: String) -> Int {
+    if let known = expressions.firstIndex(of: expression) { return known + 1 }
+    expressions.append(expression)
+    return expressions.count
+  }
+}
+
+extension AttributeKind {
+  /// Whether values may have any size.
+  fileprivate var allowsLargeValues: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .date, .uuid: false
+    case .undefined, .string, .binaryData, .uri, .transformable, .objectID, .composite: true
+    }
   }
 }
 
@@ -262,7 +295,7 @@ enum StoredValue {
       default: return text
       }
     case .binary(let data): return data
-    case .null, .reference, .references, .composite: return nil
+    case .null, .reference, .references, .composite, .stream: return nil
     }
   }
 }
@@ -275,15 +308,19 @@ final class ObjectReferences {
   private let support: SupportDirectory
   /// Called for a value whose file cannot be read, which is then exported as null; nil to throw an error.
   private let didMissValue: ((StoreProblem) throws -> Void)?
+  /// Whether large values are streams.
+  let streamsLargeValues: Bool
   /// Called with the entity of each object that has been read.
   fileprivate let didRead: ((String) -> Void)?
   /// The queries for members, by relationship.
   private var statements: [RelationshipLayout: String] = [:]
 
   init(
-    reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil, didRead: ((String) -> Void)? = nil
+    reader: StoreReader, streamsLargeValues: Bool = false, didMissValue: ((StoreProblem) throws -> Void)? = nil,
+    didRead: ((String) -> Void)? = nil
   ) {
     self.reader = reader
+    self.streamsLargeValues = streamsLargeValues
     self.didMissValue = didMissValue
     self.didRead = didRead
     prefix = "x-coredata://\(reader.metadata.uuid)/"
@@ -328,8 +365,36 @@ final class ObjectReferences {
   func externalData(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> Data? {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }
     guard let name = ExternalData.fileName(in: bytes) else { return bytes }
+    return try ifPresent(name, property, entity, key) { try support.read(name) }
+  }
+
+  /// The value that the bytes of an attribute with external storage represent: null as for `externalData`, and a stream for the
+  /// contents of a large file if large values are streams.
+  func externalValue(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> ExportedValue {
+    guard streamsLargeValues, let name = ExternalData.fileName(in: bytes) else {
+      return try externalData(bytes, property: property, of: entity, key: key).map { .binary($0) } ?? .null
+    }
+    let value = try ifPresent(name, property, entity, key) { () -> ExportedValue in
+      let file = try support.file(name)
+      guard file.size >= ExportedStream.smallest else { return .binary(try support.read(name)) }
+      return .stream(
+        ExportedStream(isText: false, count: file.size) { [self] offset, buffer in
+          do {
+            return try file.read(at: offset, into: buffer)
+          } catch {
+            throw missing(name, property: property, of: entity, key: key, error)
+          }
+        })
+    }
+    return value ?? .null
+  }
+
+  /// Reads or opens a value's file; nil where that fails, and `didMissValue` has been called.
+  private func ifPresent<Value>(
+    _ name: String, _ property: String, _ entity: String, _ key: Int64, _ body: () throws -> Value
+  ) throws -> Value? {
     do {
-      return try support.read(name)
+      return try body()
     } catch {
       let problem = missing(name, property: property, of: entity, key: key, error)
       guard let didMissValue else { throw problem }
@@ -364,13 +429,15 @@ extension StoreReader {
   /// - Parameters:
   ///   - names: the entities whose objects are wanted, without their sub-entities; nil for all.
   ///   - limit: how many objects at most; nil for all.
+  ///   - streamsLargeValues: whether texts and binary values of ``ExportedStream/smallest`` bytes or more are streams.
   ///   - didMissValue: called for a value whose file cannot be read, which is then null; nil to throw an error.
   ///   - didRead: called with the entity of each object, for progress.
   ///   - body: called with each object.
   /// - Throws: `StoreProblem`, or what `body` or `didMissValue` throws.
   package func forEachObject(
-    of names: [String]? = nil, limit: Int? = nil, didMissValue: ((StoreProblem) throws -> Void)? = nil,
-    didRead: ((String) -> Void)? = nil, _ body: (ExportedObject) throws -> Void
+    of names: [String]? = nil, limit: Int? = nil, streamsLargeValues: Bool = false,
+    didMissValue: ((StoreProblem) throws -> Void)? = nil, didRead: ((String) -> Void)? = nil,
+    _ body: (ExportedObject) throws -> Void
   ) throws {
     var left = limit ?? Int.max
     for name in names ?? [] where !entities.contains(where: { $0.name == name }) {
@@ -380,7 +447,8 @@ extension StoreReader {
     try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     // Entities that are asked for by name can be read even from a damaged store.
     if names == nil { try checkEntityNumbers() }
-    let references = ObjectReferences(reader: self, didMissValue: didMissValue, didRead: didRead)
+    let references = ObjectReferences(
+      reader: self, streamsLargeValues: streamsLargeValues, didMissValue: didMissValue, didRead: didRead)
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let cursor = try ObjectCursor(of: entity, references: references, limit: left) else { continue }
       while let object = try cursor.next() {
@@ -445,8 +513,9 @@ final class ObjectCursor {
   /// - Throws: `StoreProblem`.
   init?(of entity: ReadableEntity, references: ObjectReferences, limit: Int = .max) throws {
     guard let table = entity.table else { return nil }
-    let (reader, plan) = (references.reader, Self.plan(of: entity, table: table, in: references.reader))
-    let columns = (["Z_PK"] + plan.columns).map { SQLName.quoted($0) }.joined(separator: ", ")
+    let reader = references.reader
+    let plan = try reader.explaining { try Self.plan(of: entity, table: table, references) }
+    let columns = (["Z_PK"] + plan.expressions).joined(separator: ", ")
     let sql = "SELECT \(columns) FROM \(SQLName.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
     statement = try reader.explaining {
       let statement = try reader.connection.prepare(sql)
@@ -469,13 +538,18 @@ final class ObjectCursor {
     return ExportedObject(entity: entity.name, key: key, id: references.id(entity.name, key), values: values)
   }
 
-  private static func plan(of entity: ReadableEntity, table: String, in reader: StoreReader) -> ExportPlan {
-    var plan = ExportPlan(entity: entity.name)
+  private static func plan(
+    of entity: ReadableEntity, table: String, _ references: ObjectReferences
+  ) throws -> ExportPlan {
+    let reader = references.reader
+    var plan = ExportPlan(entity: entity.name) { column in
+      references.streamsLargeValues ? try StreamedColumn(column, of: table, in: reader) : nil
+    }
     guard let layout = entity.layout else {
-      plan.addDeclared(reader.catalog.table(named: table)?.columns ?? [])
+      try plan.addDeclared(reader.catalog.table(named: table)?.columns ?? [])
       return plan
     }
-    for (name, attribute) in layout.attributes { plan.add(attribute, name: name) }
+    for (name, attribute) in layout.attributes { try plan.add(attribute, name: name) }
     for (name, relationship) in layout.relationships { plan.add(relationship, name: name) }
     plan.sort()
     return plan

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataAnalysis
+import CoreDataMistakes
 import CoreDataTerminal
 import Foundation
 
@@ -55,14 +56,15 @@ enum StoreExportCommand: Command {
     }
     defer { progress.finish() }
     try opened.reader.forEachObject(
-      of: names, limit: invocation.arguments.integer("limit"),
+      of: names, limit: invocation.arguments.integer("limit"), streamsLargeValues: true,
       didMissValue: { problem in
         if isStrict { throw problem }
         invocation.remark("\(problem) It is exported as null.")
       },
       didRead: progress.didRead
     ) { object in
-      try invocation.result.write(safe: ExportText.line(object))
+      // What was written of the line must not stay alone if the next object cannot be read.
+      if try ExportText.write(object, { try invocation.result.write(safe: $0) }) { try invocation.result.flush() }
     }
     return .done
   }
@@ -70,12 +72,50 @@ enum StoreExportCommand: Command {
 
 /// Exported objects as lines of JSON.
 enum ExportText {
-  static func line(_ object: ExportedObject) -> String {
-    let text: JSONText = [
-      "entity": .string(object.entity), "id": .string(object.id),
-      "values": .object(object.values.map { .init($0.name, json($0.value)) }),
-    ]
-    return text.line() + "\n"
+  /// Writes an object as a line. A streamed value is never whole in memory.
+  ///
+  /// - Returns: whether the line was written in several parts.
+  static func write(_ object: ExportedObject, _ write: (String) throws -> Void) throws -> Bool {
+    var parts = 0
+    var text = "{\"entity\":" + JSONText.string(object.entity).line() + ",\"id\":" + JSONText.string(object.id).line()
+    text += ",\"values\":"
+    try append(object.values, to: &text) {
+      parts += 1
+      try write($0)
+    }
+    try write(text + "}\n")
+    return parts > 0
+  }
+
+  /// Appends a JSON object to a text, which is written before each streamed value.
+  private static func append(
+    _ values: [(name: String, value: ExportedValue)], to text: inout String, _ write: (String) throws -> Void
+  ) throws {
+    text += "{"
+    for (index, (name, value)) in values.enumerated() {
+      text += (index > 0 ? "," : "") + JSONText.string(name).line() + ":"
+      switch value {
+      case .composite(let parts): try append(parts.map { ($0.name, $0.value) }, to: &text, write)
+      case .stream(let stream):
+        try write(text + "\"")
+        try self.write(stream, write)
+        text = "\""
+      default: text += json(value).line()
+      }
+    }
+    text += "}"
+  }
+
+  private static func write(_ stream: ExportedStream, _ write: (String) throws -> Void) throws {
+    if stream.isText {
+      try stream.forEachText { part in
+        var text = ""
+        JSONText.escape(part, to: &text)
+        try write(text)
+      }
+    } else {
+      try stream.forEachPart { try write(Data($0).base64EncodedString()) }
+    }
   }
 
   static func json(_ value: ExportedValue) -> JSONText {
@@ -90,6 +130,7 @@ enum ExportText {
     case .binary(let data): .string(data.base64EncodedString())
     case .references(let ids): .array(ids.map { .string($0) })
     case .composite(let parts): .object(parts.map { .init($0.name, json($0.value)) })
+    case .stream: trap("A streamed value cannot be one JSON value. Write its object with ExportText.write.")
     }
   }
 }

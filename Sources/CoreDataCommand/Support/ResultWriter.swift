@@ -115,7 +115,8 @@ final class ResultWriter {
     descriptor = nil
   }
 
-  private func flush() throws {
+  /// Writes what is held back.
+  func flush() throws {
     guard !buffer.isEmpty else { return }
     defer { buffer = "" }
     guard path != nil else {

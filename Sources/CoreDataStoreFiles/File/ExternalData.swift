@@ -13,7 +13,7 @@ package final class ExternalData {
   /// The size from which a value is kept in a file. Core Data's own limit is not documented.
   package static let smallestFile = 100 * 1024
 
-  private static let inlineMark: UInt8 = 1
+  package static let inlineMark: UInt8 = 1
   private static let fileMark: UInt8 = 2
 
   /// Where the files are.
@@ -358,11 +358,22 @@ package struct SupportDirectory {
   ///
   /// - Throws: `RegularFile.Problem` for a link, a device, a FIFO or a file of more than 2 GiB; `FileFailure`.
   package func read(_ name: String) throws -> Data {
-    let own = try open()
-    if let own, own.exists(name) { return try own.contents(name, limit: Self.greatestValue) }
+    try directory(of: name).contents(name, limit: Self.greatestValue)
+  }
+
+  /// Opens a value's file to read it in parts.
+  ///
+  /// - Throws: as `read(_:)`.
+  package func file(_ name: String) throws -> ReadableFile {
+    try directory(of: name).file(name, limit: Self.greatestValue)
+  }
+
+  /// Opens the directory that has a file: that of the store, or of a backup.
+  private func directory(of name: String) throws -> OpenDirectory {
+    if let own = try open(), own.exists(name) { return own }
     guard let other = openOthers().first(where: { $0.exists(name) }) else {
       throw FileFailure(operation: "open", path: values.appendingPathComponent(name).path, number: ENOENT)
     }
-    return try other.contents(name, limit: Self.greatestValue)
+    return other
   }
 }

@@ -75,6 +75,12 @@ package indirect enum JSONText: Hashable, Sendable {
 
   private static func quote(_ value: String, to text: inout String) {
     text += "\""
+    escape(value, to: &text)
+    text += "\""
+  }
+
+  /// Appends the characters of a string as they stand between its quotation marks. Parts of a string can be escaped one by one.
+  package static func escape(_ value: String, to text: inout String) {
     for scalar in value.unicodeScalars {
       switch scalar {
       case "\"": text += "\\\""
@@ -92,7 +98,6 @@ package indirect enum JSONText: Hashable, Sendable {
       default: text.unicodeScalars.append(scalar)
       }
     }
-    text += "\""
   }
 }
 
