@@ -227,16 +227,7 @@ extension NSPersistentStoreCoordinator {
 
   private func movingStores(at url: URL, _ body: () throws -> Void) throws {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translating(url: url) {
-        do {
-          try body()
-        } catch StoreWriteLock.Intrusion.changed {
-          // A migration could be repeated with the changes. Here another process uses a store that is to go.
-          throw StoreWriteLock.Intrusion.inUse
-        } catch StoreWriteLock.Intrusion.moved {
-          throw StoreWriteLock.Intrusion.inUse
-        }
-      }
+      try RecoveryErrors.translatingReplacement(of: url, body)
     }
   }
 }

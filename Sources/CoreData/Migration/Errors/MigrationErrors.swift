@@ -484,6 +484,22 @@ internal enum RecoveryErrors {
     }
   }
 
+  /// As `translating(url:_:)`, for replacing a store by another that does not come from it.
+  ///
+  /// A migration can be repeated with what another program has written. Here the other program uses a store that is to go, so
+  /// the error is that the store is in use.
+  static func translatingReplacement<Result>(of url: URL, _ body: () throws -> Result) throws -> Result {
+    try translating(url: url) {
+      do {
+        return try body()
+      } catch StoreWriteLock.Intrusion.changed {
+        throw StoreWriteLock.Intrusion.inUse
+      } catch StoreWriteLock.Intrusion.moved {
+        throw StoreWriteLock.Intrusion.inUse
+      }
+    }
+  }
+
   private static func refused(_ refusal: StoreReplacement.Refusal, url: URL) -> NSError {
     switch refusal {
     case .linkToOtherFile:

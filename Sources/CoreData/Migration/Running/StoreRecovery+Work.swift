@@ -236,7 +236,9 @@ public enum StoreBackup {
   }
 
   private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) { try RecoveryErrors.translating(url: url, body) }
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      try RecoveryErrors.translatingReplacement(of: url, body)
+    }
   }
 }
 
@@ -299,7 +301,7 @@ struct SettingAside {
   /// - Throws: errors of the public interface. The store is then where it was.
   func run(because error: NSError?) throws -> SetAsideStore {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translating(url: url) {
+      try RecoveryErrors.translatingReplacement(of: url) {
         let place = StoreLocation(url)
         guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
         // Otherwise the store would be set aside in the middle of a transaction.
