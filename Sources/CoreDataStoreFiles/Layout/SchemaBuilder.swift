@@ -289,10 +289,11 @@ extension SchemaBuilder {
   package mutating func layOutJoinTables() throws {
     var pairs: [Pair] = []
     var claimed: Set<DeclaredRelationship> = []
+    let firstNames = self.firstNames()
     for entity in ordered {
       for relationship in stored[entity.name] ?? [] where relationship.document.isToMany {
         guard let inverse = selection.inverse(of: relationship), inverse.document.isToMany,
-          owns(relationship, over: inverse)
+          owns(relationship, over: inverse, firstNames)
         else { continue }
         guard claimed.insert(relationship).inserted, relationship == inverse || claimed.insert(inverse).inserted else {
           throw SchemaProblem.inverseOfAnother(relationship)
@@ -300,7 +301,7 @@ extension SchemaBuilder {
         pairs.append((relationship, inverse))
       }
     }
-    let columns = columnNames(of: pairs)
+    let columns = columnNames(of: pairs, firstNames)
     for pair in pairs {
       joinTablePositions[pair.relationship] = joinTables.count
       joinTablePositions[pair.inverse] = joinTables.count
@@ -313,12 +314,14 @@ extension SchemaBuilder {
   /// Of columns that would have the same name, the first gets it, and the others get numbers: those that a store already has
   /// in their order there, then the others in the order of the owners' first names (`firstNames`). This was observed in 60
   /// stores of one app, where it is not the order of the owners' numbers, and in a schema where an owner's sub-entity comes
-  /// before the owner.
-  private func columnNames(of pairs: [Pair]) -> [DeclaredRelationship: String] {
-    let firstNames = pairs.count > 1 ? self.firstNames() : [:]
+  /// before the owner. Relationships of one owner are ordered as two names within one entity (`precedes`).
+  private func columnNames(
+    of pairs: [Pair], _ firstNames: [String: FirstName]
+  ) -> [DeclaredRelationship: String] {
     func isBefore(_ left: DeclaredRelationship, _ right: DeclaredRelationship) -> Bool {
+      if left.entity == right.entity { return Self.precedes(left.name, right.name) }
       guard let own = firstNames[left.entity], let other = firstNames[right.entity], own != other else {
-        return (left.entity, left.name) < (right.entity, right.name)
+        return left.entity < right.entity
       }
       return own < other
     }
@@ -342,11 +345,19 @@ extension SchemaBuilder {
     return names
   }
 
-  /// Whether the relationship, of the two, names the join table: the one with the lower entity number. Within one entity it
-  /// is the one after which an existing store has named the table, otherwise `isTableNamed(after:ratherThan:)` decides.
-  private func owns(_ relationship: DeclaredRelationship, over inverse: DeclaredRelationship) -> Bool {
+  /// Whether the relationship, of the two, names the join table: the one whose entity comes first (`firstNames`), which is
+  /// usually the one with the lower number. Within one entity it is the one after which an existing store has named the table,
+  /// otherwise `isTableNamed(after:ratherThan:)` decides.
+  private func owns(
+    _ relationship: DeclaredRelationship, over inverse: DeclaredRelationship, _ firstNames: [String: FirstName]
+  ) -> Bool {
     let (own, other) = (number(of: relationship.entity), number(of: inverse.entity))
-    guard own == other else { return own < other }
+    guard own == other else {
+      guard let first = firstNames[relationship.entity], let second = firstNames[inverse.entity], first != second else {
+        return own < other
+      }
+      return first < second
+    }
     let isNamed = joinNames.tableNames.contains([relationship.entity, relationship.name])
     let isInverseNamed = joinNames.tableNames.contains([inverse.entity, inverse.name])
     guard isNamed == isInverseNamed else { return isNamed }

@@ -316,6 +316,62 @@ struct StoreSchemaTests {
       ])
   }
 
+  /// A model in which each of several entities has a to-many relationship to one entity, with the inverses' names.
+  private func joined(
+    _ owner: String, _ pairs: [(relationship: String, destination: String, inverse: String)],
+    _ more: [EntityDocument] = []
+  ) -> ModelDocument {
+    func relationship(_ name: String, _ destination: String, _ inverse: String) -> RelationshipDocument {
+      RelationshipDocument(name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    }
+    let owned = entity(owner, [], pairs.map { relationship($0.relationship, $0.destination, $0.inverse) })
+    let destinations = pairs.map { pair in
+      entity(pair.destination, [], [relationship(pair.inverse, owner, pair.relationship)])
+    }
+    return ModelDocument(entities: [owned] + more + destinations)
+  }
+
+  @Test("A hierarchy names a join table if one of its entities comes before the other side, as in CareKit")
+  func joinTableOfHierarchy() throws {
+    let children = [entity("HealthKitTask", parent: "TaskBase"), entity("Task", parent: "TaskBase")]
+    let schema = try StoreSchema(document: joined("Tag", [("tasks", "TaskBase", "tags")], children))
+    #expect(
+      schema.joinTables.map(\.statement.sql) == [
+        "CREATE TABLE Z_2TAGS ( Z_2TASKS INTEGER, Z_1TAGS INTEGER, PRIMARY KEY (Z_2TASKS, Z_1TAGS) )"
+      ])
+    let later = try StoreSchema(document: joined("Tag", [("tasks", "TaskBase", "tags")], [children[1]]))
+    #expect(later.joinTables.map(\.name) == ["Z_1TASKS"])
+
+    // A store whose table is named after the other side is read, and so is its index.
+    let index = "CREATE INDEX Z_1TASKS_Z_2TASKS_INDEX ON Z_1TASKS (Z_2TASKS, Z_1TAGS)"
+    let catalog = try catalog([
+      "CREATE TABLE ZTAG (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "CREATE TABLE ZTASKBASE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "CREATE TABLE Z_1TASKS ( Z_1TAGS INTEGER, Z_2TASKS INTEGER, PRIMARY KEY (Z_1TAGS, Z_2TASKS) )", index,
+    ])
+    let found = try StoreSchema(
+      document: joined("Tag", [("tasks", "TaskBase", "tags")], children), catalog: catalog,
+      primaryKeys: rows([("Tag", 0), ("TaskBase", 0), ("HealthKitTask", 2), ("Task", 2)]))
+    #expect(found.joinTables.map(\.name) == ["Z_1TASKS"] && found.indexes.map(\.statement.sql).contains(index))
+  }
+
+  @Test("Columns of one owner with one name are numbered as in known stores")
+  func joinColumnsOfOneOwner() throws {
+    // As in a public schema of Mastodon's app, and in a store of Artsy's.
+    let votes = try StoreSchema(
+      document: joined("User", [("votePollOptions", "ZOption", "votedBy"), ("votePolls", "ZPoll", "votedBy")]))
+    #expect(
+      Dictionary(uniqueKeysWithValues: votes.joinTables.map { ($0.relationship, $0.ownerColumn) }) == [
+        "votePollOptions": "Z_1VOTEDBY1", "votePolls": "Z_1VOTEDBY",
+      ])
+    let shows = try StoreSchema(
+      document: joined("Artwork", [("locations", "Location", "artworks"), ("shows", "Show", "artworks")]))
+    #expect(
+      Dictionary(uniqueKeysWithValues: shows.joinTables.map { ($0.relationship, $0.ownerColumn) }) == [
+        "locations": "Z_1ARTWORKS1", "shows": "Z_1ARTWORKS",
+      ])
+  }
+
   @Test("An index of a to-one relationship alone is that of its foreign key; an attribute has one index per reason")
   func indexes() throws {
     func index(_ name: String, _ properties: String...) -> FetchIndexDocument {
