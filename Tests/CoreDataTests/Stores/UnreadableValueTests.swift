@@ -129,6 +129,56 @@ struct UnreadableValueTests {
     try context.save()
   }
 
+  /// What the columns of the second note's composite attribute hold.
+  private func place() throws -> [SQLiteValue] {
+    let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
+    let row = try connection.rows("SELECT ZSTREET, ZMAP FROM ZNOTE WHERE Z_PK = 2").first?.values ?? []
+    try connection.close()
+    return row
+  }
+
+  @Test("An element that could not be read keeps the name of its file when others of its composite attribute are set")
+  func elements() throws {
+    let moved = try hide(map: true)
+    let map = try place()[1]
+    let context = try store.context(model)
+    let second = try note("Note 1", context)
+    second.setValue("By key path", forKeyPath: "place.street")
+    try context.save()
+    #expect(try place() == [.text("By key path"), map])
+    second["place"] = ["street": "As a whole"]
+    try context.save()
+    #expect(try place() == [.text("As a whole"), map])
+    for (from, to) in moved { try FileManager.default.moveItem(at: to, to: from) }
+    context.refresh(second, mergeChanges: false)
+    let whole: NSDictionary = ["street": "As a whole", "map": Data(repeating: 1, count: 150_000)]
+    #expect(second["place"] as? NSDictionary == whole)
+    // An element that was read goes with the value that lacks it.
+    second["place"] = ["street": "Alone"]
+    try context.save()
+    #expect(try place() == [.text("Alone"), .null])
+  }
+
+  @Test("An element in a file keeps the file when others of its composite attribute are set")
+  func filesOfElements() throws {
+    func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: files.path)) }
+    let before = try names()
+    let map = try place()[1]
+    let context = try store.context(model)
+    let second = try note("Note 1", context)
+    second.setValue("By key path", forKeyPath: "place.street")
+    try context.save()
+    #expect(try names() == before && place() == [.text("By key path"), map])
+    second.setValue(Data(repeating: 9, count: 150_000), forKeyPath: "place.map")
+    try context.save()
+    #expect(try names().count == before.count && names() != before)
+    second["place"] = nil
+    try context.save()
+    #expect(try names().count == before.count - 1 && names().isSubset(of: before))
+    context.refresh(second, mergeChanges: false)
+    #expect(second["place"] == nil)
+  }
+
   @Test("A value that was asked for is an error of its property when the object is saved, until it is set")
   func savingAfterReading() throws {
     _ = try hide()

@@ -133,8 +133,9 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
 
   func update(_ change: RowChange, from version: Int64) throws {
     let rows = try state.statements.statements(for: change.id.entityDescription)
-    try writer.noteReplacedFiles(of: change, rows.plan, all: false)
-    try writer.update(change, from: version, rows)
+    let kept = try writer.keptFiles(of: change, rows.plan)
+    try writer.noteReplacedFiles(of: change, rows.plan, keeping: kept)
+    try writer.update(change, from: version, rows, keeping: kept)
   }
 
   func flush() throws {

@@ -31,13 +31,16 @@ package struct ColumnValues {
   private var dialect: SQLDialect { entities.schema.dialect }
 
   /// Returns the columns of an attribute, with the values to store.
+  ///
+  /// - Parameter kept: columns of a composite attribute's elements in SQLite that keep what they hold.
   package func columns(
     of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
-    row: Int64
+    row: Int64, keeping kept: [String: SQLiteValue] = [:]
   ) throws -> [ColumnValue] {
     guard let column = attribute.column, let coding = ColumnCoding(attribute) else {
-      return try elements(of: slot, attribute, description: description, in: layout, row: row)
+      return try elements(of: slot, attribute, description: description, in: layout, row: row, keeping: kept)
     }
+    if let value = kept[column] { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
     let value = try value(of: slot, attribute, coding, description: description, in: layout, row: row)
     if dialect == .sqlite { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
     return entities.schema.assignments(of: value, to: attribute, of: layout).map {
@@ -69,7 +72,7 @@ package struct ColumnValues {
 
   private func elements(
     of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
-    row: Int64
+    row: Int64, keeping kept: [String: SQLiteValue]
   ) throws -> [ColumnValue] {
     let values: NSDictionary
     switch slot {
@@ -83,7 +86,7 @@ package struct ColumnValues {
       guard let slot = Slot(values[element.name as NSString], for: description) else {
         throw unwritable(.null, "\(attribute.name).\(element.name)", in: layout, row: row)
       }
-      return try columns(of: slot, element, description: description, in: layout, row: row)
+      return try columns(of: slot, element, description: description, in: layout, row: row, keeping: kept)
     }
   }
 

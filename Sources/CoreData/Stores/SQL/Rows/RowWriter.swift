@@ -43,13 +43,14 @@ struct RowWriter {
         switch kind {
         case .delete: isDone = try delete(changes[position], rows)
         case .update:
-          try noteReplacedFiles(of: changes[position], plan, all: false)
+          let kept = try keptFiles(of: changes[position], plan)
+          try noteReplacedFiles(of: changes[position], plan, keeping: kept)
           do {
-            isDone = try update(changes[position], rows)
+            isDone = try update(changes[position], rows, keeping: kept)
           } catch let error as SQLiteError where error.isUniqueConstraint && !isVacated {
             isVacated = true
             try vacateUniqueColumns(positions[index...].map { changes[$0] })
-            isDone = try update(changes[position], rows)
+            isDone = try update(changes[position], rows, keeping: kept)
           }
         case .insert:
           try insert(changes[position], rows)
@@ -159,19 +160,25 @@ struct RowWriter {
   }
 
   /// - Returns: whether the row was unchanged since it was read.
-  private func update(_ change: RowChange, _ rows: RowStatements) throws -> Bool {
-    try update(change, from: change.old?.version ?? 0, rows)
+  private func update(
+    _ change: RowChange, _ rows: RowStatements, keeping kept: [String: SQLiteValue]
+  ) throws -> Bool {
+    try update(change, from: change.old?.version ?? 0, rows, keeping: kept)
     return connection.changes == 1
   }
 
   /// Writes the changed values of a row, if it still has a version.
-  func update(_ change: RowChange, from version: Int64, _ rows: RowStatements) throws {
+  ///
+  /// - Parameter kept: what `keptFiles(of:_:)` returns.
+  func update(
+    _ change: RowChange, from version: Int64, _ rows: RowStatements, keeping kept: [String: SQLiteValue]
+  ) throws {
     let statement = try rows.update(change.changed)
     try run(statement) {
       try statement.bind(change.id.key.number, at: 1)
       try statement.bind(RowVersion.next(after: version), at: 2)
       try statement.bind(version, at: 3)
-      try bindColumns(of: change, rows.plan, to: statement)
+      try bindColumns(of: change, rows.plan, keeping: kept, to: statement)
     }
   }
 
@@ -203,7 +210,7 @@ struct RowWriter {
   }
 
   private func delete(_ change: RowChange, _ rows: RowStatements) throws -> Bool {
-    try noteReplacedFiles(of: change, rows.plan, all: true)
+    try noteReplacedFiles(of: change, rows.plan)
     let statement = try rows.deletion()
     try run(statement) {
       try statement.bind(change.id.key.number, at: 1)
@@ -226,23 +233,77 @@ struct RowWriter {
     return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
   }
 
-  /// Marks the files as unused whose names are in columns that are about to change.
-  func noteReplacedFiles(of change: RowChange, _ plan: RowPlan, all: Bool) throws {
-    for (position, column) in plan.filed where all || change.changed.contains(position) {
-      let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?"
-      if let bytes = try connection.scalar(sql, [.integer(change.id.key.number)])?.blob { external.willReplace(bytes) }
+  /// Marks the files as unused whose names are in columns that are about to change, or in all of a row that is deleted.
+  ///
+  /// - Parameter kept: columns that do not change.
+  func noteReplacedFiles(of change: RowChange, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:]) throws {
+    for (position, column) in plan.filed where change.kind == .delete || change.changed.contains(position) {
+      if kept[column] != nil { continue }
+      if let bytes = try stored(column, of: change, plan).blob { external.willReplace(bytes) }
+    }
+  }
+
+  /// What a column of a row holds.
+  private func stored(_ column: String, of change: RowChange, _ plan: RowPlan) throws -> SQLiteValue {
+    let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?"
+    return try connection.scalar(sql, [.integer(change.id.key.number)]) ?? .null
+  }
+
+  /// The columns that keep their files when composite attributes change, and what they hold: those of elements with the same
+  /// value, and of elements that could not be read and got no value. The latter's files may come back.
+  func keptFiles(of change: RowChange, _ plan: RowPlan) throws -> [String: SQLiteValue] {
+    guard !plan.filed.isEmpty, let old = change.old else { return [:] }
+    var kept: [String: SQLiteValue] = [:]
+    for position in Set(plan.filed.map(\.position)) where change.changed.contains(position) {
+      guard case .columns(let attribute) = plan.steps[position],
+        case .object(let new as NSDictionary) = change.slot(at: position)
+      else { continue }
+      let columns: [String]
+      switch old.slot(at: position) {
+      case .object(let value as NSDictionary): columns = Self.unchanged(attribute, value, new, isUnreadable: false)
+      case .object(let value as UnreadableValue):
+        columns = Self.unchanged(attribute, value.rest ?? [:], new, isUnreadable: true)
+      default: continue
+      }
+      for column in columns { kept[column] = try stored(column, of: change, plan) }
+    }
+    return kept
+  }
+
+  /// The columns of a composite attribute's elements in files, that are the same in two values of it.
+  private static func unchanged(
+    _ attribute: AttributeLayout, _ old: NSDictionary, _ new: NSDictionary, isUnreadable: Bool
+  ) -> [String] {
+    attribute.elements.flatMap { element -> [String] in
+      let (before, after) = (old[element.name as NSString], new[element.name as NSString])
+      guard let column = element.column else {
+        return unchanged(
+          element, before as? NSDictionary ?? [:], after as? NSDictionary ?? [:], isUnreadable: isUnreadable)
+      }
+      guard element.allowsExternalStorage else { return [] }
+      guard let after else { return isUnreadable && before == nil ? [column] : [] }
+      guard let after = after as? Data, after.count >= ExternalData.smallestFile else { return [] }
+      return before as? Data == after ? [column] : []
     }
   }
 
   /// Binds the changed values of the row itself to a plan's statement. To-many relationships have none.
-  func bindColumns(of change: RowChange, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
+  func bindColumns(
+    of change: RowChange, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
+    to parameters: some SQLiteParameters
+  ) throws {
     if !plan.hasColumns(change.changed) { return }
     let row = change.id.key.number
-    for position in change.changed { try bind(change.slot(at: position), at: position, row: row, plan, to: parameters) }
+    for position in change.changed {
+      try bind(change.slot(at: position), at: position, row: row, plan, keeping: kept, to: parameters)
+    }
   }
 
   /// Binds one of the values of a row to a plan's statement.
-  func bind(_ slot: Slot, at position: Int, row: Int64, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
+  func bind(
+    _ slot: Slot, at position: Int, row: Int64, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
+    to parameters: some SQLiteParameters
+  ) throws {
     switch plan.steps[position] {
     case .nothing: return
     case .column(let coding, let attribute, let index):
@@ -258,7 +319,8 @@ struct RowWriter {
       }
     case .columns(let attribute):
       let found = try values.columns(
-        of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row)
+        of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row,
+        keeping: kept)
       for column in found { try parameters.bind(column.value, at: plan.index(of: column.name)) }
     case .key(let relationship, let key, let index):
       let (number, entity) = try values.key(of: slot, relationship, key, in: plan.layout, row: row)
