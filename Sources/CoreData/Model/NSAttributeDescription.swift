@@ -262,12 +262,20 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
   /// Returns the element with a name.
   package func element(_ name: String) -> NSAttributeDescription? { members.first { $0.name == name } }
 
-  override var initialValue: Any? {
-    let own = defaultValue as? NSDictionary
+  override var initialValue: Any? { initialValue(defaultValue as? NSDictionary) }
+
+  /// The value of new objects if the composite attribute has a default value, or none.
+  private func initialValue(_ own: NSDictionary?) -> Any? {
     var values: [String: Any] = [:]
     // The default value of an element may be in its stored form, which a dictionary does not hold.
     for element in members where element.archivedDefault == nil {
-      if let value = own?[element.name as NSString] ?? element.initialValue { values[element.name] = value }
+      let given = own?[element.name as NSString]
+      if let given, let composite = element as? NSCompositeAttributeDescription {
+        // One that is no dictionary is ignored, as a migration does, which treats each element by itself.
+        values[element.name] = composite.initialValue(given as? NSDictionary)
+      } else {
+        values[element.name] = given ?? element.initialValue
+      }
     }
     // Default values of some elements must not make an optional attribute that lacks a required one.
     let isComplete = members.allSatisfy { $0.isOptional || values[$0.name] != nil }

@@ -553,6 +553,12 @@ struct InferredChangeTests {
     }
     let given = composite("given", [street(), city()])
     given.defaultValue = ["street": "Side"]
+    func house(_ name: String, _ value: [String: Any]) -> NSAttributeDescription {
+      let house = composite(
+        name, [composite("inner", [street(), city("Bern")]), .make("floor", .integer16AttributeType, default: 2)])
+      house.defaultValue = value
+      return house
+    }
     let new = Self.model {
       $0.entity(
         "X",
@@ -561,6 +567,7 @@ struct InferredChangeTests {
           composite("complete", [street(), city("Bern")]),
           composite(
             "nested", [composite("inner", [street(), city()]), .make("floor", .integer16AttributeType, default: 2)]),
+          house("partial", ["inner": ["street": "Side"]]), house("wrong", ["inner": 5, "floor": 3]),
         ])
     }
     let context = try store.context(new, options: Self.options)
@@ -571,6 +578,9 @@ struct InferredChangeTests {
       #expect(object["lacking"] as? NSDictionary == nil)
       #expect(object["complete"] as? NSDictionary == ["street": "Main", "city": "Bern"])
       #expect(object["nested"] as? NSDictionary == ["floor": 2])
+      #expect(object["partial"] as? NSDictionary == ["inner": ["street": "Side", "city": "Bern"], "floor": 2])
+      // A default value that is not of the element's type is none.
+      #expect(object["wrong"] as? NSDictionary == ["inner": ["street": "Main", "city": "Bern"], "floor": 3])
     }
     try store.close()
   }
