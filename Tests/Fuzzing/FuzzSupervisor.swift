@@ -62,7 +62,13 @@ final class FuzzSupervisor {
     fuzzingNoteInterrupts()
     while !tasks.isEmpty || !workers.isEmpty {
       guard fuzzingIsInterrupted() == 0 else {
-        for worker in workers { kill(worker.process, SIGKILL) }
+        for worker in workers {
+          kill(worker.process, SIGKILL)
+          // A batch can take minutes, and the inputs of those that are not complete were run, too.
+          let done = fuzzingInput(worker.progress) - worker.task.seeds.lowerBound
+          totals[worker.task.kind, default: Totals()].inputs += done
+          totals[worker.task.kind, default: Totals()].seconds += Date().timeIntervalSince(worker.began)
+        }
         break
       }
       while workers.count < options.jobs, let task = tasks.popLast() { try start(task) }
