@@ -27,7 +27,8 @@ struct ClosingWriterTests {
     let writer = try SQLiteConnection(url: store.url, mode: .readWrite, busyTimeout: 3600)
     // From now on no other connection gets the store alone.
     #expect(try writer.scalar("SELECT COUNT(*) FROM Z_METADATA") == .integer(1))
-    let place = StoreLocation(store.url)
+    let url = store.url
+    let place = StoreLocation(url)
     let (isDone, failures) = (Guarded(false), Guarded<[any Error]>([]))
     let failure = Guarded<NSError?>(nil)
     inThreads(2) { number in
@@ -37,11 +38,11 @@ struct ClosingWriterTests {
           switch work {
           case .replacing:
             try coordinator.replacePersistentStore(
-              at: store.url, destinationOptions: timeout, withPersistentStoreFrom: other, type: .sqlite)
+              at: url, destinationOptions: timeout, withPersistentStoreFrom: other, type: .sqlite)
           case .destroying:
-            try coordinator.destroyPersistentStore(at: store.url, type: .sqlite, options: timeout)
+            try coordinator.destroyPersistentStore(at: url, type: .sqlite, options: timeout)
           case .restoring:
-            try StoreBackup.restore(other, to: store.url)
+            try StoreBackup.restore(other, to: url)
           }
         } catch {
           failure.value = error as NSError
