@@ -313,6 +313,15 @@ struct PortTests {
         """, "\(result[0])")
   }
 
+  @Test("What is left of an extension begins and ends without a blank line")
+  func blankLines() {
+    let member = "  override func f() {}\n"
+    #expect(
+      moved(["class P {\n}\nextension P {\n\(member)\n  func g() {}\n\n\(member)}\n"]) == [
+        "class P {\n\(member)\n\(member)}\nextension P {\n  func g() {}\n}\n"
+      ])
+  }
+
   @Test(
     "A member stays in its extension where the class or its file might not take it",
     arguments: [

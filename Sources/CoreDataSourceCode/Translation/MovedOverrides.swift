@@ -171,15 +171,16 @@ private struct FileLayout {
     return Member(tokens: first..<end, text: text, cut: cut)
   }
 
-  /// Takes the blank line before a declaration with it, unless something follows that it divides from what comes before.
+  /// Takes a blank line with a declaration that would be the first or the last between braces without it, or beside another.
   private func withoutBlankLine(_ cut: Range<Int>, in file: SourceFile) -> Range<Int> {
     guard cut.lowerBound > 0 else { return cut }
+    let newline = UInt8(ascii: "\n")
     let before = file.startOfLine(cut.lowerBound - 1)
-    let next = file.bytes[cut.upperBound...].prefix { $0 != UInt8(ascii: "\n") }.filter { !Self.isSpace($0) }
-    guard file.bytes[before..<cut.lowerBound].allSatisfy({ Self.isSpace($0) || $0 == UInt8(ascii: "\n") }),
-      next.isEmpty || next.starts(with: [UInt8(ascii: "}")])
-    else { return cut }
-    return before..<cut.upperBound
+    let after = file.bytes[cut.upperBound...].firstIndex(of: newline).map { $0 + 1 } ?? file.bytes.count
+    let last = file.bytes[before..<cut.lowerBound].filter { $0 != newline && !Self.isSpace($0) }
+    let next = file.bytes[cut.upperBound..<after].filter { $0 != newline && !Self.isSpace($0) }
+    if last.isEmpty, next.isEmpty || next.first == UInt8(ascii: "}") { return before..<cut.upperBound }
+    return last.last == UInt8(ascii: "{") && next.isEmpty ? cut.lowerBound..<after : cut
   }
 
   /// Returns where the comments begin that stand before a declaration, without a blank line between.
