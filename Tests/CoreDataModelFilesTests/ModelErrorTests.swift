@@ -56,7 +56,7 @@ struct ModelErrorTests {
   }
 
   @Test("Configurations, requests and constraints that name what is not there are refused")
-  func references() {
+  func references() throws {
     let absent = "<configuration name=\"C\"><memberEntity name=\"X\"/></configuration>"
     #expect(failure(absent)?.kind == .missingEntity)
     #expect(failure("<fetchRequest name=\"F\" entity=\"X\"/>")?.kind == .missingEntity)
@@ -67,6 +67,12 @@ struct ModelErrorTests {
     let twice = "<attribute name=\"a\" attributeType=\"Date\"/><attribute name=\"a\" attributeType=\"Date\"/>"
     #expect(failure("<entity name=\"A\">\(twice)</entity>")?.kind == .duplicateProperty)
     let use = "<attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/>"
+    let element = "<composite name=\"C\"><attribute name=\"a\" attributeType=\"Date\"/></composite>"
+    let (known, unknown) = (
+      constraint.replacingOccurrences(of: "x", with: "c.a"), constraint.replacingOccurrences(of: "x", with: "c.b")
+    )
+    try model("<entity name=\"A\">\(use)\(known)</entity>\(element)").validate()
+    #expect(failure("<entity name=\"A\">\(use)\(unknown)</entity>\(element)")?.property == "c.b")
     let error = failure("<entity name=\"A\">\(use)</entity><composite name=\"C\">\(twice)</composite>")
     #expect(error?.kind == .duplicateProperty)
     #expect(error?.property == "c.a")

@@ -49,6 +49,7 @@ extension NSPersistentStoreCoordinator {
     if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
     }
+    try managedObjectModel.checkUniquenessConstraints()
     guard storeURL?.isFileURL == true || !StoreKinds.needsFile(kind) else {
       throw StoreErrors.cannotOpen(
         url: storeURL,

@@ -48,3 +48,16 @@ package struct UniqueValuePlace {
     return slot
   }
 }
+
+extension NSManagedObjectModel {
+  /// Throws 134060 for a uniqueness constraint over a property that the entity does not have.
+  package func checkUniquenessConstraints() throws {
+    for entity in entities {
+      for name in NSEntityDescription.names(in: entity.uniquenessConstraints).joined()
+      where UniqueValuePlace.places(of: [name], in: entity.slotTable) == nil {
+        throw ModelErrors.unknownUniqueProperty(
+          name, entity: entity.name ?? "", known: Array(entity.propertiesByName.keys))
+      }
+    }
+  }
+}

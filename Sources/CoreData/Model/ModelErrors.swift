@@ -102,6 +102,13 @@ enum ModelErrors {
       suggestion: "Remove the element from the index, or add the property.", entity: entity, property: name)
   }
 
+  static func unknownUniqueProperty(_ name: String, entity: String, known: [String]) -> NSError {
+    invalid(
+      "A uniqueness constraint of entity '\(entity)' is over the property '\(name)', which the entity does not have. "
+        + "It has: \(known.sorted().joined(separator: ", ")).",
+      suggestion: "Correct the constraint, or add the property.", entity: entity, property: name)
+  }
+
   static func mixedIndex(_ index: String, entity: String) -> NSError {
     invalid(
       "The index '\(index)' of entity '\(entity)' mixes binary and R-tree elements.",

@@ -170,15 +170,26 @@ extension ModelDocument {
       try validate(relationship, of: entity, index)
     }
     guard !entity.uniquenessConstraints.isEmpty else { return }
-    let known = Set(index.entities.lineage(of: entity.name).flatMap(\.propertyNames))
+    let line = index.entities.lineage(of: entity.name)
     for constraint in entity.uniquenessConstraints {
-      // A constraint may refer to an element of a composite attribute: only its first key is a property of the entity.
-      for name in constraint where !known.contains(String(name.prefix { $0 != "." })) {
+      for name in constraint where !hasProperty(name, line) {
         throw ModelFileError(
           .missingProperty, found: "A uniqueness constraint names \(name), which is not a property of the entity.",
           advice: "Correct the constraint, or add the property.", entity: entity.name, property: name)
       }
     }
+  }
+
+  /// Whether an entity has a property, or the element of a composite attribute that a name with dots leads to.
+  private func hasProperty(_ path: String, _ line: [EntityDocument]) -> Bool {
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if names.count == 1 { return line.contains { $0.propertyNames.contains(path) } }
+    var elements = line.flatMap(\.attributes)
+    for name in names {
+      guard let found = elements.first(where: { $0.name == name }) else { return false }
+      elements = found.elements
+    }
+    return true
   }
 
   private func validateElements(of attribute: AttributeDocument, path: String, _ entity: EntityDocument) throws {
