@@ -164,30 +164,58 @@ extension FetchExecution {
       let unchanged = unchanged(in: sources[0]), let ids = try sources[0].identifiers(for: unchanged)
     else { return nil }
     let matching = try ObjectOrder(query.order).sorted(inOrderOfKeys(matchingPending()))
-    return try merged(ids, matching) { matching[$1].isInserted || ids[$0].key.number < matching[$1].key.number }
+    return try merged(ids, matching, \.objectID, stored) {
+      matching[$1].isInserted || ids[$0].key.number < matching[$1].key.number
+    }
+  }
+
+  /// Returns the objects of one store with few unsaved changes among them, in order, which are not all sorted again; nil if
+  /// the changes are many, or if the store does not evaluate everything.
+  func mergedObjects() throws -> [NSManagedObject]? {
+    guard !pending.isEmpty, query.limit == 0, areReadFromStores, sources.count == 1, !isOpaque, !isSortedByCode,
+      !isOrderedByUnsaved
+    else { return nil }
+    var all = query
+    all.offset = 0
+    guard let found = try objects(for: all, in: sources[0]) else { return nil }
+    let unsaved = Set(pending.map(ObjectIdentifier.init))
+    let others = found.filter { !unsaved.contains(ObjectIdentifier($0)) }
+    let matching = inOrderOfKeys(try matchingPending())
+    let order = ObjectOrder(query.order)
+    let sorted = try order.sorted(matching)
+    let objects = try merged(others, sorted, \.self, \.self) {
+      sorted[$1].isInserted || others[$0].key.number < sorted[$1].key.number
+    }
+    // Everything that was read is kept, for a sort of all.
+    return window(try objects ?? order.sorted(inOrderOfKeys(others + matching)))
   }
 
   /// Inserts objects with unsaved changes into a list of others; nil if that takes too many comparisons.
   ///
   /// - Parameters:
-  ///   - ids: the others, in order.
+  ///   - others: the others, in order.
   ///   - matching: the objects, in order.
+  ///   - element: returns the element of the list for an object.
+  ///   - object: returns the object of an element.
   ///   - isBefore: whether one of the others is before an object that is equal in the order, by their positions.
-  private func merged(
-    _ ids: [NSManagedObjectID], _ matching: [NSManagedObject], _ isBefore: (Int, Int) -> Bool
-  ) throws -> [NSManagedObjectID]? {
-    if !query.order.isEmpty, matching.count > ids.count / Self.comparisonsPerObject + 1 { return nil }
+  private func merged<Element>(
+    _ others: [Element], _ matching: [NSManagedObject], _ element: (NSManagedObject) -> Element,
+    _ object: (Element) -> NSManagedObject, _ isBefore: (Int, Int) -> Bool
+  ) throws -> [Element]? {
+    if !query.order.isEmpty, matching.count > others.count / Self.comparisonsPerObject + 1 { return nil }
     let order = ObjectOrder(query.order)
-    var merged: [NSManagedObjectID] = []
-    merged.reserveCapacity(ids.count + matching.count)
+    var merged: [Element] = []
+    merged.reserveCapacity(others.count + matching.count)
     var known: [Int: [Any?]] = [:]
     var start = 0
-    for (position, object) in matching.enumerated() {
-      let values = try order.values(of: object)
-      var (low, high) = (start, ids.count)
+    for (position, next) in matching.enumerated() {
+      let values = try order.values(of: next)
+      var (low, high) = (start, others.count)
       while low < high {
         let middle = (low + high) / 2
-        if known[middle] == nil { known[middle] = query.order.isEmpty ? [] : try order.values(of: stored(ids[middle])) }
+        if known[middle] == nil {
+          known[middle] = query.order.isEmpty ? [] : try order.values(of: object(others[middle]))
+        }
         let isFirst =
           switch try order.order(known[middle] ?? [], values) {
           case .orderedAscending: true
@@ -196,11 +224,11 @@ extension FetchExecution {
           }
         if isFirst { low = middle + 1 } else { high = middle }
       }
-      merged += ids[start..<low]
-      merged.append(object.objectID)
+      merged += others[start..<low]
+      merged.append(element(next))
       start = low
     }
-    return merged + ids[start...]
+    return merged + others[start...]
   }
 
   /// Returns what `mergedIdentifiers()` does in a context with a parent; nil also with a limit, for which
@@ -224,7 +252,7 @@ extension FetchExecution {
       (place($0.element), $0.offset) < (place($1.element), $1.offset)
     }.map(\.element)
     let sorted = try ObjectOrder(query.order).sorted(matching)
-    return try merged(unchanged.map(\.id), sorted) { unchanged[$0].place < place(sorted[$1]) }
+    return try merged(unchanged.map(\.id), sorted, \.objectID, stored) { unchanged[$0].place < place(sorted[$1]) }
   }
 
   /// Returns what `mergedIdentifiers()` does, by the values that the stores give of each row.

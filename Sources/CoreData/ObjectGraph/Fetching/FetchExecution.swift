@@ -16,7 +16,7 @@ struct FetchExecution {
   let isOpaque: Bool
   /// Whether the objects are sorted by a Swift key path, which only the program can read.
   let isSortedByCode: Bool
-  /// Objects of the entity with unsaved changes, which the stores do not know.
+  /// The objects whose unsaved changes decide whether and where they are found, which the stores do not know.
   let pending: [NSManagedObject]
   /// A predicate that holds wherever the request's does; nil if nothing of it is known.
   private let necessary: PredicateSyntax?
@@ -47,6 +47,7 @@ struct FetchExecution {
     for path in query.order.map(\.keyPath) + (query.predicate?.keyPaths ?? []) {
       try FetchExecution.check(path, of: entity)
     }
+    try FetchExecution.checkSingleValues(query)
     if isSortedByCode { query.order = [] }
     necessary =
       try isOpaque
@@ -56,7 +57,13 @@ struct FetchExecution {
     query.offset = specification.fetchOffset
     self.query = query
     self.isOpaque = isOpaque
-    pending = specification.includesPendingChanges ? FetchExecution.pending(query, in: context) : []
+    // Dictionaries have values that neither the predicate nor the order reads.
+    let isAnythingRead =
+      isOpaque || isSortedByCode || specification.resultType == .dictionaryResultType || specification.isGrouped
+      || FetchExecution.incrementalStore(of: sources) != nil
+    pending =
+      specification.includesPendingChanges
+      ? PendingObjects(query, isAnythingRead: isAnythingRead, in: context).objects() : []
   }
 
   /// Makes the fetch that answers a child's query.
@@ -78,24 +85,15 @@ struct FetchExecution {
     isOpaque = false
     isSortedByCode = false
     let excluded = Set(query.excludedIDs.lazy.map(\.current.key))
-    pending = FetchExecution.pending(query, in: context).filter { !excluded.contains($0.key) }
+    let isAnythingRead = FetchExecution.incrementalStore(of: sources) != nil
+    pending = PendingObjects(query, isAnythingRead: isAnythingRead, in: context).objects()
+      .filter { !excluded.contains($0.key) }
     guard incrementalStore != nil else { return }
     self.specification.predicate = query.predicate.map(NSPredicate.make)
     self.specification.sortDescriptors = query.order.map {
       NSSortDescriptor(key: $0.keyPath, ascending: $0.isAscending, selector: $0.method.rawValue)
     }
     (self.specification.fetchLimit, self.specification.fetchOffset) = (query.limit, query.offset)
-  }
-
-  /// Returns the objects with unsaved changes that may match a query.
-  private static func pending(_ query: RowQuery, in context: NSManagedObjectContext) -> [NSManagedObject] {
-    guard context.hasChanges else { return [] }
-    context.processChangesBeforeFetch()
-    let changed = context.changed.objectsOfEntities { entity in
-      query.includesSubentities ? entity.isKindOf(entity: query.entity) : entity === query.entity
-    }
-    // A row that is found after all revives its object.
-    return changed.filter { !$0.isInaccessible }
   }
 
   /// Throws if a key path is not in the model.
@@ -112,6 +110,37 @@ struct FetchExecution {
       guard let destination = (property as? NSRelationshipDescription)?.destinationEntity else { return }
       source = destination
     }
+  }
+
+  /// Throws if a query compares or sorts by a key path that has several values for an object.
+  private static func checkSingleValues(_ query: RowQuery) throws {
+    for path in query.order.map(\.keyPath) {
+      guard let name = toManyRelationship(in: path, of: query.entity) else { continue }
+      throw ObjectGraphErrors.badRequest(
+        "The sort descriptor's key '\(path)' leads through the to-many relationship '\(name)', which has several values "
+          + "for an object.", entity: query.entity,
+        suggestion: "Sort by an attribute of the entity, or of a to-one relationship's destination.")
+    }
+    for path in query.predicate?.comparedKeyPaths ?? [] {
+      guard let name = toManyRelationship(in: path, of: query.entity) else { continue }
+      throw ObjectGraphErrors.badRequest(
+        "The predicate compares '\(path)' with one value, and the to-many relationship '\(name)' in it has several "
+          + "for an object.", entity: query.entity,
+        suggestion: "Write ANY or ALL before the key path, as in ANY \(path) == %@, or use SUBQUERY.")
+    }
+  }
+
+  /// Returns the name of a to-many relationship in a key path without collection operators; nil for none.
+  private static func toManyRelationship(in path: String, of entity: NSEntityDescription) -> String? {
+    guard !path.contains("@") else { return nil }
+    var source = entity
+    for key in path.split(separator: ".").map(String.init) {
+      guard let relationship = source.relationshipsByName[key] else { return nil }
+      if relationship.isToMany { return key }
+      guard let destination = relationship.destinationEntity else { return nil }
+      source = destination
+    }
+    return nil
   }
 
   private static func entity(
@@ -134,7 +163,9 @@ struct FetchExecution {
   }
 
   /// The only store, if it is one that executes requests.
-  private var incrementalStore: NSIncrementalStore? {
+  private var incrementalStore: NSIncrementalStore? { Self.incrementalStore(of: sources) }
+
+  private static func incrementalStore(of sources: [any RowReading]) -> NSIncrementalStore? {
     sources.count == 1 ? (sources[0] as? StoreReader)?.store as? NSIncrementalStore : nil
   }
 
@@ -216,7 +247,7 @@ struct FetchExecution {
     if readsRowsLater, let ids = try mergedIdentifiers() {
       return context.faults(window(ids), batchSize: specification.fetchBatchSize)
     }
-    if let objects = try firstMatching() ?? firstMatchingOfParent() { return objects }
+    if let objects = try firstMatching() ?? firstMatchingOfParent() ?? mergedObjects() { return objects }
     var whole = query
     whole.limit = 0
     whole.offset = 0
@@ -269,7 +300,7 @@ struct FetchExecution {
   }
 
   /// Returns the objects of the rows that match a query; nil if the source cannot evaluate its predicate or order.
-  private func objects(for query: RowQuery, in source: any RowReading) throws -> [NSManagedObject]? {
+  func objects(for query: RowQuery, in source: any RowReading) throws -> [NSManagedObject]? {
     try source.rows(for: query) {
       context.objects(for: $0, refreshing: specification.shouldRefreshRefetchedObjects)
     }

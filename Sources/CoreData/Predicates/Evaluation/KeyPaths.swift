@@ -31,3 +31,42 @@ extension PredicateSyntax {
     }
   }
 }
+
+extension PredicateSyntax {
+  /// The key paths that are compared, without `ANY` and `ALL`, with a constant that is no collection.
+  var comparedKeyPaths: [String] {
+    switch self {
+    case .constant: []
+    case .comparison(let comparison): comparison.keyPathWithOneValue.map { [$0] } ?? []
+    case .and(let operands), .or(let operands): operands.flatMap(\.comparedKeyPaths)
+    case .not(let operand): operand.comparedKeyPaths
+    }
+  }
+}
+
+extension ComparisonSyntax {
+  fileprivate var keyPathWithOneValue: String? {
+    guard modifier == .direct else { return nil }
+    switch (left, op, right) {
+    // A collection contains an element; a value is in a list, or between two values.
+    case (_, .contains, _), (_, .customSelector, _): return nil
+    case (.keyPath(let path), .in, .constant), (.keyPath(let path), .in, .aggregate),
+      (.keyPath(let path), .between, _):
+      return path
+    case (_, .in, _): return nil
+    case (.keyPath(let path), _, .constant(let value)), (.constant(let value), _, .keyPath(let path)):
+      return value.isSingle ? path : nil
+    default: return nil
+    }
+  }
+}
+
+extension PlainValue {
+  /// Whether the value is one, and not none or several.
+  fileprivate var isSingle: Bool {
+    switch self {
+    case .null, .array, .set, .dictionary: false
+    default: true
+    }
+  }
+}
