@@ -56,17 +56,17 @@ package enum FileCalls {
   static func takePermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
     var (own, mode) = (stat(), found.st_mode & 0o777)
     guard fstat(descriptor, &own) == 0 else { throw failure("look at", url) }
-    // Only root may change the owner. Whoever can write to the directory could create the file anyway, so its
-    // permissions suffice.
+    // Only root may change the owner. Ignoring the failure is safe: a user who can write to the directory could create
+    // the file anyway.
     if own.st_uid != found.st_uid { _ = fchown(descriptor, found.st_uid, own.st_gid) }
-    // If the group cannot be set, the group that the file has gets no more than everybody has.
+    // If the group cannot be set, the file's own group gets no more permissions than other users have.
     if own.st_gid != found.st_gid, fchown(descriptor, uid_t.max, found.st_gid) != 0 {
       mode = mode & ~0o070 | (mode & 0o007) << 3 & mode
     }
     try check(fchmod(descriptor, mode), "change the permissions of", url)
   }
 
-  /// Makes a directory, and those above it, as far as they do not exist.
+  /// Creates a directory and its missing parents.
   package static func makeDirectories(_ url: URL) throws {
     guard mkdir(url.path, 0o777) != 0 else { return }
     if errno == ENOENT, url.path != "/" {
@@ -74,7 +74,7 @@ package enum FileCalls {
       if mkdir(url.path, 0o777) == 0 { return }
     }
     let number = errno
-    // A file in its place is told when it is used as a directory.
+    // If a file has that name, using it as a directory reports the error.
     if number != EEXIST { throw FileFailure(operation: "make the directory", path: url.path, number: number) }
   }
 
@@ -160,7 +160,7 @@ package enum FileCalls {
     }
   }
 
-  /// Flushes the contents of a file, or the entries of a directory, to the disk.
+  /// Flushes the contents of a file, or the entries of a directory, to disk.
   package static func synchronize(_ url: URL) throws {
     let descriptor = open(url.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open", url) }
@@ -230,8 +230,8 @@ extension FileCalls {
     close(descriptor)
   }
 
-  /// Returns the number of bytes that this process may still write to the file system of a file; the greatest number if the system
-  /// does not tell.
+  /// Returns the number of bytes that this process can still write to the file system of a file, or `Int.max` if it is
+  /// not known.
   package static func freeSpace(beside url: URL) -> Int {
     var found = statvfs()
     guard statvfs(url.path, &found) == 0 else { return .max }
@@ -251,7 +251,7 @@ extension FileCalls {
     return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Returns the number of names that a file has, or 0 if it does not exist. Follows a symbolic link.
+  /// Returns the number of hard links to a file, or 0 if it does not exist. Follows a symbolic link.
   package static func linkCount(_ url: URL) -> Int {
     var found = stat()
     return stat(url.path, &found) == 0 ? Int(found.st_nlink) : 0

@@ -5,10 +5,10 @@ import Dispatch
 import Foundation
 
 #if os(Linux)
-/// Calls a function after files of a directory have been written, by any process of this machine.
+/// Calls a handler after any process on this machine has written to certain files of a directory.
 ///
-/// The system tells of each write (`inotify`); nothing is asked for again and again. Writes that follow one another
-/// closely make one call. Immutable; its source serves any thread.
+/// Uses `inotify` rather than polling. Writes in quick succession result in one call. The watch is immutable, and its
+/// dispatch source may be used on any thread.
 package final class FileWatch: @unchecked Sendable {
   private let descriptor: Int32
   private let names: Set<String>
@@ -17,15 +17,15 @@ package final class FileWatch: @unchecked Sendable {
   private let source: any DispatchSourceRead
   private let handler: @Sendable () -> Void
 
-  /// Begins to watch.
+  /// Starts watching.
   ///
   /// - Parameters:
   ///   - directory: The directory.
   ///   - names: The names of the files, which need not exist.
-  ///   - queue: Where the function is called.
-  ///   - pause: How long to wait for further writes before the call.
-  ///   - handler: The function.
-  /// - Throws: `FileFailure`, for instance when the user has too many watches.
+  ///   - queue: The queue on which the handler is called.
+  ///   - pause: The time to wait for further writes before the call.
+  ///   - handler: The function to call.
+  /// - Throws: `FileFailure`, for example if the user has too many watches.
   package init(
     directory: URL, names: Set<String>, queue: DispatchQueue, pause: DispatchTimeInterval = .milliseconds(30),
     handler: @escaping @Sendable () -> Void
@@ -50,10 +50,10 @@ package final class FileWatch: @unchecked Sendable {
 
   deinit { source.cancel() }
 
-  /// Ends watching. A call that is under way is finished.
+  /// Stops watching. A call in progress runs to its end.
   package func cancel() { source.cancel() }
 
-  /// Leaves further events to the system for a while, which merges equal ones, and then reads all of them.
+  /// Pauses so that the kernel can merge identical events, then reads all events.
   private func wait() {
     source.suspend()
     queue.asyncAfter(deadline: .now() + pause) {
@@ -63,9 +63,9 @@ package final class FileWatch: @unchecked Sendable {
     }
   }
 
-  /// Reads all events.
+  /// Reads all pending events.
   ///
-  /// - Returns: Whether one of the files was written, or events were lost.
+  /// - Returns: Whether a watched file was written, or events were lost.
   private func read() -> Bool {
     var isConcerned = false
     var buffer = [UInt8](repeating: 0, count: 16_384)

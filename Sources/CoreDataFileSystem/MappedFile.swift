@@ -4,21 +4,21 @@
 import Foundation
 import Synchronization
 
-/// The contents of a file that are read when they are used.
+/// Maps large files into memory instead of reading them.
 enum MappedFile {
-  /// The size from which a file is mapped, in bytes. A smaller one is read, which takes hardly longer.
+  /// The size in bytes from which a file is mapped. Reading a smaller one takes hardly longer.
   private static let smallest = 64 << 10
-  /// How many files may be mapped at once. Linux allows a process 65,530 mappings, and memory needs some of them.
+  /// The maximum number of files mapped at once. Linux allows a process 65,530 mappings, and the allocator needs some.
   private static let limit = 32_768
   private static let count = Atomic<Int>(0)
 
-  /// Maps an open file, which stays mapped as long as the data are used, also if the file is removed.
+  /// Maps an open file. The mapping lasts as long as the data, even if the file is removed.
   ///
-  /// - Parameter size: the size of the file, in bytes.
-  /// - Returns: nil for a small file, and if it cannot be mapped.
+  /// - Parameter size: The size of the file in bytes.
+  /// - Returns: nil if the file is small or cannot be mapped.
   static func data(_ descriptor: Int32, size: Int) -> Data? {
     guard size >= smallest else { return nil }
-    // `Data` with one owner is changed in place; the file stays as it is.
+    // Uniquely referenced `Data` is mutated in place. MAP_PRIVATE keeps such changes out of the file.
     guard count.add(1, ordering: .relaxed).oldValue < limit,
       let start = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0), start != MAP_FAILED
     else {

@@ -35,9 +35,9 @@ package final class OpenDirectory {
     throw FileFailure(operation: "open", path: url.path, number: number)
   }
 
-  /// Waits for the operating system's lock of the directory, and holds it until the directory is closed.
+  /// Locks the directory, waiting if another process holds the lock. The lock ends when the directory is closed.
   ///
-  /// Has no effect on a file system that cannot lock directories, as some in the network.
+  /// Has no effect on a file system that cannot lock directories, such as some network file systems.
   ///
   /// - Throws: `FileFailure`.
   package func lock() throws {
@@ -104,7 +104,7 @@ package final class OpenDirectory {
 
   package func exists(_ name: String) -> Bool { status(name) != nil }
 
-  /// Whether the name is that of a file, and not of a link, a directory or a device.
+  /// Whether the entry is a regular file. Does not follow a symbolic link.
   package func isRegularFile(_ name: String) -> Bool { status(name).map { $0.st_mode & S_IFMT == S_IFREG } ?? false }
 
   package func identity(_ name: String) -> FileCalls.Identity? { status(name).map(FileCalls.Identity.init) }
@@ -118,7 +118,7 @@ package final class OpenDirectory {
   }
 
   private func rawNames() throws -> [[CChar]] {
-    // The stream moves the position of its descriptor and closes it, so give it its own.
+    // The stream moves the file offset of its descriptor and closes it, so give it its own.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("read", nil) }
     guard let stream = fdopendir(copy) else {
@@ -154,8 +154,8 @@ package final class OpenDirectory {
     return try RegularFile.read(file, limit: limit, path(name))
   }
 
-  /// Returns the contents of a regular file that is never changed, only replaced or removed. A large file is read when the
-  /// contents are used.
+  /// Returns the contents of a regular file that is never modified in place, only replaced or removed. Large files are
+  /// mapped rather than read.
   ///
   /// - Throws: The errors of `read(_:limit:)`.
   package func contents(_ name: String, limit: Int) throws -> Data {
@@ -188,7 +188,7 @@ package final class OpenDirectory {
 
   /// Writes a file atomically: even after a power failure it has either its old contents or the new ones.
   ///
-  /// - Parameter keepsPermissions: Whether the file has the permissions of the one that it replaces.
+  /// - Parameter keepsPermissions: Whether the file keeps the owner, group and permissions of the file it replaces.
   package func write(_ data: Data, to name: String, mode: mode_t, keepsPermissions: Bool = false) throws {
     let draft = ".\(name).part"
     try removeFile(draft)
@@ -301,7 +301,7 @@ package final class OpenDirectory {
     for name in try rawNames() where !kept.contains(name) { try removeTree(name, depth: 0) }
   }
 
-  /// The greatest depth of a tree to remove. Every level takes a descriptor.
+  /// The maximum depth of a tree to remove. Each level uses one file descriptor.
   private static let greatestDepth = 128
 
   private func removeTree(_ name: [CChar], depth: Int) throws {
@@ -325,13 +325,13 @@ package final class OpenDirectory {
     if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw failure("remove the directory", text) }
   }
 
-  /// Flushes the entries of the directory to the disk.
+  /// Flushes the directory's entries to disk.
   package func synchronize() throws {
     // Some file systems cannot sync directories and return EINVAL, which leaves nothing else to do.
     if fsync(descriptor) != 0, errno != EINVAL { throw failure("sync", nil) }
   }
 
-  /// Flushes the contents of a regular file to the disk.
+  /// Flushes the contents of a regular file to disk.
   package func synchronize(_ name: String) throws {
     let file = try openRegularFile(name)
     defer { close(file) }

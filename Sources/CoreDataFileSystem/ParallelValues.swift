@@ -3,23 +3,24 @@
 
 import Foundation
 
-/// Values that are made one after the other on a thread of its own, while the caller uses those made before.
+/// A bounded producer/consumer queue whose producer runs on its own thread.
 package final class ParallelValues<Value>: @unchecked Sendable {
   private let condition = NSCondition()
   private let limit: Int
-  /// What has been made and not been asked for. The condition guards it, and the following.
+  /// The produced values that `next()` has not returned yet. `condition` guards this and the following properties.
   private var waiting: [Value] = []
   private var hasEnded = false
   private var failure: (any Error)?
   private var isStopped = false
   private var work: ParallelWork<Void>?
 
-  /// Begins to make values.
+  /// Creates the queue and starts its producer.
   ///
   /// - Parameters:
-  ///   - limit: how many values may wait. Whichever thread has to wait for the other does so until half of them have been made
-  ///     or taken, since waking a thread takes as long as making a small value.
-  ///   - make: makes the next value; nil at the end. What it uses must not be used by others until `stop()`.
+  ///   - limit: The capacity of the queue. A thread that has to wait resumes when the queue is half full, because
+  ///     waking a thread costs as much as producing a small value.
+  ///   - make: Returns the next value, or nil at the end. Other threads must not use what it uses before `stop()`
+  ///     returns.
   package init(limit: Int, _ make: @escaping () throws -> Value?) {
     self.limit = limit
     nonisolated(unsafe) let make = make
@@ -36,9 +37,9 @@ package final class ParallelValues<Value>: @unchecked Sendable {
     }
   }
 
-  /// Returns the next value, and waits for it if necessary; nil at the end.
+  /// Returns the next value, waiting for it if necessary, or nil at the end.
   ///
-  /// - Throws: what making it has thrown.
+  /// - Throws: The error of the producer, after the values before it.
   package func next() throws -> Value? {
     try condition.withLock {
       if waiting.isEmpty {
@@ -54,20 +55,20 @@ package final class ParallelValues<Value>: @unchecked Sendable {
     }
   }
 
-  /// Has no more values made, and waits until the thread has ended.
+  /// Stops the producer and waits until its thread no longer uses anything.
   package func stop() {
     condition.withLock {
       isStopped = true
       condition.signal()
     }
-    // The work keeps what goes wrong as `failure`.
+    // The work catches its errors and stores them in `failure`.
     try? work?.wait()
     work = nil
   }
 
-  /// Waits until there is room.
+  /// Appends a value, waiting while the queue is full.
   ///
-  /// - Returns: whether more is wanted.
+  /// - Returns: false if the queue was stopped.
   private func give(_ value: Value) -> Bool {
     condition.withLock {
       if waiting.count >= limit {

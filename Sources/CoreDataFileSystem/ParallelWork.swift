@@ -6,14 +6,14 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Work on a thread of its own, while the caller does something else and then waits for it.
+/// A task that runs on its own thread while the caller does something else and then waits for it.
 ///
-/// When the waiting ends, the thread has let go of all that the work uses: the last reference to a statement or a connection must
-/// not go while the caller uses, or closes, the connection.
+/// The thread releases everything the task captured before `wait()` returns. Otherwise it could release a statement or
+/// a connection while the caller uses or closes the connection.
 package final class ParallelWork<Outcome: Sendable>: Sendable {
   private let outcome = Mutex<Result<Outcome, any Error>?>(nil)
   private let end = DispatchGroup()
-  /// Nil once the work has begun.
+  /// The task; nil once it has started.
   private let body: Mutex<(@Sendable () throws -> Outcome)?>
 
   package init(_ body: @escaping @Sendable () throws -> Outcome) {
@@ -25,7 +25,7 @@ package final class ParallelWork<Outcome: Sendable>: Sendable {
     }
   }
 
-  /// A function of its own, so that the body is released before it returns.
+  /// Runs the task. Never inlined, so that the body is released when this function returns.
   @inline(never)
   private func run() {
     let body = body.withLock { $0.take() }
@@ -33,9 +33,9 @@ package final class ParallelWork<Outcome: Sendable>: Sendable {
     outcome.withLock { $0 = result }
   }
 
-  /// Waits for the end of the work.
+  /// Waits for the task to end and returns its result.
   ///
-  /// - Throws: what the work has thrown.
+  /// - Throws: The error that the task has thrown.
   package func wait() throws -> Outcome {
     end.wait()
     guard let result = outcome.withLock({ $0 }) else { trap("The work ends with an outcome.") }

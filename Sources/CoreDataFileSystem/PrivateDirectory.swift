@@ -14,8 +14,8 @@ package final class PrivateDirectory {
   private var isRemoved = false
 
   private static let lockName = "lock"
-  /// The directories that this process has made with `make(prefix:in:)`, and not removed yet; and whether the process ends,
-  /// so that nothing may be made any more that nobody would remove.
+  /// The directories that this process has created with `make(prefix:in:)` and not removed yet, and whether the process
+  /// is ending and must not create more.
   private static let temporary = Mutex<(directories: Set<URL>, isEnding: Bool)>(([], false))
 
   private init(url: URL, descriptor: Int32) {
@@ -39,7 +39,7 @@ package final class PrivateDirectory {
       throw FileFailure(operation: "make the directory", path: url.path, number: errno)
     }
     do {
-      // Returns nil if another process has just locked it, taking it for an abandoned directory.
+      // Returns nil if another process considered the new directory abandoned and has just locked it.
       return try lock(url)
     } catch {
       // Report why it cannot be locked, not that it could not be removed.
@@ -53,7 +53,7 @@ package final class PrivateDirectory {
   /// First removes abandoned directories with the same prefix from the parent.
   ///
   /// - Parameters:
-  ///   - prefix: The start of the name. Use it for nothing else.
+  ///   - prefix: The start of the name. Other files in the parents must not use it.
   ///   - parents: The directories to try, in order.
   /// - Throws: The `FileFailure` of the last parent.
   package static func make(prefix: String, in parents: [URL]) throws -> PrivateDirectory {
@@ -72,7 +72,8 @@ package final class PrivateDirectory {
     throw failure
   }
 
-  /// Creates and locks a directory that `removeTemporary()` removes. Does not return if the process ends.
+  /// Creates and locks a directory that `removeTemporary()` removes. Once that has been called, waits for the process
+  /// to end instead.
   private static func claimTemporary(_ url: URL) throws -> PrivateDirectory? {
     var made: PrivateDirectory?
     while true {
@@ -116,8 +117,9 @@ package final class PrivateDirectory {
     Self.temporary.withLock { _ = $0.directories.remove(url) }
   }
 
-  /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work. Threads that
-  /// make another one wait for that end.
+  /// Removes the directories that this process has created with `make(prefix:in:)`.
+  ///
+  /// Call this just before the process exits. Threads that call `make(prefix:in:)` afterwards wait for the exit.
   package static func removeTemporary() {
     temporary.withLock { $0.isEnding = true }
     // Another thread may still be making files in them.
@@ -125,7 +127,7 @@ package final class PrivateDirectory {
       let left = temporary.withLock { $0.directories }.filter { FileCalls.exists($0) }
       guard !left.isEmpty else { return }
       for url in left {
-        // What stays is private, and the next process with the same prefix removes it.
+        // A directory that cannot be removed stays private, and the next process that uses the prefix removes it.
         try? FileCalls.removeTree(url)
       }
       usleep(2_000)
@@ -135,9 +137,9 @@ package final class PrivateDirectory {
   /// Returns the names of the entries, except the lock file.
   package func names() throws -> [String] { try FileCalls.names(in: url).filter { $0 != Self.lockName } }
 
-  /// Removes the directories with a prefix that killed processes have left.
+  /// Removes the directories with a prefix that killed processes have left behind.
   package static func removeAbandoned(prefix: String, in parent: URL) {
-    // If the directory cannot be listed, there is nothing of ours to find. What cannot be removed stays private.
+    // Cleaning up is optional: what cannot be listed or removed stays private.
     for name in (try? FileCalls.names(in: parent)) ?? [] where name.hasPrefix(prefix) {
       // As above.
       try? reclaim(parent.appendingPathComponent(name, isDirectory: true))?.remove()
@@ -156,7 +158,7 @@ package final class PrivateDirectory {
       throw FileFailure(operation: "lock", path: file.path, number: errno)
     }
     var found = stat()
-    // A lock on a file that was removed in the meantime excludes nobody.
+    // If the lock file was removed in the meantime, the lock no longer excludes other processes.
     guard fstat(descriptor, &found) == 0,
       FileCalls.identity(file) == .init(device: UInt64(found.st_dev), number: UInt64(found.st_ino))
     else { return nil }

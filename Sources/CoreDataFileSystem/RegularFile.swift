@@ -33,7 +33,7 @@ package enum RegularFile {
     guard fstat(descriptor, &found) == 0 else { throw failure("read the size of", url) }
     let size = Int(found.st_size)
     guard size <= limit else { throw Problem.tooLarge(path: url.path, bytes: size, limit: limit) }
-    // Read into place, because external values are large. If the file grows meanwhile, the loop below reads on.
+    // Allocate once, because external values are large. If the file grows meanwhile, the loop below reads the rest.
     var data = Data(count: size)
     var filled = 0
     while filled < size {
@@ -72,15 +72,17 @@ package enum RegularFile {
     }
   }
 
-  /// Reads a file record by record, in parts that may be changed meanwhile by its owner. Nothing is mapped, so that a
-  /// file that gets
-  /// shorter only ends earlier.
+  /// Reads a file record by record.
+  ///
+  /// Reads in chunks, between which another process may change the file. The file is not mapped, so truncating it only
+  /// ends the reading earlier.
   ///
   /// - Parameters:
-  ///   - start: where the first record begins.
-  ///   - size: the bytes of a record. An incomplete one at the end is left out.
-  ///   - body: returns false to end the reading.
-  /// - Throws: the errors of `read(_:limit:followsLinks:)`, symbolic links are not followed; what `body` throws.
+  ///   - start: The offset of the first record in bytes.
+  ///   - size: The size of a record in bytes. An incomplete record at the end is skipped.
+  ///   - body: Returns false to stop reading.
+  /// - Throws: The errors of `read(_:limit:followsLinks:)`, where symbolic links are not followed; the errors of
+  ///   `body`.
   package static func forEachRecord(
     of url: URL, from start: Int, size: Int, _ body: (UnsafeRawBufferPointer) throws -> Bool
   ) throws {
@@ -136,8 +138,8 @@ package enum RegularFile {
     try check(found, url)
   }
 
-  /// Whether a path leads to the null device, `/dev/null`, or is one of a file in it, such as `/dev/null/Name.sqlite`: with
-  /// both Core Data names a store in memory.
+  /// Whether a path refers to the null device, or begins with `/dev/null/`, as in `/dev/null/Name.sqlite`. Core Data
+  /// uses both for stores in memory.
   package static func isNullDevice(_ url: URL) -> Bool {
     if url.path.hasPrefix("/dev/null/") { return true }
     var (found, null) = (stat(), stat())

@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// A file that is read and replaced as a whole, and that others may replace meanwhile.
+/// A file that is read and replaced as a whole, and that other processes may replace meanwhile.
 ///
 /// A replacement is atomic: even after a power failure the file has either its old contents or the new ones. It is
-/// refused if the file has changed since it was read, because the changes of others would be lost.
+/// refused if the file has changed since it was read, because it would overwrite the changes of another process.
 package final class WholeFile {
   /// The reason why a file is not replaced.
   package enum Problem: Error, Hashable, CustomStringConvertible {
@@ -23,12 +23,12 @@ package final class WholeFile {
 
   /// The file itself: the target if the caller's URL is a symbolic link.
   package let url: URL
-  /// The state in which the file was last read or written; nil before.
+  /// The `FileCalls.stamp(_:)` of the file when it was last read or written; nil before.
   private var stamp: [Int64]?
   /// Whether the first write may replace a file that was not read.
   private let replacesUnread: Bool
 
-  /// Makes an accessor to a file, which need not exist.
+  /// Creates an accessor to a file, which need not exist.
   ///
   /// - Parameters:
   ///   - url: The location of the file.
@@ -56,9 +56,9 @@ package final class WholeFile {
   /// Whether the file has been removed or emptied.
   package var isGone: Bool { FileCalls.size(url) == 0 }
 
-  /// Replaces the file, or makes it.
+  /// Replaces or creates the file.
   ///
-  /// - Throws: `Problem`; `RegularFile.Problem`; `FileFailure`. The file is unchanged then.
+  /// - Throws: `Problem`; `RegularFile.Problem`; `FileFailure`. After an error the file is unchanged.
   package func write(_ data: Data) throws {
     let folder = try OpenDirectory.open(url.deletingLastPathComponent())
     let name = url.lastPathComponent
@@ -73,7 +73,7 @@ package final class WholeFile {
     stamp = FileCalls.stamp(url)
   }
 
-  /// Locks the file, so that writers follow one another. Closing the descriptor unlocks it.
+  /// Locks the file against other writers, creating it if necessary. Closing the returned descriptor unlocks it.
   private func lock(_ folder: OpenDirectory, _ name: String) throws -> Int32 {
     while true {
       if let found = folder.status(name) {
@@ -92,7 +92,7 @@ package final class WholeFile {
         close(descriptor)
         throw FileFailure(operation: "lock", path: url.path, number: number)
       }
-      // The lock of a file that has been replaced meanwhile protects nothing.
+      // If the file was replaced while waiting for the lock, lock the new one.
       if folder.identity(name) == .init(found) { return descriptor }
       close(descriptor)
     }
