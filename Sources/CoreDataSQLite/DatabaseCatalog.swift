@@ -176,7 +176,7 @@ extension SQLiteConnection {
     return DatabaseCatalog.Table(name: name, sql: sql, columns: columns, isVirtual: isVirtual)
   }
 
-  /// The kinds of a table's indexes, by name.
+  /// Returns whether each index of a table is unique and whether it is partial, by the index's name.
   private func indexList(of table: String) throws -> [String: (isUnique: Bool, isPartial: Bool)] {
     let rows = try prepare("PRAGMA main.index_list(\(SQLName.quoted(table)))").rows()
     return Dictionary(
@@ -194,7 +194,8 @@ extension SQLiteConnection {
 }
 
 extension DatabaseCatalog.Table {
-  /// Describes what in the definition computes values, or makes rows vanish without an error; nil for a plain table.
+  /// Describes a part of the definition that computes values, or can make rows vanish without an error; nil for a plain
+  /// table.
   package var oddity: String? {
     if isVirtual { return "it is a virtual table" }
     if let column = columns.first(where: \.isGenerated) { return "an expression computes its column \(column.name)" }

@@ -5,7 +5,7 @@ import CSQLite
 import CoreDataFileSystem
 import Foundation
 
-/// The files that SQLite keeps beside a database: the write-ahead log, its shared memory and the rollback journal.
+/// The files that SQLite keeps beside a database: the write-ahead log, its index (`-shm`) and the rollback journal.
 package enum DatabaseCompanions {
   package static let suffixes = ["-wal", "-shm", "-journal"]
 
@@ -13,7 +13,7 @@ package enum DatabaseCompanions {
   ///
   /// SQLite writes, truncates and removes its companion files without checking what they are. Through a symbolic link,
   /// which an archive can contain, it would overwrite any file of the user. A rollback journal can name a
-  /// super-journal, and SQLite removes the named file, whatever it is, once it has rolled the journal back.
+  /// super-journal, and SQLite removes the named file, whatever its contents, once it has rolled the journal back.
   ///
   /// - Throws: `SQLiteError` (`isCannotOpen`).
   static func check(_ path: String) throws {
@@ -62,22 +62,22 @@ package enum DatabaseCompanions {
     return String(decoding: bytes.dropLast(16).suffix(length), as: UTF8.self)
   }
 
-  /// Whether SQLite creates super-journals with such a name: that of the main database, `-mj`, six hexadecimal digits,
-  /// 9, and two more digits.
+  /// Whether SQLite creates super-journals with such a name: the name of the main database, `-mj`, six hexadecimal
+  /// digits, 9, and two more hexadecimal digits.
   private static func isSuperJournalName(_ name: String) -> Bool {
     let end = Array(name.utf8.suffix(12))
     guard end.count == 12, end.starts(with: Array("-mj".utf8)), end[9] == UInt8(ascii: "9") else { return false }
     return end.dropFirst(3).allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
   }
 
-  /// The place of a database's write-ahead log.
+  /// Returns the URL of a database's write-ahead log.
   package static func log(of path: String) -> URL { URL(fileURLWithPath: DatabaseFile.target(of: path) + "-wal") }
 
-  /// Returns the size in bytes of the file of a write-ahead log, whatever it contains; 0 if it does not exist.
+  /// Returns the size of the write-ahead log file in bytes, whatever its contents, or 0 if it does not exist.
   package static func logFileSize(_ path: String) -> Int { FileCalls.size(log(of: path)) }
 
-  /// Returns the size in bytes of a write-ahead log that SQLite would read: 0 if it does not exist, or does not begin
-  /// with the header of a log, in which case SQLite ignores it.
+  /// Returns the size in bytes of a write-ahead log that SQLite would read, or 0 if it does not exist or does not begin
+  /// with the signature of a log, so that SQLite ignores it.
   ///
   /// - Throws: `FileFailure`, `RegularFile.Problem`.
   package static func logSize(_ path: String) throws -> Int {
@@ -94,10 +94,10 @@ package enum DatabaseCompanions {
     }
   }
 
-  /// Whether a rollback journal that SQLite may have to roll back lies beside a database.
+  /// Whether a database has a rollback journal that SQLite may have to roll back.
   ///
-  /// Its writer may still be active; only SQLite can tell, by the lock that the writer holds. A journal that begins
-  /// with a zero byte is finished.
+  /// Its writer may still be active; only SQLite can find out, from the lock that the writer holds. A journal that
+  /// begins with a zero byte is finished.
   package static func hasJournal(_ path: String) -> Bool {
     let journal = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-journal")
     do {
@@ -105,12 +105,14 @@ package enum DatabaseCompanions {
     } catch let failure as FileFailure where failure.number == ENOENT || failure.number == ENOTDIR {
       return false
     } catch {
-      // Opening the database, together with its journal, reports the error.
+      // Opening the database opens the journal too and reports the error.
       return true
     }
   }
 
-  /// Whether no file beside a database has anything in it that SQLite could apply to a database of that name: the log is
-  /// empty or missing, and so is the journal, or it is finished. The first connection makes the index of the log anew.
+  /// Whether the companion files contain nothing that SQLite could apply to a database of that name.
+  ///
+  /// The log must be empty or missing, and the journal empty, missing or finished. The log's index does not matter,
+  /// because the first connection rebuilds it.
   package static func areIdle(_ path: String) -> Bool { logFileSize(path) == 0 && !hasJournal(path) }
 }

@@ -8,8 +8,7 @@ import Foundation
 /// Reads the bytes of a database file through SQLite's file system layer, without taking locks.
 ///
 /// When a process closes a file descriptor, it loses all its locks on the file, including those of its other
-/// connections, and their write-ahead log could then be removed. So a database must not be opened and closed by other
-/// means.
+/// connections, whose write-ahead log could then be removed. Therefore never open and close a database by other means.
 package struct DatabaseFile {
   package let path: String
 
@@ -50,7 +49,7 @@ package struct DatabaseFile {
       }
       try copy.close()
     } catch {
-      // Report why the copy failed, not that the useless copy could not be closed.
+      // Report why the copy failed, not that the incomplete copy could not be closed.
       try? copy.close()
       throw error
     }
@@ -73,11 +72,11 @@ package struct DatabaseFile {
 }
 
 extension SQLiteConnection {
-  /// Flushes the last commit to the disk, so that files only the old rows needed may be removed.
+  /// Flushes the last commit to disk, so that files referenced only by the old rows can be removed.
   ///
   /// With a rollback journal, a commit consists of removing the journal, and SQLite does not wait for that to reach the
-  /// disk: after a power failure the journal, and with it the old rows, can be back. The same applies to a write-ahead
-  /// log if `synchronous` is less than FULL.
+  /// disk: a power failure can bring back the journal and thus the old rows. The same applies to a write-ahead log if
+  /// `synchronous` is less than FULL.
   ///
   /// - Throws: `SQLiteError`; `FileFailure`.
   package func synchronizeCommit() throws {

@@ -15,7 +15,7 @@ final class DatabaseHandle {
   var progressHandler: ProgressHandler?
   var traceHandler: TraceHandler?
   var logHandler: LogHandler?
-  /// The statements prepared by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
+  /// The statements that this module prepared. `sqlite3_next_stmt` would also list the internal ones of virtual tables.
   private var statements: Set<OpaquePointer> = []
   /// The open BLOB handles.
   private var blobs: Set<OpaquePointer> = []
@@ -34,7 +34,7 @@ final class DatabaseHandle {
 
   var isOpen: Bool { pointer != nil }
 
-  /// The pointer. Using a closed connection is a programming error here.
+  /// The pointer. Traps if the connection was closed.
   var live: OpaquePointer {
     guard let pointer else {
       trap("The connection to \(path) was closed; open a new one before using it.")

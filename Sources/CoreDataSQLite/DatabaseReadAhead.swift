@@ -4,16 +4,15 @@
 import CSQLite
 import Foundation
 
-/// Reads many pages of a database file at once when SQLite asks for one after the other.
+/// A VFS that reads ahead when SQLite reads the pages of a database file sequentially.
 ///
-/// SQLite reads a file page by page, and a table of 40 MB with ten thousand system calls, which take most of the time of
-/// a query that looks at every row. This layer between SQLite and its own access to files (a VFS) reads ahead, and
-/// otherwise passes every call on.
+/// SQLite reads one page per system call: ten thousand calls for a table of 40 MB, which take most of the time of a
+/// full table scan. This VFS wraps SQLite's default VFS, reads ahead, and otherwise forwards every call.
 ///
-/// What has been read ahead is valid as long as SQLite holds its locks: others may only change pages of the file that
-/// this reader takes from the write-ahead log. With every change of a lock, and every write, it is dropped.
+/// The buffer is valid while SQLite holds its locks: meanwhile, other connections can only change pages that this
+/// reader takes from the write-ahead log. The buffer is discarded whenever a lock changes and at every write.
 enum DatabaseReadAhead {
-  /// The name to open databases with; nil, for SQLite's own access to files, if this layer cannot be installed.
+  /// The name of the VFS to open databases with; nil, for SQLite's default VFS, if this one cannot be installed.
   static let name: String? = install()
 
   private static func install() -> String? {
@@ -27,7 +26,7 @@ enum DatabaseReadAhead {
     made.iVersion = 2
     made.szOsFile = found.pointee.szOsFile + Int32(File.stride)
     made.mxPathname = found.pointee.mxPathname
-    // SQLite keeps the name.
+    // SQLite keeps the pointer, so the name is never freed.
     made.zName = UnsafePointer(strdup(name))
     made.pAppData = UnsafeMutableRawPointer(installation)
     made.xOpen = { open($0, $1, $2, $3, $4) }
@@ -49,27 +48,27 @@ enum DatabaseReadAhead {
   }
 }
 
-/// How much is read at once, in bytes.
+/// The size of the read-ahead buffer in bytes.
 private let size = 64 << 10
-/// How many reads must have followed each other.
+/// The number of consecutive sequential reads after which to read ahead.
 private let longEnough: Int32 = 4
-/// How many pages may be left out between reads that follow each other: those of other tables, and inner pages.
+/// The number of pages that sequential reads may skip: pages of other tables and interior pages.
 private let pagesLeftOut: Int64 = 3
 
-/// A database file; SQLite allocates it. The file of SQLite's own access lies behind it in memory.
+/// A database file, allocated by SQLite. The file of the default VFS follows it in memory.
 private struct File {
-  /// What SQLite knows of the file. Must come first.
+  /// The part that SQLite accesses. Must come first.
   var base: sqlite3_file
-  /// The bytes that have been read ahead, `length` of them, from `start` on; nil until there are some.
+  /// The read-ahead buffer, which holds `length` bytes from the offset `start`; nil before the first use.
   var bytes: UnsafeMutableRawPointer?
   var start: Int64
   var length: Int64
-  /// The offset behind the last read.
+  /// The offset of the end of the last read.
   var end: Int64
-  /// How many reads have followed each other.
+  /// The number of sequential reads so far, up to `longEnough`.
   var run: Int32
 
-  /// The size in memory, in bytes, such that what follows is aligned.
+  /// The size in bytes, rounded up so that the following file is aligned.
   static let stride = (MemoryLayout<File>.size + 15) & ~15
 }
 
@@ -79,7 +78,7 @@ private func file(_ pointer: FilePointer?) -> UnsafeMutablePointer<File> {
   UnsafeMutableRawPointer(pointer.unsafelyUnwrapped).assumingMemoryBound(to: File.self)
 }
 
-/// The file of SQLite's own access.
+/// Returns the file of the default VFS.
 private func inner(_ pointer: FilePointer?) -> FilePointer {
   (UnsafeMutableRawPointer(pointer.unsafelyUnwrapped) + File.stride).assumingMemoryBound(to: sqlite3_file.self)
 }
@@ -88,7 +87,7 @@ private func methods(_ pointer: FilePointer) -> UnsafePointer<sqlite3_io_methods
   pointer.pointee.pMethods.unsafelyUnwrapped
 }
 
-/// Forgets what has been read ahead.
+/// Discards the buffer.
 private func drop(_ pointer: FilePointer?) { file(pointer).pointee.length = 0 }
 
 // MARK: Reading
@@ -115,7 +114,10 @@ private func read(
   return methods(inner).pointee.xRead.unsafelyUnwrapped(inner, target, count, offset)
 }
 
-/// Reads ahead. If this fails, as near the end of the file, SQLite's own read tells what is wrong.
+/// Fills the buffer from an offset.
+///
+/// - Returns: false if that failed, for example near the end of the file. The caller then reads a single page, which
+///   reports any error.
 private func readAhead(_ pointer: FilePointer?, from offset: Int64) -> Bool {
   let (file, inner) = (file(pointer), inner(pointer))
   file.pointee.length = 0
@@ -130,9 +132,9 @@ private func readAhead(_ pointer: FilePointer?, from offset: Int64) -> Bool {
   return true
 }
 
-// MARK: Calls that are passed on
+// MARK: Forwarded calls
 
-/// The methods of a database file. Those of later versions of SQLite's interface than the third are not offered.
+/// Returns the methods of a database file, up to version 3 of `sqlite3_io_methods`.
 private func fileMethods() -> sqlite3_io_methods {
   var made = sqlite3_io_methods()
   made.iVersion = 3
@@ -215,7 +217,7 @@ private func fileMethods() -> sqlite3_io_methods {
   return made
 }
 
-/// What the layer has of SQLite, and SQLite of it. Made once, and kept.
+/// The default VFS and the methods of database files. Allocated once and never freed.
 private struct Installation {
   let own: UnsafeMutablePointer<sqlite3_vfs>
   let fileMethods: UnsafePointer<sqlite3_io_methods>
@@ -229,7 +231,7 @@ private func own(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> UnsafeMutablePoin
   installation(vfs)?.own
 }
 
-/// Opens a file. Logs, journals and temporary files are SQLite's own.
+/// Opens a file. Logs, journals and temporary files are opened by the default VFS alone.
 private func open(
   _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ pointer: FilePointer?, _ flags: Int32,
   _ outFlags: UnsafeMutablePointer<Int32>?

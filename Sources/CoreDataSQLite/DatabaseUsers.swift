@@ -6,12 +6,12 @@ import Synchronization
 
 /// Another process that has a database open.
 package struct DatabaseUser: Hashable, Sendable {
-  /// Nil for a process that this one cannot see, such as one of another container.
+  /// The process ID; nil for a process that is not visible, for example one in another container.
   package let process: Int32?
-  /// The name of its program; nil if it is not known.
+  /// The name of its program; nil if unknown.
   package let program: String?
 
-  /// As `The process 4711 (worker)`.
+  /// The subject of a sentence, such as `The process 4711 (worker)`.
   package var words: String {
     guard let process else { return "Another process" }
     return "The process \(process)" + (program.map { " (\($0))" } ?? "")
@@ -19,12 +19,11 @@ package struct DatabaseUser: Hashable, Sendable {
 }
 
 extension DatabaseUser {
-  /// Where SQLite's file format has the lock that every connection to a database with a write-ahead log holds on the log's
-  /// index as long as it is open.
+  /// The offset in the `-shm` file of the lock that every open connection to a database in WAL mode holds.
   private static let lockOffset: off_t = 128
 
-  /// The indexes that were looked at. Closing a file ends all locks that this process holds on it, those of SQLite's
-  /// connections included, so that a descriptor is kept until the process ends.
+  /// The open descriptors of `-shm` files. Closing one would drop all locks that this process holds on the file,
+  /// including those of SQLite's connections, so descriptors are kept until the process ends.
   private static let descriptors = Mutex<[Index: Int32]>([:])
 
   private struct Index: Hashable {
@@ -32,10 +31,10 @@ extension DatabaseUser {
     let number: UInt64
   }
 
-  /// Returns another process that has a database open; nil for none.
+  /// Returns another process that has a database open, or nil if there is none. If there are several, returns one of
+  /// them.
   ///
-  /// Without a write-ahead log, a process that is not reading or writing at the moment leaves no trace. Of several processes
-  /// one is returned.
+  /// Without a write-ahead log, the process is not found.
   package static func other(of path: String) -> DatabaseUser? {
     let index = DatabaseFile.target(of: path) + "-shm"
     var status = stat()
@@ -55,7 +54,7 @@ extension DatabaseUser {
     lock.l_len = 1
     guard fcntl(descriptor, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK) else { return nil }
     guard lock.l_pid > 0 else { return DatabaseUser(process: nil, program: nil) }
-    // The name only adds to the number.
+    // The name is optional.
     let name = try? String(contentsOfFile: "/proc/\(lock.l_pid)/comm", encoding: .utf8)
     return DatabaseUser(
       process: lock.l_pid, program: name?.trimmingCharacters(in: .whitespacesAndNewlines))

@@ -8,7 +8,7 @@ import Foundation
 package enum SQLName {
   /// Returns the name as SQL text, in double quotes only if SQLite would not accept it as a name otherwise.
   ///
-  /// Core Data never quotes names. Its own consist of letters, digits and underscores, and none is a keyword.
+  /// Core Data never quotes its names, which consist of letters, digits and underscores and are not keywords.
   package static func quoted(_ name: String) -> String {
     var name = name
     let isPlain = name.withUTF8 { bytes in

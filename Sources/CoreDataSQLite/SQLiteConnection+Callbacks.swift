@@ -13,9 +13,9 @@ extension SQLiteConnection {
   /// If the body throws, the statement fails with an SQL error whose message is the description of the error.
   ///
   /// - Parameters:
-  ///   - name: The name in SQL, which ignores case.
+  ///   - name: The name in SQL, where case is ignored.
   ///   - argumentCount: The number of arguments; nil for any number.
-  ///   - deterministic: Whether equal arguments always give equal results, so that SQLite can save calls.
+  ///   - deterministic: Whether equal arguments always give equal results, so that SQLite can omit calls.
   ///   - body: Computes the result.
   package func register(
     function name: String, argumentCount: Int? = nil, deterministic: Bool = false, _ body: @escaping Function
@@ -25,10 +25,10 @@ extension SQLiteConnection {
     }
   }
 
-  /// Registers a function that reads its arguments and sets its result in place, without copies.
+  /// Registers a function that accesses its arguments and sets its result without copying them.
   ///
   /// - Parameters: See `register(function:argumentCount:deterministic:_:)`.
-  ///   - body: Computes and sets the result, which is null otherwise. Must not keep the call.
+  ///   - body: Computes and sets the result, which defaults to null. Must not keep the call.
   package func register(
     directFunction name: String, argumentCount: Int? = nil, deterministic: Bool = false,
     _ body: @escaping (SQLiteFunctionCall) throws -> Void
@@ -235,11 +235,13 @@ extension SQLiteConnection {
     handle.progressHandler = handler
   }
 
-  /// Calls a closure periodically while the statements of a body run. If it throws, they are interrupted, and its error is
-  /// thrown instead of theirs. If a progress handler is already set, it stays, and the closure is not called.
+  /// Calls a closure periodically while the statements of a body run.
+  ///
+  /// If the closure throws, the running statement is interrupted, and the closure's error is thrown. If a progress
+  /// handler is already set, it stays, and the closure is not called.
   ///
   /// - Parameters:
-  ///   - instructions: The number of steps of SQLite's virtual machine between two calls.
+  ///   - instructions: The number of virtual machine instructions between two calls.
   ///   - check: The closure; it must not use the connection.
   package func checking<Result>(
     every instructions: Int, _ check: () throws -> Void, during body: () throws -> Result

@@ -4,19 +4,20 @@
 import CSQLite
 import Synchronization
 
-/// A read transaction that stays open for the reads that follow, and what the write-ahead log's index was like before it.
+/// A read transaction that stays open for subsequent reads, with the header of the write-ahead log's index from before
+/// it began.
 struct KeptRead {
-  /// The header of the index, in memory that all connections of all processes share; nil until the connection has read.
+  /// The header of the index, in memory shared by all connections of all processes; nil until the connection has read.
   var header: UnsafeRawPointer?
-  /// The header's bytes before the open transaction began; nil while none is kept.
+  /// A copy of the header from before the open transaction began; nil if no transaction is kept.
   var mark: WALIndexHeader?
 }
 
-/// The first copy of the header of a write-ahead log's index, which every commit changes, and how much of the log has been
-/// copied into the database, which every checkpoint changes.
+/// The part of a write-ahead log's index that every commit and every checkpoint changes.
 ///
-/// SQLite documents both at <https://www.sqlite.org/walformat.html>: 48 bytes with a counter of transactions, the number of
-/// frames, and checksums; and at byte 96 the number of frames that have been copied.
+/// It consists of the first copy of the index header, which every commit changes (48 bytes with a transaction counter,
+/// the number of frames and checksums), and the number of checkpointed frames at offset 96. See
+/// <https://www.sqlite.org/walformat.html>.
 struct WALIndexHeader: Equatable, BitwiseCopyable {
   private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
   private let copied: UInt32
@@ -30,28 +31,30 @@ struct WALIndexHeader: Equatable, BitwiseCopyable {
   /// The number of frames up to the last commit.
   var frames: Int { Int(UInt32(truncatingIfNeeded: words.2)) }
 
-  /// The number of frames that have been copied into the database since the log was begun.
+  /// The number of frames that have been copied into the database since the log was last reset.
   var copiedFrames: Int { Int(copied) }
 
   static func == (left: Self, right: Self) -> Bool { left.words == right.words && left.copied == right.copied }
 }
 
 extension SQLiteConnection {
-  /// Runs a body that only reads the newest state of the database, by a connection in WAL mode that never writes.
+  /// Runs a body that reads the newest state of the database. The connection must be in WAL mode and never write.
   ///
-  /// Beginning and ending a transaction takes as long as reading a row, so its transaction is kept for the next body, until
-  /// a connection of any process commits, or copies the log into the database: a transaction that begins after everything
-  /// has been copied does not use the log, which can then begin anew. `endKeptRead()` ends it.
+  /// Beginning and ending a transaction takes as long as reading a row. Therefore the transaction is kept for the next
+  /// body until a connection of any process commits or checkpoints. Replacing it after a checkpoint lets the log be
+  /// reset: a transaction that begins when everything has been checkpointed does not use the log. `endKeptRead()` ends
+  /// the transaction.
   ///
   /// - Parameters:
-  ///   - check: reads in each new transaction, before the body, whether its state is the one that the body expects.
-  ///   - body: reads.
+  ///   - check: Called at the start of each new transaction. Throws an error if its state is not the one the body
+  ///     expects.
+  ///   - body: Reads from the connection.
   package func readingNewest<Result>(checking check: () throws -> Void, _ body: () throws -> Result) throws -> Result {
     guard let header = keptRead.header else {
       return try transaction(.deferred) {
         try check()
         let result = try body()
-        // Reading has opened the index.
+        // The index is open now that the connection has read.
         keptRead.header = walIndex
         return result
       }
@@ -60,7 +63,7 @@ extension SQLiteConnection {
     let isNew = keptRead.mark != now
     if isNew {
       endKeptRead()
-      // The transaction begins with the first read. What is committed meanwhile makes the next body begin another.
+      // The transaction takes effect at the first read. A commit in between makes the next body begin another one.
       try begin(.deferred)
       keptRead.mark = now
     }
@@ -73,22 +76,22 @@ extension SQLiteConnection {
     }
   }
 
-  /// Whether a transaction is kept, which prevents that the write-ahead log is reset.
+  /// Whether a transaction is kept, which prevents the write-ahead log from being reset.
   package var keepsRead: Bool { keptRead.mark != nil }
 
-  /// Ends the transaction that `readingNewest(_:)` has kept.
+  /// Ends the transaction that `readingNewest(checking:_:)` has kept.
   package func endKeptRead() {
     if keptRead.mark == nil { return }
     keptRead.mark = nil
-    // A transaction that has only read can always be ended.
+    // Rolling back a transaction that has only read cannot fail.
     try? rollback()
   }
 
-  /// The index of the write-ahead log, which stays where it is until the connection is closed; nil without a log.
+  /// The mapped index of the write-ahead log, valid until the connection is closed; nil without a log.
   var walIndex: UnsafeRawPointer? {
     var file: UnsafeMutablePointer<sqlite3_file>?
     var start: UnsafeMutableRawPointer?
-    // Without an answer, as without a log, each read has a transaction of its own.
+    // If the mode cannot be read, behave as without a log: each read uses its own transaction.
     guard (try? journalMode()) == .wal,
       sqlite3_file_control(handle.pointer, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK, let file,
       let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2, let map = methods.pointee.xShmMap,
@@ -103,6 +106,6 @@ extension SQLiteConnection {
     return UnsafeRawPointer(start)
   }
 
-  /// The size of the parts that the index is mapped in, as in SQLite.
+  /// The size in bytes of the regions in which SQLite maps the index.
   private static let walIndexRegionSize: Int32 = 32 * 1024
 }

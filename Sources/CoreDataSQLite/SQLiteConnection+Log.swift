@@ -55,15 +55,15 @@ extension SQLiteConnection {
       checkpointedFrames: checkpointed < 0 ? nil : Int(checkpointed))
   }
 
-  /// Checkpoints the log, waits for readers and other writers for a limited time, and then makes the log file empty.
+  /// Checkpoints the log, waiting a limited time for readers and other writers, and resets it.
   ///
-  /// What can be copied without waiting is copied first, so that writers wait as briefly as possible.
+  /// Runs a passive checkpoint first, so that writers wait as briefly as possible.
   ///
   /// - Parameters:
   ///   - mode: `.restart` to keep the file and its space for the next writer, or `.truncate`.
-  ///   - seconds: how long to wait.
-  /// - Returns: Whether the next writer begins the log anew.
-  /// - Throws: `SQLiteError`; everything is still in the log then.
+  ///   - seconds: The time to wait.
+  /// - Returns: Whether the next writer starts the log from its beginning.
+  /// - Throws: `SQLiteError`. The log still contains everything then.
   package func checkpoint(_ mode: CheckpointMode, waiting seconds: TimeInterval) throws -> Bool {
     let usual = busyTimeout
     setBusyTimeout(seconds)
@@ -72,13 +72,13 @@ extension SQLiteConnection {
     return try checkpoint(mode).isComplete
   }
 
-  /// Removes from the end of the log file what belongs to no committed transaction.
+  /// Truncates the log file after the last committed transaction.
   ///
-  /// A transaction that did not fit on the disk leaves its pages in the file, and with them no room for a checkpoint. Readers
-  /// never read beyond the last commit, and the lock of writers keeps others from adding to the log meanwhile.
+  /// A transaction that did not fit on the disk leaves its pages in the file, and no space for a checkpoint. Truncating
+  /// is safe: readers never read beyond the last commit, and the write lock keeps other connections from appending.
   ///
-  /// - Parameter seconds: How long to wait for another connection that writes.
-  /// - Throws: `SQLiteError`, also if it goes on writing.
+  /// - Parameter seconds: The time to wait for another connection to finish writing.
+  /// - Throws: `SQLiteError`, also if the other connection is still writing.
   package func trimLog(waiting seconds: TimeInterval) throws {
     guard !isReadOnly, try pragma("locking_mode")?.text?.lowercased() == "normal", try journalMode() == .wal else {
       return
@@ -94,18 +94,18 @@ extension SQLiteConnection {
       guard DatabaseCompanions.logFileSize(path) > used else { return }
       let descriptor = open(DatabaseCompanions.log(of: path).path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
       guard descriptor >= 0 else { return }
-      // SQLite holds no locks on this file, which closing it would end. If the file stays long, nothing is lost.
+      // Closing the descriptor drops no locks, because SQLite does not lock the log file. A failure does no harm.
       _ = ftruncate(descriptor, off_t(used))
       Foundation.close(descriptor)
     }
   }
 
-  /// Reports how many pages of the log have been copied into the database, at any time until the connection is closed.
+  /// Returns a closure that reports how many pages of the log have been checkpointed.
   ///
   /// - Returns: A closure to call on any thread while the connection is open; nil without a log.
   package func copiedPagesOfLog() -> (@Sendable () -> Int)? {
     guard let index = walIndex else { return nil }
-    // Memory that all connections of all processes share.
+    // This memory is shared by all connections of all processes.
     nonisolated(unsafe) let place = index
     return { WALIndexHeader(at: place).copiedFrames }
   }

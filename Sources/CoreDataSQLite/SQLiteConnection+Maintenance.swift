@@ -72,8 +72,8 @@ extension SQLiteConnection {
   /// Keeps the schema of an untrusted file from running code.
   ///
   /// Follows <https://www.sqlite.org/security.html> and goes further: triggers, views and foreign keys are disabled.
-  /// Nothing in this project needs them, and each could remove rows while others are read or written. Our own SQL is
-  /// not restricted, apart from limits that it stays far below.
+  /// Nothing in this project needs them, and each could remove rows while others are read or written. The project's own
+  /// SQL is unaffected, apart from limits that it stays far below.
   func distrustSchema() throws {
     let database = try handle.opened()
     let switches: [(option: Int32, value: Int32)] = [
@@ -103,11 +103,12 @@ extension SQLiteConnection {
 
   /// Limits the size of values and rows to what a file of the given size can hold, with room for conversions.
   ///
-  /// For connections that only read: anything longer was not stored, but computed by an expression of the schema.
+  /// Use this for connections that only read. A longer value would not be stored but computed by an expression of the
+  /// schema.
   ///
   /// - Parameters:
   ///   - fileSize: The size of the file and its log in bytes.
-  ///   - least: The size in bytes that is always allowed, because our own functions may return more than the file
+  ///   - least: The size in bytes that is always allowed, because registered functions may return more than the file
   ///     holds.
   package func limitValues(toFileSize fileSize: Int, atLeast least: Int = 16 << 20) {
     // A UTF-16 text can take half as much again in UTF-8.
@@ -158,8 +159,8 @@ extension SQLiteConnection {
 }
 
 extension SQLiteConnection {
-  /// A number for the state of the database that the connection has last read or written; nil if SQLite does not know it. It
-  /// differs after a commit of any connection.
+  /// The data version of the database when the connection last read or wrote it; nil if SQLite does not know it.
+  /// Changes with every commit of any connection.
   package var lastState: UInt32? {
     var state: UInt32 = 0
     return sqlite3_file_control(handle.live, "main", SQLITE_FCNTL_DATA_VERSION, &state) == SQLITE_OK ? state : nil

@@ -5,10 +5,10 @@ import CSQLite
 
 /// A statement that creates a table or an index of a new database.
 package struct CreationStatement {
-  /// The name of what it creates.
+  /// The name of the table or index.
   package let name: String
   package let sql: String
-  /// The table that it creates, or of which it creates an index.
+  /// The name of the table, or of the table that is indexed.
   package let table: String
 
   package init(name: String, sql: String, table: String) {
@@ -16,22 +16,22 @@ package struct CreationStatement {
   }
 }
 
-/// Changes of many tables at once.
+/// Schema changes for databases with thousands of tables.
 ///
-/// SQLite reads the whole schema table for each table and index that it creates, and all definitions again for each column that
-/// it adds: with thousands of tables this takes minutes. The functions here write to the schema table, as SQLite's
-/// documentation of ALTER TABLE describes for changes that leave the rows as they are. They run within a transaction of the
-/// caller, which must be rolled back if they throw.
+/// SQLite reads the whole schema table for each table and index it creates, and parses all definitions again for each
+/// column it adds. With thousands of tables this takes minutes. These functions write to the schema table directly,
+/// which SQLite's documentation of ALTER TABLE describes for changes that do not affect the rows. The caller must begin
+/// a transaction, and roll it back if they throw.
 extension SQLiteConnection {
-  /// The number of statements up to which a schema is created one by one.
+  /// The maximum number of statements that are simply executed.
   private static let fewStatements = 400
-  /// The number of statements that are executed before their rows are taken out of the schema table.
+  /// The number of statements to execute before their rows are removed from the schema table.
   private static let statementsAtOnce = 100
 
-  /// Creates the tables and indexes of a database that has none.
+  /// Creates the tables and indexes of an empty database.
   ///
-  /// - Parameter statements: those of a table before those of its indexes.
-  /// - Throws: `SQLiteError`, also where SQLite's check of the new tables finds a problem.
+  /// - Parameter statements: The statements, each table before its indexes.
+  /// - Throws: `SQLiteError`, also if SQLite's integrity check of the new tables finds a problem.
   package func create(_ statements: [CreationStatement]) throws {
     guard statements.count > Self.fewStatements else {
       for statement in statements { try run(statement.sql) }
@@ -41,10 +41,11 @@ extension SQLiteConnection {
     try withWritableSchema {
       for batch in Self.batches(of: statements) {
         for statement in batch { try run(statement.sql) }
-        // While these rows are gone, SQLite has little to read. The tables themselves stay.
+        // Remove the rows so that SQLite has little to read. The tables themselves stay, and the rows are restored
+        // below.
         var last = ""
         for row in try rows("SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_master ORDER BY rowid") {
-          // The index of a primary key follows its table and has no statement of its own.
+          // The index of a primary key follows its table and has no SQL.
           if !row[4].isNull { last = row[1].text ?? "" }
           made[last, default: []].append((0..<5).map { row[$0] })
         }
@@ -64,7 +65,7 @@ extension SQLiteConnection {
     }
   }
 
-  /// Groups of statements in which the indexes of a table come with it.
+  /// Groups the statements into batches that do not separate a table from its indexes.
   private static func batches(of statements: [CreationStatement]) -> [[CreationStatement]] {
     let byTable = Dictionary(grouping: statements, by: \.table)
     var seen: Set<String> = []
@@ -76,10 +77,10 @@ extension SQLiteConnection {
     return batches
   }
 
-  /// Gives tables other definitions, which must fit the rows that they have.
+  /// Replaces the definitions of tables. The new definitions must fit the existing rows.
   ///
-  /// - Parameter definitions: the new `CREATE TABLE` statements by the names of the tables.
-  /// - Throws: `SQLiteError`, also for a table that is not there.
+  /// - Parameter definitions: The new `CREATE TABLE` statements by table name.
+  /// - Throws: `SQLiteError`, also if a table does not exist.
   package func redefineTables(_ definitions: [String: String]) throws {
     var places: [String: Int64] = [:]
     for row in try rows("SELECT name, rowid FROM main.sqlite_master WHERE type = 'table'") {
@@ -96,7 +97,7 @@ extension SQLiteConnection {
     }
   }
 
-  /// Has this connection and all others read the schema table again.
+  /// Makes all connections read the schema table again.
   private func forgetSchema() throws {
     let version = try pragma("schema_version")?.integer ?? 0
     try setPragma("schema_version", to: .integer((version + 1) & 0x7FFF_FFFF))
@@ -113,7 +114,7 @@ extension SQLiteConnection {
     do {
       try body()
     } catch {
-      // What the body throws is the reason that counts, and the connection rolls back.
+      // Report the error of the body. The caller rolls back.
       try? allow(false)
       throw error
     }

@@ -17,7 +17,8 @@ package final class SQLiteConnection: @unchecked Sendable {
     case readWrite
     /// Read-write; creates the file if it does not exist.
     case create
-    /// Read-only, takes no locks, creates no files and *ignores a write-ahead log*: for files that nobody writes to.
+    /// Read-only, takes no locks, creates no files and *ignores a write-ahead log*: for files that no process writes
+    /// to.
     case immutable
   }
 
@@ -137,7 +138,7 @@ extension SQLiteConnection {
   /// Runs all statements of a script and discards their rows.
   ///
   /// - Parameter script: Statements separated by semicolons; may contain comments.
-  /// - Throws: `SQLiteError` with the statement that failed; those before it have taken effect.
+  /// - Throws: `SQLiteError` with the statement that failed. The preceding statements have taken effect.
   package func execute(_ script: String) throws {
     let database = try handle.opened(for: script)
     try script.withCString { start in
@@ -175,7 +176,7 @@ extension SQLiteConnection {
       guard let statement else { throw misuse("the text holds no statement", sql) }
       if let tail, tail.pointee != 0 {
         var second: OpaquePointer?
-        // A tail of spaces and comments compiles to nothing; anything else is a second statement, valid or not.
+        // A tail of spaces and comments compiles to no statement. Anything else is a second statement, valid or not.
         let result = sqlite3_prepare_v2(database, tail, -1, &second, nil)
         sqlite3_finalize(second)
         if result != SQLITE_OK || second != nil {
@@ -188,7 +189,7 @@ extension SQLiteConnection {
     return SQLiteStatement(pointer: pointer, handle: handle, sql: sql)
   }
 
-  /// Calls a closure with a cached statement, which is afterwards reset and its bindings cleared.
+  /// Calls a closure with a cached statement. Afterwards resets the statement and clears its bindings.
   ///
   /// The closure may request the same SQL again: a statement in use is not shared.
   ///
@@ -270,15 +271,15 @@ package struct SQLiteRollbackFailure: Error, CustomStringConvertible {
 extension SQLiteConnection {
   /// When a transaction takes its locks.
   package enum TransactionMode: String, Hashable, Sendable {
-    /// At the first statement that reads or writes.
+    /// Takes locks at the first statement that reads or writes.
     case deferred = "DEFERRED"
-    /// Takes the write lock at once; others may still read.
+    /// Takes the write lock at once; other connections can still read.
     case immediate = "IMMEDIATE"
     /// Takes all locks at once; in WAL mode the same as immediate.
     case exclusive = "EXCLUSIVE"
   }
 
-  /// Whether a transaction is open, whether begun here or by an SQL statement.
+  /// Whether a transaction is open, begun either by this type or by an SQL statement.
   package var inTransaction: Bool {
     guard let pointer = handle.pointer else { return false }
     return sqlite3_get_autocommit(pointer) == 0
@@ -297,8 +298,8 @@ extension SQLiteConnection {
     do {
       try run("COMMIT")
     } catch let error as SQLiteError where error.isInterrupted && wasOpen && !inTransaction {
-      // SQLite calls the progress handler once more after everything was written, and reports an interruption that came
-      // too late. An interruption in time leaves the transaction open.
+      // SQLite calls the progress handler once more after everything was written, and then reports an interruption
+      // although the commit succeeded. An interruption in time leaves the transaction open.
     }
   }
 

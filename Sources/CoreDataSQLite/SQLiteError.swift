@@ -10,7 +10,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
   package let extendedCode: Int32
   /// SQLite's own message.
   package let message: String
-  /// The statement that failed; nil if the error belongs to none.
+  /// The statement that failed; nil if the error does not concern a statement.
   package let sql: String?
   /// The path of the database as passed to the connection.
   package let path: String
@@ -27,13 +27,13 @@ package struct SQLiteError: Error, Hashable, Sendable {
 
   /// Creates an error from the result of a call to SQLite's C API.
   init(result: Int32, database: OpaquePointer?, sql: String?, path: String) {
-    // The connection remembers the details of its last error, which need not be this one.
+    // The connection keeps the details of its last error, which need not be this one.
     let remembered = sqlite3_extended_errcode(database)
     let fits = database != nil && remembered & 0xFF == result & 0xFF
     let code = fits ? remembered : result
     let primary = code & 0xFF
     var systemError: Int32?
-    // SQLite sets the system error for these two only; for others the number would be that of an earlier error.
+    // SQLite sets the system error for these two codes only. For other codes the number may be from an earlier error.
     if fits, primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN {
       let number = sqlite3_system_errno(database)
       systemError = number == 0 ? nil : number
@@ -43,10 +43,10 @@ package struct SQLiteError: Error, Hashable, Sendable {
       path: path, systemError: systemError)
   }
 
-  /// The length of the longest path that SQLite opens, in bytes.
+  /// The maximum length of a path that SQLite opens, in bytes.
   private static let longestPath = 510
 
-  /// Says so if a file cannot be opened because its path is too long.
+  /// Returns an error that says so if the file cannot be opened because its path is too long; otherwise this error.
   func explainingLength() -> SQLiteError {
     guard code == SQLITE_CANTOPEN, !path.isEmpty, path != ":memory:" else { return self }
     let length: Int
@@ -76,23 +76,23 @@ package struct SQLiteError: Error, Hashable, Sendable {
   package var isHotJournal: Bool { extendedCode == SQLITE_READONLY | 3 << 8 }
   /// Whether the disk is full, or the database has reached its maximum size.
   package var isFull: Bool {
-    // The index of a log is made longer before it is used (`SQLITE_IOERR_SHMSIZE`), which needs space too.
+    // Extending the log's index (`SQLITE_IOERR_SHMSIZE`) needs disk space too.
     code == SQLITE_FULL
       || isIOError && (systemError.map { [ENOSPC, EDQUOT].contains($0) } ?? (extendedCode == SQLITE_IOERR | 19 << 8))
   }
   /// Whether the operating system failed to read or write.
   package var isIOError: Bool { code == SQLITE_IOERR }
-  /// Whether the operating system could not read what the file should hold (`SQLITE_IOERR_READ`, `_SHORT_READ`, `_DATA`,
-  /// `_CORRUPTFS`).
+  /// Whether the operating system could not read expected contents of the file (`SQLITE_IOERR_READ`, `_SHORT_READ`,
+  /// `_DATA`, `_CORRUPTFS`).
   package var isReadError: Bool { isIOError && [1, 2, 32, 33].contains(extendedCode >> 8) }
-  /// Whether the file is a damaged database.
+  /// Whether the database is damaged.
   package var isCorrupt: Bool { code == SQLITE_CORRUPT }
   /// Whether the file is not a database, or is an encrypted one.
   package var isNotADatabase: Bool { code == SQLITE_NOTADB }
   /// Whether the file, or a companion file, is missing or may not be opened.
   package var isCannotOpen: Bool { code == SQLITE_CANTOPEN }
-  /// Whether a file could not be opened because too many are open, or for lack of memory: it is there, and may be opened at
-  /// another time.
+  /// Whether a file could not be opened because too many files are open or memory is short. Opening it may succeed
+  /// later.
   package var isOutOfResources: Bool {
     isCannotOpen && systemError.map { [EMFILE, ENFILE, ENOMEM].contains($0) } == true
   }
@@ -127,7 +127,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible, LocalizedError {
-  /// What happened, what to do, and SQLite's own message.
+  /// A description of what happened and what to do, with SQLite's own message.
   package var description: String {
     var details = "SQLite \(extendedCode): \(message)"
     if let systemError { details += "; system: \(String(cString: strerror(systemError)))" }

@@ -4,7 +4,7 @@
 import CSQLite
 import Foundation
 
-/// What values are bound to: the parameters of a statement, or rows of them that a statement is run with later.
+/// A target for binding values: a statement, or rows of parameters for running a statement later.
 package protocol SQLiteParameters {
   /// Binds an integer to a parameter.
   func bind(_ value: Int64, at index: Int) throws
@@ -21,8 +21,9 @@ package protocol SQLiteParameters {
 
 extension SQLiteStatement: SQLiteParameters {}
 
-/// The parameters of a statement for several rows, as bytes. One thread collects them, and another may run the statement. The
-/// buffers are used again.
+/// The parameters of a statement for several rows, stored as bytes.
+///
+/// One thread can collect the rows and another run the statement. The buffers are reused after `removeAll()`.
 package final class SQLiteParameterRows: SQLiteParameters {
   private enum Content: UInt8 {
     case integer, real, text, blob
@@ -31,14 +32,14 @@ package final class SQLiteParameterRows: SQLiteParameters {
   private struct Parameter {
     let index: Int32
     let content: Content
-    /// The value, or where its bytes are.
+    /// The integer, the bit pattern of the real, or the offset of the bytes of a text or BLOB.
     let bits: Int64
     let length: Int
   }
 
-  // Only one thread at a time uses the rows.
+  // Only one thread at a time may use the rows.
   @exclusivity(unchecked) private var parameters: ContiguousArray<Parameter> = []
-  /// The index behind the last parameter of each row.
+  /// The end index of each row in `parameters`.
   @exclusivity(unchecked) private var ends: ContiguousArray<Int> = []
   @exclusivity(unchecked) private var bytes: ContiguousArray<UInt8> = []
 
@@ -47,10 +48,10 @@ package final class SQLiteParameterRows: SQLiteParameters {
   /// The number of rows.
   package var count: Int { ends.count }
 
-  /// The size of the texts and BLOBs, in bytes.
+  /// The total size of the texts and BLOBs in bytes.
   package var size: Int { bytes.count }
 
-  /// Forgets all rows.
+  /// Removes all rows. Keeps the capacity of the buffers.
   package func removeAll() {
     parameters.removeAll(keepingCapacity: true)
     ends.removeAll(keepingCapacity: true)
@@ -69,7 +70,7 @@ package final class SQLiteParameterRows: SQLiteParameters {
 
   package func bind(_ value: SQLiteValue, at index: Int) {
     switch value {
-    // Parameters of a row are null without being bound.
+    // Parameters that are not bound are null.
     case .null: break
     case .integer(let value): bind(value, at: index)
     case .real(let value): bind(value, at: index)
@@ -87,7 +88,7 @@ package final class SQLiteParameterRows: SQLiteParameters {
   /// Ends a row.
   package func endRow() { ends.append(parameters.count) }
 
-  /// Runs a statement, which returns no rows, with each row.
+  /// Runs a statement that returns no rows once for each row of parameters.
   fileprivate func run(_ statement: SQLiteStatement) throws {
     defer {
       statement.reset()
@@ -107,7 +108,7 @@ package final class SQLiteParameterRows: SQLiteParameters {
     }
   }
 
-  /// Binds a parameter, whose bytes SQLite does not copy.
+  /// Binds a parameter without copying its bytes.
   private func bind(
     _ parameter: Parameter, _ bytes: UnsafeBufferPointer<UInt8>, to statement: OpaquePointer
   ) -> Int32 {
@@ -117,7 +118,7 @@ package final class SQLiteParameterRows: SQLiteParameters {
     case .real:
       return sqlite3_bind_double(statement, index, Double(bitPattern: UInt64(bitPattern: parameter.bits)))
     case .text, .blob:
-      // Without an address SQLite would bind null.
+      // SQLite binds null for a null pointer.
       if length == 0 {
         return parameter.content == .text
           ? sqlite3_bind_text(statement, index, "", 0, copiedBySQLite) : sqlite3_bind_zeroblob(statement, index, 0)
@@ -131,6 +132,6 @@ package final class SQLiteParameterRows: SQLiteParameters {
 }
 
 extension SQLiteStatement {
-  /// Runs the statement, which returns no rows, with each of some rows of parameters.
+  /// Runs the statement, which must not return rows, once for each row of parameters.
   package func run(_ rows: SQLiteParameterRows) throws { try rows.run(self) }
 }

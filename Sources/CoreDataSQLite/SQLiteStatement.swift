@@ -26,7 +26,7 @@ package final class SQLiteStatement {
     finalize()
   }
 
-  /// Frees SQLite's resources for the statement now rather than with its last reference.
+  /// Frees SQLite's resources for the statement without waiting for its last reference to be released.
   package func finalize() {
     if let pointer { handle.finalize(pointer) }
     pointer = nil
@@ -60,7 +60,7 @@ package final class SQLiteStatement {
   /// Whether the statement does not change the database.
   package var isReadOnly: Bool { sqlite3_stmt_readonly(live) != 0 }
 
-  /// The pointer. Using a finalized statement is a programming error here.
+  /// The pointer. Traps if the statement was finalized.
   var live: OpaquePointer {
     guard let pointer, handle.isOpen else {
       trap("The statement was finalized or its connection closed: \(sql)")
@@ -70,7 +70,7 @@ package final class SQLiteStatement {
 
   /// Returns the pointer, or throws an error if the statement was finalized.
   func opened() throws -> OpaquePointer {
-    // Every binding and every step comes here.
+    // This is a hot path: every binding and every step comes here.
     if let pointer, handle.isOpen { return pointer }
     _ = try handle.opened(for: sql)
     guard let pointer else {
@@ -190,7 +190,7 @@ extension SQLiteStatement {
     SQLiteType(sqlite3_column_type(live, Int32(truncatingIfNeeded: index)))
   }
 
-  /// Whether a column of the current row is null.
+  /// Returns whether a column of the current row is null.
   package func isNull(at index: Int) -> Bool {
     sqlite3_column_type(live, Int32(truncatingIfNeeded: index)) == SQLITE_NULL
   }
@@ -240,7 +240,8 @@ extension SQLiteStatement {
     }
   }
 
-  /// Returns a column as a value of its stored type; a text that is no UTF-8 as its bytes, so that nothing is lost.
+  /// Returns a column as a value of its stored type. Returns a text that is not valid UTF-8 as a BLOB, so that nothing
+  /// is lost.
   package func exactValue(at index: Int) -> SQLiteValue {
     let isText = type(at: index) == .text
     return isText && !withBlob(at: index, SQLiteText.isUTF8) ? .blob(blob(at: index) ?? Data()) : value(at: index)
@@ -249,8 +250,8 @@ extension SQLiteStatement {
 
 /// A value of a statement's current row, valid until the statement is stepped or reset.
 ///
-/// For rows that are read by the hundred thousand: each of SQLite's functions that take a statement and a column looks the
-/// value up again. Like the statement, it must be used by one thread at a time.
+/// Faster than reading through the statement, where each call to SQLite looks up the value again. Like the statement,
+/// it must be used by one thread at a time.
 package struct SQLiteColumn {
   fileprivate let value: OpaquePointer?
 
@@ -263,13 +264,13 @@ package struct SQLiteColumn {
   /// The value as a number: 0 for null, SQLite's conversion for other types.
   package var double: Double { sqlite3_value_double(value) }
 
-  /// The UTF-8 bytes of the value as a text; no bytes for null.
+  /// The UTF-8 bytes of the value converted to text; empty for null.
   package var text: UnsafeRawBufferPointer {
     let start = sqlite3_value_text(value)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
   }
 
-  /// The bytes of the value; none for null.
+  /// The bytes of the value; empty for null.
   package var blob: UnsafeRawBufferPointer {
     let start = sqlite3_value_blob(value)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
@@ -286,7 +287,7 @@ package struct SQLiteCurrentRow {
 }
 
 extension SQLiteStatement {
-  /// The current row, for reading several of its columns.
+  /// The current row, for reading several columns.
   package var row: SQLiteCurrentRow { SQLiteCurrentRow(pointer: live) }
 
   /// Returns the value in a column of the current row.
@@ -297,7 +298,7 @@ extension SQLiteStatement {
 
 /// A row as values, for use where convenience matters more than speed.
 package struct SQLiteRow: Hashable, Sendable {
-  /// The names of the columns; none where another engine has read the row.
+  /// The names of the columns; empty if another database engine has read the row.
   package let columns: [String]
   /// The values, one for each column.
   package let values: [SQLiteValue]

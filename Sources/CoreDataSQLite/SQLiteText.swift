@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text as SQLite has it, which can be any bytes.
+/// Text as SQLite stores it, which can be any bytes.
 package enum SQLiteText {
-  /// Whether bytes are UTF-8, so that a `String` has them all.
+  /// Returns whether bytes are valid UTF-8, so that a `String` preserves them.
   package static func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
     // Most texts are ASCII.
     if bytes.allSatisfy({ $0 < 0x80 }) { return true }

@@ -54,7 +54,7 @@ package enum SQLiteValue: Hashable, Sendable {
     switch self {
     case .null: "NULL"
     case .integer(let value): String(value)
-    // SQLite has no literals for these. It stores NaN as null, and reads a number that is too large as infinity.
+    // SQLite has no literals for these. It stores NaN as null and parses a number that is too large as infinity.
     case .real(let value) where value.isNaN: "NULL"
     case .real(let value) where value.isInfinite: value < 0 ? "-9e999" : "9e999"
     case .real(let value): String(value)

@@ -4,19 +4,18 @@
 import CoreDataFileSystem
 import Foundation
 
-/// The transactions in a write-ahead log, read from its bytes: SQLite takes any log with the right name for the
-/// database's own, and
-/// does not tell of one that it ignores.
+/// The transactions in a write-ahead log, read from the bytes of the file.
+///
+/// SQLite accepts any log with the right name as that of the database, and does not report a log that it ignores.
 ///
 /// Format: <https://www.sqlite.org/fileformat.html#the_write_ahead_log>
 package struct WriteAheadLog: Sendable {
   /// The size of a page in bytes.
   package let pageSize: Int
-  /// The number of pages up to the end of the last complete transaction; 0 if SQLite ignores the log.
+  /// The number of frames up to the end of the last complete transaction; 0 if SQLite ignores the log.
   package private(set) var frameCount = 0
-  /// How often the database had been changed (`changeCount(of:)`) after the last transaction; nil if no transaction
-  /// has written the
-  /// first page.
+  /// The change count of the database (`changeCount(of:)`) after the last transaction; nil if no transaction has
+  /// written the first page.
   package private(set) var changeCount: UInt32?
 
   private static let headerSize = 32
@@ -24,7 +23,7 @@ package struct WriteAheadLog: Sendable {
 
   /// Reads the log beside a database.
   ///
-  /// - Returns: nil if there is none, or none that begins like one.
+  /// - Returns: nil if there is no log, or the file does not begin with the header of a log.
   /// - Throws: `FileFailure`, `RegularFile.Problem`.
   package init?(beside path: String) throws {
     let url = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-wal")
@@ -43,23 +42,22 @@ package struct WriteAheadLog: Sendable {
     var count = 0
     var latest: UInt32?
     try RegularFile.forEachRecord(of: url, from: Self.headerSize, size: Self.frameHeaderSize + pageSize) { frame in
-      // A frame of an earlier use of the log has other salts.
+      // Frames from before the log was last reset have different salts.
       guard frame[8..<16].elementsEqual(salts) else { return false }
       sum.add(frame[..<8])
       sum.add(frame[Self.frameHeaderSize...])
       guard sum.isEqual(to: frame, at: 16) else { return false }
       count += 1
       if Self.word(frame, 0) == 1 { latest = Self.word(frame, Self.frameHeaderSize + 24) }
-      // The last frame of a transaction has the size of the database.
+      // The last frame of a transaction contains the size of the database in pages; other frames contain 0.
       if Self.word(frame, 4) != 0 { (frameCount, changeCount) = (count, latest) }
       return true
     }
   }
 
-  /// How often a database has been changed, by the header of its file; nil for a file that is too short for a header.
+  /// Returns the file change counter from the header of a database; nil if the bytes are too short for a header.
   ///
-  /// SQLite counts changes that write the first page, so of two states of a database the later one does not have a
-  /// smaller number.
+  /// SQLite counts the changes that write the first page, so the counter of a later state is never smaller.
   package static func changeCount(of bytes: Data) -> UInt32? {
     bytes.count < 28 ? nil : bytes.withUnsafeBytes { word($0, 24) }
   }
@@ -68,7 +66,7 @@ package struct WriteAheadLog: Sendable {
     UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
   }
 
-  /// The checksum of a log, over words in the byte order that its header names.
+  /// The checksum of a log, computed over words in the byte order given in its header.
   private struct Checksum {
     let isBigEndian: Bool
     private var (first, second) = (UInt32(0), UInt32(0))
