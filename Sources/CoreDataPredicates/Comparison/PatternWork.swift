@@ -4,32 +4,37 @@
 import Foundation
 import Synchronization
 
-/// Limits the time that regular expressions take in all.
+/// Limits the total time spent on matching regular expressions.
 ///
-/// One match ends after a second at most, but a pattern such as `(a+)+$` takes that second for each of many strings. So the
-/// time of matches that are slow for the length of their strings is added up for each pattern, and at the end of its
-/// allowance the pattern is refused. A pattern that has not been slow for a while has all of its allowance again, so that
-/// each fetch of an app, and each command, has its own.
+/// A single match ends after a second at most, but a pattern such as `(a+)+$` can take that second for each of many
+/// strings. Therefore each pattern has an allowance for slow matches, those that take unusually long for the length of
+/// their string. A pattern that has used up its allowance is refused. The allowance is renewed after a pause without
+/// slow matches, so that each fetch of an app, and each command, starts with a full one.
 enum PatternWork {
-  /// The seconds of one thread's time that slow matches of one pattern may take.
+  /// The CPU time in seconds that slow matches of one pattern may take in excess of the usual time.
   private static let allowance = 2.0
-  /// The seconds without a slow match after which a pattern has its allowance again.
+  /// The seconds without a slow match after which the allowance is renewed.
   private static let pause = 5.0
-  /// The seconds that a match may take without being slow, and those that it may take for each UTF-16 unit of its string.
+  /// The usual CPU time in seconds: a base per match, and an addition per UTF-16 code unit of the string.
   private static let usual = (match: 0.01, unit: 0.000_001)
-  /// The most patterns that are remembered.
+  /// The number of patterns from which expired accounts are removed.
   private static let mostPatterns = 1000
 
   private struct Account {
     var spent = 0.0
-    /// When the last slow match ended.
+    /// The time in seconds (`CLOCK_MONOTONIC`) at which the last slow match ended.
     var end: Double
   }
 
   private static let accounts = Mutex<[String: Account]>([:])
 
-  /// Runs a match of a pattern with a string of some length.
+  /// Runs a match and charges its excess time to the pattern.
   ///
+  /// - Parameters:
+  ///   - pattern: The regular expression.
+  ///   - length: The length of the string in UTF-16 code units.
+  ///   - match: Performs the match.
+  /// - Returns: The result of the match.
   /// - Throws: `InvalidPattern` if the pattern's allowance is used up.
   static func measuring(_ pattern: String, length: Int, _ match: () -> Bool) throws -> Bool {
     let (start, cpuStart) = (seconds(of: CLOCK_MONOTONIC), seconds(of: CLOCK_THREAD_CPUTIME_ID))

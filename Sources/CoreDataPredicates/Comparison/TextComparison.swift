@@ -11,7 +11,7 @@ package struct TextComparison {
     self.options = options
   }
 
-  /// Returns the text that is compared. Of a text in ASCII, `[c]` makes lowercase letters, and `[d]` changes nothing.
+  /// Returns the text in the form used for comparisons. For ASCII text, `[c]` lowercases and `[d]` has no effect.
   package func folded(_ text: String) -> String {
     var folding: String.CompareOptions = []
     if !options.contains(.normalized) {
@@ -22,7 +22,7 @@ package struct TextComparison {
     if !options.contains(.localeSensitive), text.utf8.allSatisfy({ $0 < 0x80 }) {
       return folding.contains(.caseInsensitive) ? text.lowercased() : text
     }
-    // Foundation folds diacritics only of composed characters.
+    // Foundation folds the diacritics of composed characters only.
     let composed = text.precomposedStringWithCanonicalMapping
     return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
   }
@@ -67,7 +67,8 @@ package struct TextComparison {
     return (0...(text.count - part.count)).contains { text[$0] == first && text[$0...].starts(with: part) }
   }
 
-  /// Whether a string matches a pattern of `LIKE`: `?` matches one character, `*` any number, and `\` escapes either.
+  /// Returns whether a string matches a `LIKE` pattern: `?` matches one character, `*` any number, and `\` escapes
+  /// either.
   package func isLike(_ text: String, _ pattern: String) -> Bool {
     let text = Array(folded(text))
     let pattern = Self.wildcards(folded(pattern))
@@ -96,7 +97,7 @@ package struct TextComparison {
     case character(Character)
   }
 
-  /// Returns the characters of a pattern of `LIKE`.
+  /// Returns the characters and wildcards of a `LIKE` pattern.
   package static func wildcards(_ pattern: String) -> [Wildcard] {
     var result: [Wildcard] = []
     var isEscaped = false
@@ -113,7 +114,7 @@ package struct TextComparison {
     return result
   }
 
-  /// Whether a regular expression matches the whole string, as `MATCHES` requires.
+  /// Returns whether a regular expression matches the whole string, as `MATCHES` requires.
   ///
   /// - Throws: `InvalidPattern`.
   package func matches(_ text: String, pattern: String) throws -> Bool {
@@ -135,10 +136,10 @@ package struct TextComparison {
   }
 }
 
-/// A pattern of `MATCHES` that cannot be used.
+/// A `MATCHES` pattern that cannot be used.
 package struct InvalidPattern: Error {
   package enum Reason: Sendable {
-    /// It is not a valid regular expression.
+    /// The pattern is not a valid regular expression.
     case notAnExpression
     /// Matching has taken too long (`PatternWork`).
     case tooMuchWork

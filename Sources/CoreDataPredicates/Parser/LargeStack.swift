@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// A stack for deep recursion.
+/// Runs deep recursion on a thread with a large stack.
 enum LargeStack {
-  /// The number of levels for which any thread's stack is large enough.
+  /// The number of levels for which the stack of any thread is large enough.
   static let depthWithout = 100
-  /// In bytes. Pages that are not used take no memory.
+  /// The size of the stack in bytes. Unused pages take no memory.
   private static let size = 256 << 20
 
-  /// Runs a body on a thread with a large stack, and waits for it.
+  /// Runs a body on a thread with a large stack and waits for it.
   ///
-  /// - Returns: false if the system has no thread to spare.
+  /// - Returns: false if no thread could be created; the body was not run then.
   static func run(_ body: @escaping () -> Void) -> Bool {
     var attributes = pthread_attr_t()
     guard pthread_attr_init(&attributes) == 0 else { return false }

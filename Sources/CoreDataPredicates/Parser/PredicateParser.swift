@@ -19,7 +19,7 @@ public struct PredicateParser {
   /// be traversed or freed without exhausting the stack.
   public static let maximumHeight = 1_000
 
-  /// What the error for a predicate nested too deeply says was expected.
+  /// The `expected` text of the error for a predicate that is nested too deeply.
   private static let simpler = "a simpler predicate"
 
   let format: String
@@ -28,7 +28,7 @@ public struct PredicateParser {
   private let words: [String?]
   private var index = 0
   private var depth = 0
-  /// The greatest depth reached.
+  /// The maximum depth reached so far.
   private var deepest = 0
   /// The height of the last tree parsed.
   private(set) var height = 0
@@ -98,7 +98,7 @@ public struct PredicateParser {
     return try result.get()
   }
 
-  /// The symbols and words that may begin another level.
+  /// The symbols and words that can begin another nesting level.
   private static let nestingWords: Set<String> = [
     "(", "{", "[", "!", "NOT", "-", "~", "+", "*", "/", "**", "%%", "|", "&", "^", "<<", ">>", "UNION", "INTERSECT",
     "MINUS",
@@ -111,8 +111,8 @@ public struct PredicateParser {
     return try predicate(node, at: start)
   }
 
-  /// Throws an error if the text of a tree could not be parsed again: printing adds parentheses that the format at hand
-  /// may not have, and each pair counts as a level.
+  /// Throws an error if the printed text of a tree would be nested too deeply to be parsed again: printing can add
+  /// parentheses, and each pair counts as a level.
   private func checkPrintable(_ print: (PredicatePrinter) -> String) throws {
     guard max(deepest, height) > Self.maximumDepth / 4 else { return }
     for style in [PredicatePrinter.Style.foundation, .exact] {
@@ -122,7 +122,7 @@ public struct PredicateParser {
       } catch let error as PredicateSyntaxError where error.expected == Self.simpler {
         throw tooDeep()
       } catch {
-        // A value without a literal, which only a program can pass.
+        // The tree contains a value without a literal, passed as an argument. Its text cannot be parsed at any depth.
         continue
       }
     }
@@ -196,7 +196,7 @@ public struct PredicateParser {
     index = min(index + 1, tokens.count - 1)
   }
 
-  /// Whether the current token is one of some symbols or reserved words, ignoring case.
+  /// Returns whether the current token is one of the given symbols or reserved words, ignoring case.
   func isAt(_ words: [String]) -> Bool {
     word.map(words.contains) ?? false
   }
@@ -329,7 +329,7 @@ extension PredicateParser {
 
   mutating func sum() throws -> Node { try operation(from: 0) }
 
-  /// Parses an operand, and the operations on it by operators of a level or tighter.
+  /// Parses an operand and the operators that follow it, from the given precedence level upwards.
   private mutating func operation(from level: Int) throws -> Node {
     var start = position
     let first = try sign()

@@ -9,7 +9,7 @@ public struct PredicatePrinter {
   public enum Style: Sendable {
     /// Like `predicateFormat`: booleans as 1 and 0, decimals as numbers.
     case foundation
-    /// So that parsing the text gives an equal tree.
+    /// Parsing the text yields an equal tree.
     case exact
   }
 
@@ -101,7 +101,7 @@ public struct PredicatePrinter {
     if name == PredefinedFunction.complement, arguments.count == 1 { return "~" + enclosed(arguments[0]) }
     if name == PredefinedFunction.index, arguments.count == 2 {
       let collection = enclosed(arguments[0])
-      // A sign belongs to a number before the brackets do.
+      // A sign binds to a number more tightly than brackets do.
       return (collection.hasPrefix("-") ? "(\(collection))" : collection) + "[" + format(arguments[1]) + "]"
     }
     if PredefinedFunction.symbolicIndexes.contains(name), arguments.isEmpty { return name }
@@ -129,7 +129,7 @@ public struct PredicatePrinter {
     return ReservedWords.all.contains(first.uppercased()) ? "#" + path : quotingKeys(path)
   }
 
-  /// Returns a key path with the keys in quotes that would end before their last character.
+  /// Returns a key path in which keys with characters that end a name are quoted, as in `#"a-b"`.
   private func quotingKeys(_ path: String) -> String {
     path.split(separator: ".", omittingEmptySubsequences: false).map { key in
       let isPlain = key.allSatisfy { $0.isLetter || $0.isWholeNumber || $0 == "_" || $0 == "$" || $0 == "@" }
@@ -142,7 +142,7 @@ public struct PredicatePrinter {
   }
 }
 
-/// Constants, which have a literal, a cast, or only a description.
+/// Constants, printed as a literal, a cast, or just a description.
 extension PredicatePrinter {
   func format(_ value: PlainValue) -> String {
     switch value {
@@ -211,7 +211,7 @@ extension PredicatePrinter {
     PredicatePrinter().format(withFunctions(expression))
   }
 
-  /// Returns an expression with functions of the key path in place of collection operators.
+  /// Returns an expression with collection operators replaced by functions of the key path.
   public static func withFunctions(_ expression: ExpressionSyntax) -> ExpressionSyntax {
     switch expression {
     case .keyPath(let path):

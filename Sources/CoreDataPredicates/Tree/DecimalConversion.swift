@@ -3,42 +3,43 @@
 
 import Foundation
 
-/// The conversions between decimals, doubles and integers: the only ones in this project.
+/// The conversions between decimals, doubles and integers.
 ///
-/// Stores, objects, migrations, predicates, default values and exports use them, so that a number is the same wherever it is
-/// read or converted.
+/// All parts of the project use these functions: stores, objects, migrations, predicates, default values and exports.
+/// Therefore a number has the same value wherever it is read or converted.
 ///
 /// - **Integer to Decimal** is exact.
-/// - **Double to Decimal** gives the decimal with the fewest digits that is nearest to this double and no other: 19.99 stays
-///   19.99, and 123456789012345.67 stays 123456789012345.67. A double without a fraction that is in the range of Integer 64 is
-///   converted exactly. That is also how the real in a decimal column is read. Foundation
-///   converts a decimal to a double by one division per digit, which is off by a few units in the last place: 0.07 becomes
-///   0.06999999999999999. Columns have such reals. A double that Foundation makes of a decimal with at most 12 digits is that
-///   decimal.
+/// - **Double to Decimal** yields the shortest decimal that identifies the double: 19.99 stays 19.99, and
+///   123456789012345.67 stays 123456789012345.67. A double without a fraction in the range of Integer 64 is converted
+///   exactly. Reals in decimal columns are read the same way. Foundation converts a decimal to a double with one
+///   division per digit, which can be off by a few units in the last place: 0.07 becomes 0.06999999999999999, and
+///   columns contain such reals. Therefore a double that Foundation yields for a decimal of at most 12 digits is
+///   converted back to that decimal.
 /// - **Float to Decimal** converts the double of the same value: `Float(243.61)` becomes 243.61000061035156.
-/// - **Decimal to Double** gives the nearest double.
-/// - **Double or Decimal to Integer** drops the fraction. There is no integer for a number out of range and none for NaN.
+/// - **Decimal to Double** yields the nearest double.
+/// - **Double or Decimal to Integer** drops the fraction. Numbers out of range and NaN have no integer.
 ///
-/// A conversion in place keeps or casts the value of a column, with the same results.
+/// In-place migration keeps or casts the value of a column, with the same results.
 package enum DecimalConversion {
-  /// A decimal has a significand below 2^128, which has 39 digits, and an exponent from -128 to 127.
+  /// The limits of a decimal: its significand is below 2^128, which has 39 digits, and its exponent is from -128 to
+  /// 127.
   private static let (digitLimit, leastExponent, exponentLimit) = (39, -128, 127)
-  /// The number of digits that a double keeps of every decimal.
+  /// The number of decimal digits that a double always preserves.
   private static let keptDigits = 15
-  /// The greatest number of digits of a decimal that is recognized in what Foundation makes of it. The more digits, the more doubles
-  /// are mistaken for it that are nearest to other decimals: with 12 it is one of 10,000 with 16 digits.
+  /// The maximum number of digits of a decimal that is recognized in Foundation's inexact double. With more digits,
+  /// more doubles of other decimals would be misread: with 12, one in 10,000 decimals of 16 digits is.
   private static let recognizedDigits = 12
-  /// Of a smaller double, a decimal may not have all digits.
+  /// The magnitude below which a decimal may not have room for all digits of a double.
   private static let leastExact = 1e-110
-  /// Powers of ten that a double holds exactly.
+  /// The powers of ten that a double represents exactly.
   private static let powers: [Double] = (0...22).map { Double("1e\($0)") ?? .nan }
 
   package static let notANumber = "NaN"
 
   // MARK: Doubles
 
-  /// Returns the decimal for a double; nil for infinity, and for a number that is too large. A number that is too small is
-  /// rounded.
+  /// Returns the decimal for a double, or nil if the double is infinite or too large. Rounds a number that is too
+  /// small.
   package static func decimal(_ real: Double) -> Decimal? {
     if real.isNaN { return .nan }
     if let whole = Int64(exactly: real) { return Decimal(whole) }
@@ -50,13 +51,14 @@ package enum DecimalConversion {
 
   /// Returns the digits of the decimal for a finite double, with an exponent if it is very large or very small.
   package static func text(of real: Double) -> String {
-    // A column of SQLite with the affinity NUMERIC keeps such a number as an integer.
+    // SQLite stores such a number as an integer in a column with NUMERIC affinity.
     if let whole = Int64(exactly: real) { return String(whole) }
     if abs(real) < leastExact { return decimal("\(real)").map { text(of: $0) } ?? "\(real)" }
     return recognized(ShortDigits(real), real)?.text ?? "\(real)"
   }
 
-  /// The digits of the decimal of which Foundation makes this double, if it is not the nearest one; nil if there is none.
+  /// Returns the digits of a short decimal that Foundation converts to this double although another double is nearer,
+  /// or nil if there is none.
   private static func recognized(_ digits: ShortDigits, _ real: Double) -> ShortDigits? {
     let count = digits.count
     guard count > keptDigits else { return nil }
@@ -67,7 +69,7 @@ package enum DecimalConversion {
     return rounded
   }
 
-  /// The shortest digits that are nearest to a double and to no other.
+  /// The shortest decimal digits that identify a double.
   private struct ShortDigits {
     private var digits: UInt64 = 0
     private(set) var exponent = 0
@@ -92,7 +94,7 @@ package enum DecimalConversion {
       }
     }
 
-    /// How many digits there are.
+    /// The number of digits.
     var count: Int {
       var (count, rest) = (0, digits)
       while rest > 0 { (count, rest) = (count + 1, rest / 10) }
@@ -118,13 +120,13 @@ package enum DecimalConversion {
     var text: String { "\(isNegative ? "-" : "")\(digits)e\(exponent)" }
   }
 
-  /// Returns the double that is nearest to a decimal.
+  /// Returns the double nearest to a decimal.
   package static func double(_ decimal: Decimal) -> Double {
     if decimal.isNaN { return .nan }
     let (digits, exponent) = (magnitude(decimal), decimal.exponent)
     let result: Double
     if let digits, digits <= 1 << 53, powers.indices.contains(abs(exponent)) {
-      // Both numbers are exact, so that the result is rounded once.
+      // Both operands are exact, so the result is rounded only once.
       result = exponent < 0 ? Double(digits) / powers[-exponent] : Double(digits) * powers[exponent]
     } else {
       result = Double(Self.digits(decimal)) ?? 0
@@ -132,10 +134,10 @@ package enum DecimalConversion {
     return decimal.isSignMinus ? -result : result
   }
 
-  /// The digits of a decimal without its sign.
+  /// Returns the text of a decimal without its sign, as digits with an exponent.
   private static func digits(_ decimal: Decimal) -> String { "\(decimal.significand.magnitude)e\(decimal.exponent)" }
 
-  /// The significand; nil for one of more than 64 bits.
+  /// Returns the significand, or nil if it has more than 64 bits.
   private static func magnitude(_ decimal: Decimal) -> UInt64? {
     let significand = decimal.significand.magnitude
     let value = NSDecimalNumber(decimal: significand).uint64Value
@@ -150,7 +152,7 @@ package enum DecimalConversion {
   /// Returns a decimal without its fraction; nil if it is out of range or not a number.
   package static func integer(_ decimal: Decimal) -> Int64? { truncated(decimal)?.integer }
 
-  /// Returns the integer that a decimal equals; nil if there is none.
+  /// Returns the integer equal to a decimal, or nil if there is none.
   package static func exactInteger(_ decimal: Decimal) -> Int64? {
     guard let (integer, isExact) = truncated(decimal), isExact else { return nil }
     return integer
@@ -186,7 +188,8 @@ package enum DecimalConversion {
     return Self.decimal(plain) == decimal ? plain : (decimal.isSignMinus ? "-" : "") + digits(decimal)
   }
 
-  /// Parses a text that is a number throughout; nil for any other text, and for a number that is too large.
+  /// Parses a text that consists of nothing but a number. Returns nil for any other text, and for a number that is too
+  /// large.
   package static func decimal(_ text: String) -> Decimal? {
     // Foundation ignores trailing text, and reads "12 apples" as 12.
     let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
@@ -194,8 +197,8 @@ package enum DecimalConversion {
     return Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) ?? shifted(text)
   }
 
-  /// Parses a number whose written exponent Foundation refuses, although the decimal exists: "1e150" is 1 with 23 zeros and the
-  /// exponent 127, and "1.0e-128" is 1 with the exponent -128. Digits that are too small are rounded.
+  /// Parses a number whose exponent Foundation rejects although the decimal exists: "1e150" is 1 with 23 zeros and the
+  /// exponent 127, and "1.0e-128" is 1 with the exponent -128. Rounds digits that are too small.
   private static func shifted(_ text: String) -> Decimal? {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
       let exponent = Int(text[text.index(after: mark)...])
@@ -212,7 +215,9 @@ package enum DecimalConversion {
     return Decimal(string: "\(sign)\(digits)\(String(repeating: "0", count: zeros))e\(exponentLimit)")
   }
 
-  /// - Parameter exponent: that of the last digit.
+  /// Returns the decimal for digits and a negative exponent, rounded if the exponent is too small.
+  ///
+  /// - Parameter exponent: The exponent of the last digit.
   private static func small(_ digits: String, _ exponent: Int, isNegative: Bool) -> Decimal? {
     let surplus = max(0, leastExponent - exponent)
     if surplus > digits.count { return 0 }

@@ -9,10 +9,10 @@ package enum Number {
   case real(Double)
   case decimal(Decimal)
 
-  /// The number in a value of any numeric type; nil for any other value.
+  /// Creates a number from a value of any numeric type, or nil for any other value.
   package init?(_ value: Any) {
     switch value {
-    // Before doubles and integers, to which Foundation casts decimals with a loss.
+    // Must precede doubles and integers, to which Foundation would cast decimals with a loss of digits.
     case let number as NSDecimalNumber:
       self = number.decimalValue.isNaN ? .real(.nan) : .decimal(number.decimalValue)
     case let number as Decimal where !(value is NSNumber): self = .decimal(number)
@@ -35,7 +35,7 @@ package enum Number {
     }
   }
 
-  /// The number without its fraction; nil if it is out of range or not a number.
+  /// The number without its fraction; nil if it is out of range or NaN.
   package var integer: Int64? {
     switch self {
     case .integer(let value): value

@@ -26,8 +26,8 @@ public enum PlainValue: Hashable, Sendable {
   case object(OpaqueObject)
 }
 
-/// A value that a predicate holds without knowing its type. Whoever sends the predicate to another thread makes sure that
-/// the value may be used there.
+/// A value of a type unknown to this module. Code that sends a predicate to another thread must make sure that its
+/// values may be used there.
 public struct OpaqueObject: Hashable, @unchecked Sendable {
   /// The wrapped value.
   public let value: AnyHashable

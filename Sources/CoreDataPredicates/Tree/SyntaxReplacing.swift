@@ -4,7 +4,7 @@
 extension PredicateSyntax {
   /// Returns the predicate with some of its expressions replaced.
   ///
-  /// - Parameter transform: returns the replacement of an expression; nil to look into its parts.
+  /// - Parameter transform: Returns the replacement of an expression, or nil to continue with its subexpressions.
   package func replacing(_ transform: (ExpressionSyntax) throws -> ExpressionSyntax?) throws -> PredicateSyntax {
     switch self {
     case .constant: return self
@@ -20,9 +20,9 @@ extension PredicateSyntax {
 }
 
 extension ExpressionSyntax {
-  /// Returns the expression, or some of its parts, replaced.
+  /// Returns the expression with itself or some of its subexpressions replaced.
   ///
-  /// - Parameter transform: returns the replacement of an expression; nil to look into its parts.
+  /// - Parameter transform: Returns the replacement of an expression, or nil to continue with its subexpressions.
   package func replacing(_ transform: (ExpressionSyntax) throws -> ExpressionSyntax?) throws -> ExpressionSyntax {
     if let replacement = try transform(self) { return replacement }
     func replaced(_ part: ExpressionSyntax) throws -> ExpressionSyntax { try part.replacing(transform) }
