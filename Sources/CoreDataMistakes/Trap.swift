@@ -1,10 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Ends the program because of a mistake in its code, and says on standard error which: also in release builds, from which
-/// the texts of `precondition` and `preconditionFailure` are left out.
+/// Traps because of a programming error, with a message on standard error.
 ///
-/// - Parameter sentence: what the mistake is, with names, and what to do instead.
+/// Release builds print the message too, unlike those of `precondition` and `preconditionFailure`.
+///
+/// - Parameter sentence: A sentence that says what the error is, with names, and what to do instead.
 @usableFromInline
 package func trap(
   _ sentence: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
@@ -12,7 +13,7 @@ package func trap(
   fatalError(sentence(), file: file, line: line)
 }
 
-/// Ends the program, as `trap(_:)`, unless a condition holds.
+/// Traps with a message, as `trap(_:)` does, unless a condition holds.
 @inlinable
 package func trap(
   unless condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,

@@ -5,17 +5,17 @@ import Foundation
 
 /// The exit status of a command. The numbers are stable, because scripts depend on them.
 package enum ExitStatus: Int32, CaseIterable, Sendable {
-  /// The work is done, or there is nothing to do.
+  /// The command succeeded, or there was nothing to do.
   case done = 0
-  /// The answer is "no": findings of level error, differences, pending work.
+  /// The answer is negative: findings of level error, differences, or pending work.
   case no = 1
   /// The command line is wrong.
   case usage = 2
   /// A model or mapping model is unreadable or invalid.
   case invalidModel = 3
-  /// The store is unreadable, locked, or not written by a known version.
+  /// The store is unreadable, locked, or was not written by a known version.
   case unreadableStore = 4
-  /// The migration is impossible: no path, no inferred mapping, missing policies, findings of level error.
+  /// The migration is impossible: no path, no inferred mapping, missing policies, or findings of level error.
   case migrationImpossible = 5
   /// The command failed; the store is unchanged.
   case failed = 6
@@ -23,7 +23,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
   case interruptedWorkFound = 7
   /// A bug in the tool.
   case bug = 70
-  /// The work is done, but its report could not be written.
+  /// The command succeeded, but its report could not be written.
   case unreported = 74
   /// Stopped by Ctrl-C; the store is unchanged.
   case stopped = 130

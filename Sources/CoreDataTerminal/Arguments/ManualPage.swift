@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The tool's manual page, in the language of `man`, from the same table as its help.
+/// The tool's manual page in `man` format, generated from the same specification as its help.
 extension ToolSpecification {
   package var manualPage: String {
     var page = ".TH \(name.uppercased()) 1 \"\" \"\(Self.text(name)) \(Self.text(version))\"\n"
@@ -37,16 +37,16 @@ extension ToolSpecification {
     return ".TP\n.B \(text(short + option.usage))\n\(text(option.summary))\n"
   }
 
-  /// The text with a capital letter and a full stop.
+  /// Returns the text with an initial capital letter and a full stop.
   private static func sentence(_ summary: String) -> String {
     text(summary.prefix(1).uppercased() + summary.dropFirst() + (summary.hasSuffix(".") ? "" : "."))
   }
 
-  /// Text in which nothing is a request or a character's name.
+  /// Returns the text with characters escaped that would begin a request or a character name.
   private static func text(_ plain: String) -> String {
     let escaped = plain.replacingOccurrences(of: "\\", with: "\\e").replacingOccurrences(of: "-", with: "\\-")
       .replacingOccurrences(of: "\"", with: "\\(dq").replacingOccurrences(of: "…", with: "...")
-    // A line that begins with a point or an apostrophe would be a request.
+    // A line that begins with a period or an apostrophe would be a request.
     return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped
   }
 }

@@ -6,8 +6,7 @@ import Foundation
 
 /// A complete and valid command line.
 ///
-/// Values are looked up by the names of the specification. To use a name that is not declared there is a programming
-/// error.
+/// Values are looked up by the names in the specification. Looking up an undeclared name traps.
 package struct ParsedCommand: Hashable, Sendable {
   package let specification: CommandSpecification
   private let options: [OptionSpecification]
@@ -24,7 +23,7 @@ package struct ParsedCommand: Hashable, Sendable {
     self.positionalValues = positionalValues
   }
 
-  /// Whether a flag, or an option with a value, was given.
+  /// Returns whether a flag, or an option with a value, was given.
   package func flag(_ name: String) -> Bool {
     !values(name).isEmpty
   }
@@ -85,13 +84,13 @@ package struct ParsedCommand: Hashable, Sendable {
     return positionalValues[name] ?? []
   }
 
-  /// All values that were given, with the spelling of their options or the names of their arguments.
+  /// All given values, each with its option as spelled on the command line or the name of its argument.
   package var allValues: [(name: String, value: String)] {
     optionValues.sorted { $0.key < $1.key }.flatMap { name, values in values.map { ("--\(name)", $0) } }
       + specification.positionals.flatMap { place in arguments(place.name).map { (place.name, $0) } }
   }
 
-  /// The paths that were given, with the spelling of their options or the names of their arguments.
+  /// All given paths, each with its option as spelled on the command line or the name of its argument.
   package var paths: [(name: String, value: String, role: PathRole)] {
     let roles = Dictionary(options.map { ($0.name, $0.role) }) { first, _ in first }
     let ofOptions = optionValues.sorted { $0.key < $1.key }.flatMap { name, values in
@@ -201,7 +200,7 @@ private struct ArgumentParser {
     let path = words + [word]
     if let found = tool.commands.first(where: { $0.path == path }) {
       command = found
-      // Common options before the command keep their values.
+      // Keep the values of common options before the command.
       options = tool.options(of: found)
     } else if !tool.commands.contains(where: { $0.path.starts(with: path) }) {
       let siblings = tool.commands.filter { $0.path.starts(with: words) && $0.path.count > words.count }
@@ -297,7 +296,7 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Suggests the word that a misspelled word was meant to be.
+/// Suggests corrections of misspelled words.
 package enum Likeness {
   /// Returns the candidate within a few typing mistakes of a word, or nil if there is none.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
@@ -343,18 +342,18 @@ package enum OutputFormat: String, CaseIterable, Sendable {
   case json
   /// Markdown for documents and comments.
   case markdown
-  /// Annotations of a hosted workflow, which shows them beside the lines of a file.
+  /// GitHub workflow commands, which annotate the lines of a file.
   case github
-  /// The format of static analysis results, for pages that collect findings.
+  /// SARIF, the format of static analysis results, for code scanning services.
   case sarif
-  /// XML of test results, for pages that collect tests.
+  /// JUnit XML, for continuous integration services that collect test results.
   case junit
 
-  /// Those of a command that does not say which it has.
+  /// The formats of a command that does not list its own.
   static let common: [OutputFormat] = [.text, .json, .markdown]
 }
 
-/// The values of the options that every command has.
+/// The values of the common options.
 package struct CommonOptions: Hashable, Sendable {
   /// The format of the result.
   package let format: OutputFormat

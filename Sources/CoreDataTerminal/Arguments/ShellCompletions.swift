@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Scripts by which shells complete the command lines of a tool, made of the table that help is made of.
+/// Shell completion scripts, generated from the same specification as the help.
 package enum ShellCompletions: String, CaseIterable, Sendable {
   case bash, zsh, fish
 
@@ -61,7 +61,7 @@ package enum ShellCompletions: String, CaseIterable, Sendable {
       """
   }
 
-  /// The groups, and the commands without one.
+  /// Returns the names of the groups and of the commands without a group.
   private static func firstWords(_ tool: ToolSpecification) -> [(word: String, summary: String)] {
     tool.groups.map { ($0.name, $0.summary) }
       + tool.commands.filter { $0.path.count == 1 }.map { ($0.path[0], $0.summary) }
@@ -71,7 +71,7 @@ package enum ShellCompletions: String, CaseIterable, Sendable {
     tool.options(of: command).map { "--\($0.name)" }
   }
 
-  /// The options with fixed words, each with all that some command has.
+  /// Returns the options with fixed words, each with the words of all commands.
   private static func choices(_ tool: ToolSpecification) -> [(name: String, words: [String])] {
     var found: [String: [String]] = [:]
     for option in tool.commands.flatMap({ tool.options(of: $0) }) {
@@ -139,7 +139,7 @@ package enum ShellCompletions: String, CaseIterable, Sendable {
     }
   }
 
-  /// Text in single quotes, where a colon separates a word from its meaning.
+  /// Returns the text escaped for single quotes, in which a colon would separate a word from its description.
   private static func quoted(_ text: String) -> String {
     text.replacing("'", with: "’").replacing(":", with: "\\:")
   }

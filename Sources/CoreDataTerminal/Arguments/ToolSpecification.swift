@@ -4,7 +4,7 @@
 import CoreDataMistakes
 import Foundation
 
-/// A group of commands, called by a common first word.
+/// A group of commands with a common first word.
 package struct GroupSpecification: Hashable, Sendable {
   /// The first word of the commands.
   package var name: String
@@ -24,9 +24,9 @@ package struct ToolSpecification: Hashable, Sendable {
   package var version: String
   /// A line for help.
   package var summary: String
-  /// The groups in the order of help.
+  /// The groups, in the order in which help lists them.
   package var groups: [GroupSpecification]
-  /// The commands in the order of help.
+  /// The commands, in the order in which help lists them.
   package var commands: [CommandSpecification]
   /// The options of every command.
   package var commonOptions: [OptionSpecification]
@@ -171,15 +171,15 @@ package struct CommandSpecification: Hashable, Sendable {
 
 /// What a command does with the file or directory that a value names.
 package enum PathRole: Hashable, Sendable {
-  /// Reads it, or works on it.
+  /// Reads it or operates on it.
   case input
-  /// Makes it, or replaces it.
+  /// Creates or replaces it.
   case output
-  /// Makes files in it, under names of its own.
+  /// Creates files in it, with names that the command chooses.
   case outputDirectory
   /// Reads and replaces it.
   case updated
-  /// The value is no path.
+  /// Nothing: the value is not a path.
   case none
 
   package var isRead: Bool { self == .input || self == .updated }
@@ -192,7 +192,7 @@ package struct OptionSpecification: Hashable, Sendable {
   package enum Value: Hashable, Sendable {
     /// None: the option is a flag.
     case none
-    /// Any text that is no path, with its placeholder in help, such as `V`.
+    /// Any text except a path, with its placeholder in help, such as `V`.
     case text(String)
     /// A path, with its placeholder in help, such as `FILE`.
     case path(String, PathRole)
@@ -269,14 +269,14 @@ package struct OptionSpecification: Hashable, Sendable {
 
 /// A positional argument.
 package struct PositionalSpecification: Hashable, Sendable {
-  /// How often an argument may occur.
+  /// The number of times an argument may occur.
   package enum Count: Hashable, Sendable {
     case one, optional, any, atLeastOne
   }
 
   /// The name in help, such as `MODEL`, also used to look up the value.
   package var name: String
-  /// How often the argument may occur. Only the last one of a command can repeat.
+  /// The number of times the argument may occur. Only the last argument of a command can repeat.
   package var count: Count
   /// What the command does with the path that the argument names.
   package var role: PathRole

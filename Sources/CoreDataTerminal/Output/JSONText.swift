@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// A JSON value with deterministic text: keys keep their order, integers all their digits.
+/// A JSON value with deterministic text: keys keep their order, and integers keep all their digits.
 package indirect enum JSONText: Hashable, Sendable {
   /// A member of an object.
   package struct Member: Hashable, Sendable {
@@ -90,7 +90,7 @@ package indirect enum JSONText: Hashable, Sendable {
       case "\t": text += "\\t"
       case "\u{8}": text += "\\b"
       case "\u{C}": text += "\\f"
-      // The two separators end a line in JavaScript and for many line readers.
+      // JavaScript and many line readers treat U+2028 and U+2029 as line breaks.
       case "\u{0}"..<"\u{20}", "\u{2028}", "\u{2029}",
         _ where StyledText.steersTerminal(scalar):
         let digits = String(scalar.value, radix: 16)

@@ -27,7 +27,8 @@ package struct ProgressEvent: Hashable, Sendable {
     self.total = total
   }
 
-  /// `{"event":"progress","step":2,"of":3,"entity":"Order","done":8000,"total":52340}`, without unknown values.
+  /// The event as JSON without unknown values, such as
+  /// `{"event":"progress","step":2,"of":3,"entity":"Order","done":8000,"total":52340}`.
   package var json: JSONText {
     var members: [JSONText.Member] = [
       .init("event", "progress"), .init("step", .integer(step)), .init("of", .integer(of)),
@@ -56,7 +57,7 @@ package final class ProgressWriter {
   private let clock: () -> TimeInterval
   private let write: (String) -> Void
   private var last: ProgressEvent?
-  /// The latest event, if it followed another too soon to be written.
+  /// The latest event, if it followed the previous one too soon to be written.
   private var held: ProgressEvent?
   private var lastTime: TimeInterval = 0
   private var hasOpenLine = false
@@ -100,7 +101,7 @@ package final class ProgressWriter {
     lastTime = now
   }
 
-  /// Writes a held back event and ends the line of the bar, so that other text can follow.
+  /// Writes a withheld event and ends the line of the bar, so that other text can follow.
   package func finish() {
     if let held { show(held, isNewStep: false) }
     if hasOpenLine { write("\n") }

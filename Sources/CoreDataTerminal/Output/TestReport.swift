@@ -1,16 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Results of checks as the XML that JUnit writes, which pages of continuous integration collect.
+/// Results of checks as JUnit XML, which continuous integration services read.
 package struct TestReport: Hashable, Sendable {
   /// A check.
   package struct Case: Hashable, Sendable {
     package var name: String
-    /// In seconds; nil where it was not measured.
+    /// The duration in seconds; nil if it was not measured.
     package var time: Double?
-    /// What is wrong, a line each; empty for a check that passed.
+    /// The problems, one line each; empty if the check passed.
     package var failures: [String]
-    /// Why the check was not made; nil where it was.
+    /// The reason why the check was skipped; nil if it was run.
     package var skipped: String?
 
     package init(_ name: String, time: Double? = nil, failures: [String] = [], skipped: String? = nil) {
@@ -28,7 +28,7 @@ package struct TestReport: Hashable, Sendable {
     self.name = name
   }
 
-  /// The file.
+  /// The contents of the XML file.
   package var xml: String {
     let failed = cases.count { !$0.failures.isEmpty }
     let skipped = cases.count { $0.skipped != nil }
@@ -56,7 +56,7 @@ package struct TestReport: Hashable, Sendable {
     return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
-  /// Text for an attribute or an element. XML has no form for most control characters.
+  /// Returns the text escaped for an attribute or an element. XML cannot represent most control characters.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

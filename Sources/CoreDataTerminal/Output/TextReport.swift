@@ -8,7 +8,7 @@ import Foundation
 package struct TextReport: Sendable {
   /// Applies styles to titles and tables.
   package let styler: TextStyler
-  /// The width of a line in columns, for which tables are wrapped; nil for any width.
+  /// The width of a line in columns, to which text and tables are wrapped; nil for no limit.
   private let width: Int?
   private var lines: [String] = []
   private var depth = 0
@@ -31,7 +31,7 @@ package struct TextReport: Sendable {
     }
   }
 
-  /// Adds a sentence or more, wrapped between words to a terminal's usual width.
+  /// Adds one or more sentences, wrapped between words to the usual width of a terminal.
   package mutating func paragraph(_ text: String, hanging: Int = 0) {
     let width = TextLayout.terminalWidth - 2 * depth
     for part in TextLayout.wrapped(text, width: width, hanging: hanging) { line(part) }
@@ -105,7 +105,7 @@ package struct TextTable: Hashable, Sendable {
   /// - Parameters:
   ///   - styler: Makes the titles bold.
   ///   - gap: The number of spaces between columns.
-  ///   - width: The width of a line in columns, for which the text in the widest column is wrapped; nil for any width.
+  ///   - width: The width of a line in columns, to which the text in the widest columns is wrapped; nil for no limit.
   package func lines(
     styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2, width: Int? = nil
   ) -> [String] {
@@ -113,7 +113,7 @@ package struct TextTable: Hashable, Sendable {
     let titles = columns.map { styler.style($0.title, .bold) }
     var cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
     var widths = Self.widths(of: cells, columns.count)
-    // The widest column first, then others, as long as a line is too long.
+    // Narrow the widest column first, then others, until the lines fit.
     var narrowed: Set<Int> = []
     while let width, widths.reduce(gap * (columns.count - 1), +) > width,
       let widest = widths.indices.filter({ columns[$0].alignment == .leading && !narrowed.contains($0) })
@@ -134,17 +134,17 @@ package struct TextTable: Hashable, Sendable {
     return lines
   }
 
-  /// Columns that are narrower are not read any better.
+  /// The width in columns below which a table column is not narrowed. Narrower columns are hard to read.
   private static let leastWidth = 18
 
   private static func widths(of cells: [[[String]]], _ count: Int) -> [Int] {
     (0..<count).map { column in cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0 }
   }
 
-  /// Text with styles is short and stays whole.
+  /// Returns the lines of a cell's text, wrapped to a width. Styled text is short and is not wrapped.
   private static func wrapped(_ text: String, to width: Int) -> [String] {
     guard TextLayout.width(of: text) > width, TextLayout.withoutStyles(text) == text else { return [text] }
-    // A word such as a version hash is cut where it ends.
+    // Break a long word, such as a version hash, at the width.
     return TextLayout.wrapped(text, width: width, hanging: 2).flatMap { line in
       TextLayout.width(of: line) > width && line.utf8.count == line.count
         ? stride(from: 0, to: line.count, by: width).map { String(line.dropFirst($0).prefix(width)) } : [line]
@@ -183,7 +183,7 @@ package struct TextTable: Hashable, Sendable {
 
 /// Measures, pads and wraps text for a terminal, where some characters are two columns wide and others none.
 package enum TextLayout {
-  /// The width that texts are made for, in columns.
+  /// The usual width of a terminal in columns.
   package static let terminalWidth = 80
 
   /// Returns the width of a text in columns. Control sequences for styles have no width.
@@ -248,7 +248,8 @@ package enum TextLayout {
     return line.isEmpty ? lines : lines + [line]
   }
 
-  /// Returns the text with its sentences wrapped to a terminal's width. Lines that are indented, or in columns, stay whole.
+  /// Returns the text with long lines wrapped to a width in columns. Lines that are indented or contain aligned columns
+  /// are unchanged.
   package static func fitted(_ text: String, width: Int) -> String {
     text.components(separatedBy: "\n").map { line in
       let isProse = !line.hasPrefix(" ") && !line.contains("  ")
@@ -268,7 +269,7 @@ package enum TextLayout {
         continue
       }
       scalars.removeFirst()
-      // A sequence ends with a character from @ to ~.
+      // A control sequence ends with a character from @ to ~.
       scalars = scalars.drop { !(0x40...0x7E).contains($0.value) }.dropFirst()
     }
     return String(result)
@@ -318,7 +319,7 @@ package enum NumberText {
     let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
     var scale = 1
     var unit = 0
-    // Rounding can yield a thousand of one unit, which is one of the next.
+    // If rounding would yield 1000 of a unit, use the next unit.
     while unit + 1 < units.count, count / (scale * 100) >= 9995 {
       scale *= 1000
       unit += 1

@@ -7,9 +7,9 @@ import Foundation
 package struct TextSink: Sendable {
   private let descriptor: Int32
 
-  /// For the result of a command, and nothing else.
+  /// Standard output, used only for the result of a command.
   package static let standardOutput = TextSink(descriptor: 1)
-  /// For progress, notes and errors.
+  /// Standard error, used for progress, notes and errors.
   package static let standardError = TextSink(descriptor: 2)
 
   /// Whether the destination is a terminal.
@@ -22,7 +22,7 @@ package struct TextSink: Sendable {
     return Int(size.ws_col)
   }
 
-  /// Text could not be written, for example to a full disk or a closed stream.
+  /// The error when text could not be written, for example to a full disk or a closed stream.
   package struct Failure: Error, CustomStringConvertible {
     /// The system's error number (`errno`).
     let number: Int32

@@ -1,16 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The difference of two texts in the unified format, which `patch` applies.
+/// The difference between two texts in the unified format, which `patch` can apply.
 package enum UnifiedDiff {
-  /// The unchanged lines around a change.
+  /// The number of unchanged lines shown around a change.
   private static let context = 3
 
   private struct Line {
-    /// A space, `-` or `+`.
+    /// A space for an unchanged line, `-` for a removed one, or `+` for an added one.
     let mark: Character
     let text: Substring
-    /// The numbers of the line in both texts, from 0: where it is, or where it would be.
+    /// The zero-based indexes, in the old and the new text, of the line or of its insertion point.
     let old: Int
     let new: Int
   }
@@ -25,7 +25,7 @@ package enum UnifiedDiff {
     var next = 0
     while let first = lines[next...].firstIndex(where: { $0.mark != " " }) {
       var last = first
-      // Changes with little between them share a hunk.
+      // Changes that are close together share a hunk.
       while let following = lines[(last + 1)...].firstIndex(where: { $0.mark != " " }), following - last <= 2 * context
       {
         last = following
@@ -49,7 +49,7 @@ package enum UnifiedDiff {
     return count == 1 ? "\(first)" : "\(first),\(count)"
   }
 
-  /// The lines of a text, with their line breaks.
+  /// Returns the lines of a text, with their line breaks.
   private static func split(_ text: String) -> [Substring] {
     var lines: [Substring] = []
     var start = text.startIndex

@@ -3,25 +3,25 @@
 
 import Foundation
 
-/// A remark that GitHub's workflows show beside a file: `::error file=…,line=…,title=…::message`.
+/// An annotation in a GitHub workflow: `::error file=…,line=…,title=…::message`.
 package struct WorkflowAnnotation: Hashable, Sendable {
-  /// How much it matters.
+  /// The severity of an annotation.
   package enum Level: String, Hashable, Sendable {
     case error, warning, notice
   }
 
-  /// How much it matters.
+  /// The severity.
   package var level: Level
   /// The message.
   package var message: String
   /// The title.
   package var title: String?
-  /// The file that it belongs to.
+  /// The path of the annotated file.
   package var file: String?
   /// The line in the file, from 1.
   package var line: Int?
 
-  /// Describes a remark.
+  /// Creates an annotation.
   package init(_ level: Level, _ message: String, title: String? = nil, file: String? = nil, line: Int? = nil) {
     self.level = level
     self.message = message
@@ -30,7 +30,7 @@ package struct WorkflowAnnotation: Hashable, Sendable {
     self.line = line
   }
 
-  /// The command of the workflow, in one line without its break.
+  /// The workflow command: one line without a line break.
   package var text: String {
     let properties = [("file", file), ("line", line.map { String($0) }), ("title", title)].compactMap { name, value in
       value.map { "\(name)=" + Self.escaped($0, also: [(":", "%3A"), (",", "%2C")]) }
