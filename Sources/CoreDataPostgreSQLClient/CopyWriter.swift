@@ -6,15 +6,15 @@ import Foundation
 
 /// Writes the rows of a COPY in PostgreSQL's binary format.
 ///
-/// A failure of the connection is reported when the COPY ends; what is written after it goes nowhere.
+/// A connection failure is reported when the COPY ends. Data written after it is discarded.
 package final class CopyWriter {
-  /// The buffer is sent when it has so many bytes.
+  /// The size in bytes at which the buffer is sent.
   private static let threshold = 256 << 10
   private static let signature: [UInt8] =
     Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + Array(repeating: 0, count: 8)
 
   private let send: (UnsafeRawBufferPointer) -> Bool
-  /// Whether something could not be sent.
+  /// Whether sending has failed.
   private(set) var hasFailed = false
   private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: threshold + 4_096, alignment: 16)
   private var length = 0
@@ -42,7 +42,7 @@ package final class CopyWriter {
     length += MemoryLayout<Number>.size
   }
 
-  /// Makes room for a value and its length.
+  /// Reserves space for a value and its length.
   @inline(__always)
   private func reserve(_ size: Int) {
     if length + size > buffer.count { makeRoom(size) }
@@ -63,7 +63,7 @@ package final class CopyWriter {
     length += bytes.count
   }
 
-  /// Begins a row; so many fields must follow.
+  /// Begins a row. The given number of fields must follow.
   package func beginRow(fieldCount: Int) {
     if length >= Self.threshold { flush() }
     reserve(2)
@@ -114,7 +114,9 @@ package final class CopyWriter {
     append(value)
   }
 
-  /// - Returns: false for a text with the character U+0000, which PostgreSQL cannot hold; nothing has been written then.
+  /// Writes a text.
+  ///
+  /// - Returns: false if the text contains U+0000, which PostgreSQL cannot store. Nothing has been written then.
   package func field(text value: String) -> Bool {
     var value = value
     return value.withUTF8 { text in

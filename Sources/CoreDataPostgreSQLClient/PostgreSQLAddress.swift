@@ -3,38 +3,40 @@
 
 import Foundation
 
-/// Where a schema of a database is: `postgresql://user:password@host:port/database?schema=app&sslmode=verify-full`.
+/// The location of a schema: `postgresql://user:password@host:port/database?schema=app&sslmode=verify-full`.
 ///
-/// Everything but `schema` is libpq's: what is left out comes from the environment, service files and password files.
-/// Descriptions have no passwords.
+/// All parameters except `schema` are passed to libpq, which takes omitted ones from the environment, service files and
+/// password files. Descriptions contain no passwords.
 package struct PostgreSQLAddress: Hashable, Sendable {
-  /// The longest name in PostgreSQL, in bytes.
+  /// The maximum length of a name in PostgreSQL, in bytes.
   package static let nameLimit = 63
   package static let schemes: Set<String> = ["postgresql", "postgres"]
 
-  /// The schema; `public` if the URL names none.
+  /// The schema; `public` if the URL does not name one.
   package private(set) var schema = "public"
-  /// The URL without passwords, for texts.
+  /// The URL without passwords, for display.
   package private(set) var redacted: String
-  /// The parameters of libpq in the order of the URL. The last of several with one keyword counts.
+  /// The libpq parameters in the order of the URL. The last one with a given keyword takes effect.
   private(set) var parameters: [Parameter] = []
   private var secrets = Secrets()
 
-  /// A parameter of libpq.
+  /// A libpq parameter.
   struct Parameter: Hashable, Sendable {
     let keyword: String
     let value: String
   }
 
-  /// Why a text is no URL of a database; has no part of a password.
+  /// The reason why a text is not the URL of a database. The description contains no part of a password.
   package struct Problem: Error, Hashable, CustomStringConvertible {
     package let description: String
   }
 
+  /// Parses a URL.
+  ///
   /// - Throws: `Problem`.
   package init(_ url: URL) throws { try self.init(url.absoluteString) }
 
-  /// A text may name several hosts with ports (`host1:5432,host2:5433`), which a `URL` cannot.
+  /// Parses a URL given as text, which may name several hosts with ports (`host1:5432,host2:5433`), unlike a `URL`.
   ///
   /// - Throws: `Problem`.
   package init(_ text: String) throws {
@@ -44,12 +46,12 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     guard Self.schemes.contains(scheme.lowercased()) else {
       throw problem("its scheme is '\(scheme)', not 'postgresql'")
     }
-    // A list of hosts is no host of a URL, so the text is read here.
+    // Foundation cannot parse a URL with a list of hosts.
     let parts = text[start.upperBound...].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     var hosts = place[0]
     var login: Substring?
-    // The last @, because a password may contain one.
+    // Use the last @, because a password may contain one.
     if let at = hosts.lastIndex(of: "@") {
       login = hosts[..<at]
       hosts = hosts[hosts.index(after: at)...]
@@ -67,13 +69,13 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     if !shown.isEmpty { redacted += "?" + shown.joined(separator: "&") }
   }
 
-  /// The URL without passwords; nil if it is no URL because of several hosts.
+  /// The URL without passwords; nil if it names several hosts, which a `URL` cannot represent.
   package var redactedURL: URL? { URL(string: redacted) }
 
   /// Replaces passwords in a message.
   func masked(_ text: String) -> String { secrets.masked(text) }
 
-  /// Keeps another password, such as that of a password file, out of messages.
+  /// Masks another password, such as one from a password file, in messages.
   mutating func hide(_ password: String) { secrets.insert(password) }
 
   private mutating func add(_ keyword: String, _ encoded: Substring) throws {
@@ -86,7 +88,7 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     parameters.append(Parameter(keyword: keyword, value: value))
   }
 
-  /// Adds `host`, `host:port` and `[address]:port`, separated by commas.
+  /// Adds a comma-separated list of `host`, `host:port` and `[address]:port`.
   private mutating func add(hosts: Substring) throws {
     var (names, ports): ([String], [String]) = ([], [])
     for item in hosts.split(separator: ",", omittingEmptySubsequences: false) {
@@ -109,7 +111,9 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     if ports.contains(where: { !$0.isEmpty }) { set("port", ports.joined(separator: ",")) }
   }
 
-  /// - Returns: whether messages may show the parameter.
+  /// Adds a parameter of the form `name=value`.
+  ///
+  /// - Returns: Whether messages may show the parameter.
   private mutating func add(item: Substring) throws -> Bool {
     let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let keyword = try decoded(parts[0])
@@ -122,7 +126,7 @@ package struct PostgreSQLAddress: Hashable, Sendable {
         throw problem("the name of the schema is longer than PostgreSQL's names can be, \(Self.nameLimit) bytes")
       }
       schema = value
-    // Understood by libpq in URLs only.
+    // libpq accepts this alias in URLs only.
     case "ssl" where value == "true": set("sslmode", "require")
     default: set(keyword, value)
     }
@@ -142,7 +146,7 @@ package struct PostgreSQLAddress: Hashable, Sendable {
 
   private static func isSecret(_ keyword: String) -> Bool { keyword.lowercased().hasSuffix("password") }
 
-  /// Returns the text without anything that may be a password, for a URL that may not be understood otherwise.
+  /// Returns the text without anything that could be a password, also if it is not a valid URL.
   private static func cautiouslyRedacted(_ text: String) -> String {
     var text = text
     let start = text.range(of: "://")?.upperBound ?? text.startIndex
@@ -160,14 +164,15 @@ package struct PostgreSQLAddress: Hashable, Sendable {
 extension PostgreSQLAddress: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   package var description: String { redacted }
   package var debugDescription: String { redacted }
-  /// Without the parameters, which have the password.
+  /// A mirror without the parameters, which contain the password.
   package var customMirror: Mirror { Mirror(self, children: ["redacted": redacted, "schema": schema]) }
 }
 
 /// Texts that must not appear in messages.
 struct Secrets: Hashable, Sendable {
   private static let mask = "***"
-  /// A shorter text is replaced only where it is a word of its own; masking every "a" would tell what it is.
+  /// The length in UTF-8 bytes below which a secret is masked only where it is a whole word. Masking every "a" would
+  /// reveal the secret.
   private static let shortest = 6
 
   private var texts: [String] = []
@@ -175,7 +180,7 @@ struct Secrets: Hashable, Sendable {
   mutating func insert(_ text: String) {
     let encoded = text.addingPercentEncoding(withAllowedCharacters: .alphanumerics)
     for text in [text, encoded ?? text] where !text.isEmpty && !texts.contains(text) { texts.append(text) }
-    // The longest first: one may contain another.
+    // Mask the longest first, because it may contain a shorter one.
     texts.sort { $0.utf8.count > $1.utf8.count }
   }
 

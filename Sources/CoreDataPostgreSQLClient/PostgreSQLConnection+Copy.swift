@@ -4,10 +4,10 @@
 import CPostgreSQL
 
 extension PostgreSQLConnection {
-  /// Inserts rows by COPY.
+  /// Inserts rows with COPY.
   ///
-  /// - Returns: the number of rows.
-  /// - Throws: `PostgreSQLError`; what the body throws, which ends the COPY. No row has been inserted then.
+  /// - Returns: The number of rows.
+  /// - Throws: `PostgreSQLError`; the errors of the body, which abort the COPY. No row has been inserted then.
   @discardableResult
   package func copyIn(_ table: String, columns: [String], _ body: (CopyWriter) throws -> Void) throws -> Int {
     let handle = try open()
@@ -28,7 +28,7 @@ extension PostgreSQLConnection {
     if cause == nil, writer.hasFailed { cause = failure(sql) }
     guard cpq_PQputCopyEnd(handle, cause == nil ? nil : "the program has stopped") == 1 else {
       let error = cause ?? failure(sql)
-      // The COPY cannot be ended in another way.
+      // There is no other way to end the COPY.
       if !isLost { close() }
       throw error
     }

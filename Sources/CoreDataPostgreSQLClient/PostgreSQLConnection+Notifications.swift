@@ -4,27 +4,27 @@
 import CPostgreSQL
 import Foundation
 
-/// What a transaction, of this connection or another, has sent by `NOTIFY` or `pg_notify`.
+/// A notification that a transaction of this or another connection has sent with `NOTIFY` or `pg_notify`.
 package struct PostgreSQLNotification: Hashable, Sendable {
   package let channel: String
   package let payload: String
-  /// The server's process for the connection that has sent it.
+  /// The ID of the server process of the sending connection.
   package let processID: Int
 }
 
 extension PostgreSQLConnection {
-  /// Begins to receive the notifications of a channel.
+  /// Starts receiving the notifications of a channel.
   package func listen(_ channel: String) throws { try execute("LISTEN \(Self.quoted(channel))") }
 
   /// Waits for notifications.
   ///
-  /// - Parameter seconds: how long.
-  /// - Returns: those that have come; empty for none, or if `wake()` was called.
+  /// - Parameter seconds: The maximum time to wait.
+  /// - Returns: The notifications received; empty if none arrived in time or `wake()` was called.
   package func notifications(waitingUpTo seconds: Double) throws -> [PostgreSQLNotification] {
     let handle = try open()
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {
-      // Some may have come with the result of a statement.
+      // Some may have arrived with the result of a statement.
       let found = received(handle)
       if !found.isEmpty { return found }
       guard try wait(handle, for: Int16(POLLIN), until: deadline, wakeable: true) else { return [] }
@@ -32,7 +32,8 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Ends `notifications(waitingUpTo:)` on another thread; if none is waiting, the next call.
+  /// Makes `notifications(waitingUpTo:)` return on another thread. If no thread is waiting, its next call returns at
+  /// once.
   package func wake() throws { try waker.wake() }
 
   private func received(_ handle: OpaquePointer) -> [PostgreSQLNotification] {

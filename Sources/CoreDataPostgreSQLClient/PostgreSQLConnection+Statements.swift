@@ -5,11 +5,12 @@ import CPostgreSQL
 import Foundation
 
 extension PostgreSQLConnection {
-  /// Runs one statement. It is kept prepared when it is run for the second time.
+  /// Runs one statement. Prepares it when it is run for the second time.
   ///
-  /// - Parameter values: the values of `$1` and so on.
-  /// - Throws: `PostgreSQLError`. If the statement no longer fits its tables, it is prepared again, unless that has ended a
-  ///   transaction (`isOutdatedPlan`).
+  /// A statement whose plan is outdated because its tables have changed is prepared again.
+  ///
+  /// - Parameter values: The values of `$1` and so on.
+  /// - Throws: `PostgreSQLError`, also if an outdated plan has made a transaction fail (`isOutdatedPlan`).
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
     try planningAgain {
       guard let found = try runOnce(sql, values, rowByRow: false, { try $0() }) else { throw failure(sql) }
@@ -17,9 +18,9 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Runs one statement like `query(_:_:)`, and reads each row as soon as it has come, while the server makes the next.
+  /// Runs one statement like `query(_:_:)`, but processes each row as it arrives, while the server produces the next.
   ///
-  /// - Parameter body: called with one row at a time. It must not use the connection, and must not keep the row.
+  /// - Parameter body: Called with one row at a time. Must neither use the connection nor keep the row.
   package func forEachRow(
     _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (PostgreSQLRows) throws -> Void
   ) throws {
@@ -28,15 +29,16 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Runs one statement like `query(_:_:)`, and has a body ask for each row, which the server makes while those before are read.
+  /// Runs one statement like `query(_:_:)`, but lets a body request the rows one by one while the server produces the
+  /// next.
   ///
-  /// - Parameter body: receives a function that returns the next row, which is valid until the next call, or nil after the
-  ///   last. One thread at a time may call it, and must not use the connection otherwise. The body may be called again, if the
-  ///   statement failed before its first row.
+  /// - Parameter body: Receives a function that returns the next row, valid until the next call, or nil after the last.
+  ///   Only one thread at a time may call the function, and the connection must not be used otherwise. The body is
+  ///   called again if the statement failed before its first row because its plan was outdated.
   package func readRows<Result>(
     _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
   ) throws -> Result {
-    // A plan that is outdated fails before the first row.
+    // An outdated plan fails before the first row.
     try planningAgain { try runOnce(sql, values, rowByRow: true, body) }
   }
 
@@ -44,14 +46,14 @@ extension PostgreSQLConnection {
     do {
       return try body()
     } catch let error as PostgreSQLError where error.isOutdatedPlan {
-      // The tables have been changed, which other statements do not know either.
+      // The tables have changed, so the plans of other statements may be outdated too.
       prepared.forgetAll()
       if transactionStatus != .none { throw error }
       return try body()
     }
   }
 
-  /// Returns the statement of a text, which is prepared if it is known, and encodes its parameters.
+  /// Returns the statement for a text, preparing it if the text has been used before, and encodes its parameters.
   private func statement(
     _ sql: String, _ values: [PostgreSQLValue], _ handle: OpaquePointer
   ) throws -> PreparedStatements.Statement {
@@ -67,7 +69,7 @@ extension PostgreSQLConnection {
     return statement
   }
 
-  /// Runs a statement, and has a body ask for its result, or for each row of it as soon as it has come.
+  /// Runs a statement and lets a body request its result, or each of its rows as it arrives.
   private func runOnce<Result>(
     _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool,
     _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
@@ -83,29 +85,29 @@ extension PostgreSQLConnection {
     }
     guard isSent == 1 else { throw failure(sql) }
     if rowByRow { cpq_PQsetSingleRowMode(handle) }
-    // The statement has to end before the next, whatever went wrong.
+    // Consume the remaining results even after an error: the next statement cannot start before.
     defer { while let rest = cpq_PQgetResult(handle) { cpq_PQclear(rest) } }
     var rows: PostgreSQLRows?
     return try body { [self] in
       while let result = cpq_PQgetResult(handle) {
         let result = try checked(result, sql)
         if let rows { rows.replace(by: result) } else { rows = PostgreSQLRows(result) }
-        // Behind the last row there is a result without any.
+        // The last row is followed by a result without rows.
         if let rows, !rowByRow || rows.count > 0 { return rows }
       }
       return nil
     }
   }
 
-  /// Has the server forget statements that are not kept any more.
+  /// Deallocates obsolete statements on the server.
   private func dropObsoleteStatements(_ handle: OpaquePointer) throws {
-    // In a transaction, a statement that the server does not know would end it.
+    // Within a transaction, deallocating a statement that does not exist would make the transaction fail.
     if prepared.obsolete.isEmpty || cpq_PQtransactionStatus(handle) != CPQ_TRANSACTION_IDLE { return }
     for name in prepared.obsolete {
       do {
         cpq_PQclear(try checked(cpq_PQexec(handle, "DEALLOCATE \(name)"), nil))
       } catch let error as PostgreSQLError where error.sqlState == "26000" {
-        // Somebody has executed DEALLOCATE ALL or DISCARD ALL.
+        // The statement does not exist: DEALLOCATE ALL or DISCARD ALL was executed.
         continue
       }
     }
@@ -114,7 +116,7 @@ extension PostgreSQLConnection {
 
   /// Runs a statement.
   ///
-  /// - Returns: the number of rows that it has inserted, updated or deleted.
+  /// - Returns: The number of rows inserted, updated or deleted.
   @discardableResult
   package func run(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> Int { try query(sql, values).affected }
 

@@ -4,13 +4,17 @@
 import CPostgreSQL
 
 extension PostgreSQLConnection {
-  /// - Parameter mode: what follows BEGIN, such as `READ ONLY`.
+  /// Begins a transaction.
+  ///
+  /// - Parameter mode: The text after BEGIN, such as `READ ONLY`.
   package func begin(_ mode: String = "") throws { try execute(mode.isEmpty ? "BEGIN" : "BEGIN \(mode)") }
 
-  /// - Throws: `PostgreSQLError`, with `isCommitUnknown` if the connection was lost after the server may have begun to commit.
+  /// Commits the transaction.
+  ///
+  /// - Throws: `PostgreSQLError`, with `isCommitUnknown` if the connection was lost and the server may have committed.
   package func commit() throws {
     let handle = try open()
-    // What was lost before cannot be committed.
+    // The connection was lost before, so the commit has not been sent.
     if isLost { throw failure("COMMIT") }
     guard cpq_PQsendQuery(handle, "COMMIT") == 1 else {
       throw isLost ? failure("COMMIT").withUnknownCommit : failure("COMMIT")
@@ -30,7 +34,7 @@ extension PostgreSQLConnection {
       }
     }
     switch tag {
-    // The connection may be lost all the same.
+    // The commit succeeded, even if the connection is lost by now.
     case "COMMIT": return
     case nil:
       let error = problem ?? failure("COMMIT")
@@ -45,7 +49,7 @@ extension PostgreSQLConnection {
     try execute("ROLLBACK")
   }
 
-  /// Runs a body in a transaction, or within one in a part that can be rolled back alone.
+  /// Runs a body in a transaction, or in a savepoint if a transaction is open.
   package func transaction<Result>(_ body: () throws -> Result) throws -> Result {
     guard !isInTransaction else { return try savepoint(body) }
     try begin()
@@ -59,7 +63,7 @@ extension PostgreSQLConnection {
     do {
       try commit()
     } catch {
-      // After a failure of the connection or of libpq the transaction might be open.
+      // After a failure of the connection or of libpq, the transaction might still be open.
       if isInTransaction { end("ROLLBACK") }
       throw error
     }
@@ -81,13 +85,14 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Undoes a transaction, or a part of it, after an error, which is what the caller needs to know.
+  /// Runs a statement that rolls back after an error. Closes the connection if that fails, so that the caller can
+  /// report the original error.
   private func end(_ sql: String) {
     if isLost { return }
     do {
       try execute(sql)
     } catch {
-      // Without the connection, nothing of the transaction can be committed by mistake.
+      // Closing the connection makes sure that the transaction cannot be committed by mistake.
       close()
     }
   }

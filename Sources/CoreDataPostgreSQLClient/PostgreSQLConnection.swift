@@ -4,12 +4,12 @@
 import CPostgreSQL
 import Foundation
 
-/// A connection to a database, whose search path is one schema.
+/// A connection to a database whose search path is a single schema.
 ///
-/// One thread at a time uses it and its pipelines, except for `cancel()` and `wake()`, which may be called on any thread. Rows may
-/// be read on any thread, even after the connection has been closed.
+/// Only one thread at a time may use a connection and its pipelines, except for `cancel()` and `wake()`, which may be
+/// called on any thread. Rows may be read on any thread, even after the connection was closed.
 package final class PostgreSQLConnection: @unchecked Sendable {
-  /// The oldest server with all that is used here.
+  /// The oldest server version that supports everything used here.
   private static let oldestServer = 130_000
 
   private let address: PostgreSQLAddress
@@ -23,8 +23,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Connects.
   ///
   /// - Parameters:
-  ///   - applicationName: What the server's views and logs show, unless the URL or the environment has another name.
-  ///   - statementLimit: How many statements are kept prepared.
+  ///   - applicationName: The name in the server's views and logs, unless the URL or the environment gives another one.
+  ///   - statementLimit: The maximum number of texts whose prepared statements are kept.
   /// - Throws: `PostgreSQLError`.
   package init(_ address: PostgreSQLAddress, applicationName: String, statementLimit: Int = 500) throws {
     prepared = PreparedStatements(limit: statementLimit)
@@ -36,12 +36,12 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     let settings =
       [("fallback_application_name", applicationName)] + address.parameters.map { ($0.keyword, $0.value) }
       + [("client_encoding", "UTF8")]
-    // No value is a connection string of its own: a database with a name like that would not be redacted.
+    // Do not let libpq expand a database name as a connection string, whose password would not be redacted.
     let made = Self.withStrings(settings.map(\.0)) { names in
       Self.withStrings(settings.map(\.1)) { values in cpq_connect(names, values) }
     }
     var address = address
-    // The password may also be from a password file or the environment.
+    // The password may also come from a password file or the environment.
     address.hide(String(libpq: cpq_PQpass(made)))
     guard let made, cpq_PQstatus(made) == CPQ_CONNECTION_OK else {
       let message = made == nil ? "out of memory" : String(libpq: cpq_PQerrorMessage(made))
@@ -94,16 +94,16 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     "\"\(name.replacingOccurrences(of: "\"", with: "\"\""))\""
   }
 
-  /// Ends the connection; the server rolls back its transaction.
+  /// Closes the connection. The server rolls back its transaction.
   package func close() {
     cpq_PQfinish(handle)
     handle = nil
   }
 
-  /// Asks the server whether the connection is still there. One that has failed is of no use, whatever the error was.
+  /// Returns whether the server answers. A connection that fails this test is unusable, whatever the error.
   package func answers() -> Bool { (try? execute("SELECT 1")) != nil }
 
-  /// Whether the connection cannot be used any more.
+  /// Whether the connection is closed or broken.
   package var isLost: Bool { handle.map { cpq_PQstatus($0) != CPQ_CONNECTION_OK } ?? true }
 
   package var isInTransaction: Bool {
@@ -113,13 +113,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
   }
 
-  /// What the connection knows of its transaction.
+  /// The state of the connection's transaction.
   package enum TransactionStatus: Hashable, Sendable {
     case none
     /// A statement is running.
     case active
     case open
-    /// A statement has failed, so that the transaction can only be rolled back.
+    /// A statement has failed, and the transaction can only be rolled back.
     case failed
     /// The connection is lost.
     case unknown
@@ -136,15 +136,15 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
   }
 
-  /// The process of the server.
+  /// The ID of the server process for the connection; 0 if the connection is closed.
   package var processID: Int { handle.map { Int(cpq_PQbackendPID($0)) } ?? 0 }
 
-  /// The version of the server, such as 150004 for 15.4.
+  /// The version of the server, such as 150004 for 15.4; 0 if the connection is closed.
   package var serverVersion: Int { handle.map { Int(cpq_PQserverVersion($0)) } ?? 0 }
 
-  /// Asks the server to cancel the statement that is running. May be called on any thread.
+  /// Asks the server to cancel the running statement. May be called on any thread.
   ///
-  /// - Returns: whether the server was reached. If not, the statement ends by itself.
+  /// - Returns: Whether the server was reached. If not, the statement runs to its end.
   @discardableResult
   package func cancel() -> Bool {
     guard let canceller else { return false }
@@ -160,7 +160,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     return handle
   }
 
-  /// The error that libpq has noted for the connection.
+  /// Returns the last error that libpq has recorded for the connection.
   func failure(_ statement: String?) -> PostgreSQLError {
     let message = handle.map { String(libpq: cpq_PQerrorMessage($0)) } ?? "The connection is closed."
     noticeEnd()
@@ -169,13 +169,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       statement: statement)
   }
 
-  /// Returns a result that is no error, and frees one that is.
+  /// Returns a successful result. Frees any other result and throws its error.
   func checked(_ result: OpaquePointer?, _ statement: String?) throws -> OpaquePointer {
     guard let result else { throw failure(statement) }
     switch cpq_PQresultStatus(result) {
     case CPQ_COMMAND_OK, CPQ_TUPLES_OK, CPQ_SINGLE_TUPLE, CPQ_EMPTY_QUERY, CPQ_COPY_IN: return result
     default:
-      // Without an SQLSTATE, the error is not the server's.
+      // An error without an SQLSTATE comes from libpq rather than the server.
       if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { noticeEnd() }
       let error = PostgreSQLError(result, statement: statement, isConnectionLost: isLost, masked: address.masked)
       cpq_PQclear(result)
@@ -183,13 +183,15 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
   }
 
-  /// Has libpq find out whether the server has ended the connection, which it does not know if only a write has failed.
+  /// Makes libpq detect whether the server has closed the connection. After a failed write it does not know yet.
   private func noticeEnd() {
     if let handle, cpq_PQstatus(handle) == CPQ_CONNECTION_OK { _ = cpq_PQconsumeInput(handle) }
   }
 
-  /// - Parameter deadline: until when to wait; nil for as long as it takes.
-  /// - Returns: whether there is anything; false if the time is over, or `wake()` was called.
+  /// Waits for events on the connection's socket.
+  ///
+  /// - Parameter deadline: The time at which to stop waiting; nil to wait indefinitely.
+  /// - Returns: Whether an event occurred; false if the deadline has passed or `wake()` was called.
   @discardableResult
   func wait(_ handle: OpaquePointer, for events: Int16, until deadline: Date? = nil, wakeable: Bool = false) throws
     -> Bool
@@ -212,7 +214,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   }
 }
 
-/// A pipe that ends the waiting of another thread.
+/// A pipe that wakes a waiting thread.
 final class Waker: @unchecked Sendable {
   private let lock = NSLock()
   private var ends: (reading: Int32, writing: Int32)?
@@ -243,7 +245,7 @@ final class Waker: @unchecked Sendable {
   func reading() throws -> Int32 { try opened().reading }
 
   func wake() throws {
-    // A pipe that is full has a byte in it.
+    // If the pipe is full, the thread wakes up anyway.
     _ = write(try opened().writing, "w", 1)
   }
 

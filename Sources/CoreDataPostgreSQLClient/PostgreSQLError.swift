@@ -3,9 +3,9 @@
 
 import CPostgreSQL
 
-/// An error of the server, or of the connection to it.
+/// An error of the server or of the connection to it.
 package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
-  /// The five characters of SQLSTATE; nil for an error of the connection.
+  /// The SQLSTATE code (five characters); nil for an error of the connection.
   package let sqlState: String?
   package let message: String
   package let detail: String?
@@ -14,9 +14,9 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package let table: String?
   package let column: String?
   package let constraint: String?
-  /// The beginning of the statement; nil if there was none.
+  /// The beginning of the statement; nil if the error does not concern one.
   package let statement: String?
-  /// Whether the connection is gone.
+  /// Whether the connection is lost.
   package private(set) var isConnectionLost: Bool
   /// Whether the connection was lost while the server was committing.
   package private(set) var isCommitUnknown = false
@@ -30,15 +30,15 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)
   }
 
-  /// libpq breaks its messages into lines.
+  /// Returns a libpq message, which may have several lines, on one line.
   private static func joined(_ message: String) -> String {
     message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)).trimmed }
       .joined(separator: " ")
   }
 
-  /// The error in a result.
+  /// Creates an error from a result.
   ///
-  /// - Parameter masked: replaces passwords in a message of libpq. The server's messages have none.
+  /// - Parameter masked: Masks passwords in libpq's messages. The server's messages contain none.
   init(_ result: OpaquePointer, statement: String?, isConnectionLost: Bool, masked: (String) -> String) {
     func field(_ code: Int32) -> String? { cpq_PQresultErrorField(result, code).map { String(cString: $0) } }
     let state = field(CPQ_FIELD_SQLSTATE)
@@ -54,8 +54,9 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     self.isConnectionLost = isConnectionLost || state.map { Self.isConnectionFailure($0) } ?? false
   }
 
-  /// Whether the server ends the connection, or takes none: `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`,
-  /// `idle_session_timeout`, `idle_in_transaction_session_timeout`, and the class of connection exceptions.
+  /// Returns whether the server closes or refuses the connection: `admin_shutdown`, `crash_shutdown`,
+  /// `cannot_connect_now`, `idle_session_timeout`, `idle_in_transaction_session_timeout`, and the class of connection
+  /// exceptions.
   private static func isConnectionFailure(_ state: String) -> Bool {
     state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03"].contains(state)
   }
@@ -75,13 +76,13 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package var isPrivilege: Bool { sqlState == "42501" }
   package var isUndefinedTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   package var isUndefinedColumn: Bool { sqlState == "42703" }
-  /// Whether a text has the character U+0000, which PostgreSQL cannot store, or is no UTF-8.
+  /// Whether a text contains U+0000, which PostgreSQL cannot store, or is not valid UTF-8.
   package var isUnstorableText: Bool { sqlState == "22021" }
-  /// Whether a prepared statement does not fit its tables any more. The connection has forgotten it: a transaction that
-  /// failed for this reason succeeds when it is repeated.
+  /// Whether the plan of a prepared statement is outdated because its tables have changed. The connection has discarded
+  /// the statement, so a transaction that failed for this reason can be repeated.
   package var isOutdatedPlan: Bool { sqlState == "0A000" && message.contains("cached plan") || sqlState == "26000" }
 
-  /// The same error of a commit, of which nobody knows whether it was carried out.
+  /// The error with the information that the outcome of the commit is unknown.
   var withUnknownCommit: PostgreSQLError {
     var error = self
     error.isCommitUnknown = true
@@ -89,14 +90,14 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// The same error with another hint, unless that is nil.
+  /// Returns the error with another hint, or unchanged if the hint is nil.
   package func withHint(_ hint: String?) -> PostgreSQLError {
     var error = self
     error.hint = hint ?? self.hint
     return error
   }
 
-  /// The same error, after the server has said that it has not committed.
+  /// The error with the information that the server has not committed.
   package var withoutCommit: PostgreSQLError {
     var error = self
     error.isCommitUnknown = false
@@ -117,7 +118,7 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
 }
 
 extension String {
-  /// A text of libpq; empty for a null pointer.
+  /// Creates a string from a libpq text. The string is empty for a null pointer.
   init(libpq text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
   init(libpq text: UnsafeMutablePointer<CChar>?) { self.init(libpq: text.map { UnsafePointer($0) }) }
 

@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// The binary format of `numeric`: digits to the base of 10,000, and where the decimal point is.
+/// The binary format of `numeric`: base-10,000 digits and the position of the decimal point.
 ///
-/// The format is four 16-bit integers in network order (number of digits, weight of the first digit, sign, digits after the
-/// decimal point) and then the digits.
+/// The format is four 16-bit integers in network order (number of digits, weight of the first digit, sign, digits after
+/// the decimal point) and then the digits.
 enum PostgreSQLNumeric {
   private enum Sign {
     static let negative: UInt16 = 0x4000
@@ -17,17 +17,17 @@ enum PostgreSQLNumeric {
 
   static let notANumber = "NaN"
 
-  /// The most bytes that `encode(_:to:)` writes for a Decimal: 128 bits have 39 decimal digits.
+  /// The maximum number of bytes that `encode(_:to:)` writes for a Decimal: 128 bits have 39 decimal digits.
   static let decimalCapacity = 8 + 2 * 12
 
   /// Writes a decimal number.
   ///
   /// - Parameters:
   ///   - decimal: The number.
-  ///   - target: Where to write it, at least `decimalCapacity` bytes.
+  ///   - target: The buffer to write to, of at least `decimalCapacity` bytes.
   /// - Returns: The number of bytes written.
   static func encode(_ decimal: Decimal, to target: UnsafeMutableRawPointer) -> Int {
-    // Foundation on Linux does not show the digits of a Decimal, but as a text.
+    // Foundation on Linux gives access to the digits of a Decimal only as text.
     let text = decimal.isNaN ? notANumber : "\(decimal.significand)e\(decimal.exponent)"
     let sign = decimal.isSignMinus && !decimal.isNaN ? "-" : ""
     let bytes = encode(text.hasPrefix("-") ? text : sign + text) ?? special(Sign.notANumber)
@@ -44,7 +44,7 @@ enum PostgreSQLNumeric {
     default: break
     }
     guard let number = DecimalText(text) else { return nil }
-    // The digits in groups of four around the decimal point.
+    // Group the digits by four on both sides of the decimal point.
     let point = number.digits.count + number.exponent
     let lead = ((-point) % 4 + 4) % 4
     var padded = [UInt8](repeating: 0, count: lead) + number.digits
@@ -72,7 +72,7 @@ enum PostgreSQLNumeric {
 
   /// Returns the number as text: decimal digits, with an exponent if there are more of them than a Decimal can hold.
   ///
-  /// - Returns: nil if the bytes are no number.
+  /// - Returns: nil if the bytes are not a number.
   static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
     guard bytes.count >= 8, let start = bytes.baseAddress else { return nil }
     let count = Int(load(start))
@@ -122,11 +122,11 @@ enum PostgreSQLNumeric {
 
 /// A number as decimal digits: `digits` times ten to the power of `exponent`.
 struct DecimalText {
-  /// More digits than these are written with an exponent, as far as zeros allow it.
+  /// The number of digits above which a number is written with an exponent in place of its zeros.
   private static let plainLimit = 38
 
   var isNegative: Bool
-  /// Digits from 0 to 9, highest first.
+  /// Digits from 0 to 9, most significant first.
   var digits: [UInt8]
   var exponent: Int
 
@@ -161,7 +161,7 @@ struct DecimalText {
 
   /// Returns the number as text.
   ///
-  /// - Parameter scale: The number of digits after the decimal point, as far as the digits have any there.
+  /// - Parameter scale: The number of digits after the decimal point; zeros are appended as needed.
   func description(scale: Int) -> String {
     var digits = digits[...]
     var exponent = exponent

@@ -5,14 +5,14 @@ import CPostgreSQL
 import Foundation
 
 extension PostgreSQLConnection {
-  /// Statements that are sent without waiting for the results of those before.
+  /// Sends statements without waiting for the results of earlier ones.
   package final class Pipeline {
     private enum Expected {
       case preparation(PreparedStatements.Statement, sql: String)
       case result(sql: String, ((PostgreSQLRows) throws -> Void)?)
     }
 
-    /// So many statements, or bytes, are sent before their results are read.
+    /// The number of statements, and of bytes, after which the results are read.
     private static let (greatestCount, greatestSize) = (1_000, 4 << 20)
 
     private let connection: PostgreSQLConnection
@@ -23,8 +23,8 @@ extension PostgreSQLConnection {
 
     /// Sends a statement.
     ///
-    /// - Parameter check: called with its result, before the pipeline ends. Must not use the connection.
-    /// - Throws: the first error of an earlier statement; what its `check` has thrown.
+    /// - Parameter check: Called with the result before the pipeline ends. Must not use the connection.
+    /// - Throws: The first error of an earlier statement or its `check`.
     package func send(
       _ sql: String, _ values: [PostgreSQLValue] = [], check: ((PostgreSQLRows) throws -> Void)? = nil
     ) throws {
@@ -37,7 +37,7 @@ extension PostgreSQLConnection {
         guard cpq_PQsendPrepare(handle, statement.name, sql, count, statement.types) == 1 else {
           throw connection.failure(sql)
         }
-        // Statements after it in the pipeline can use it.
+        // Later statements in the pipeline can use the prepared statement.
         statement.isPrepared = true
         expected.append(.preparation(statement, sql: sql))
       }
@@ -53,8 +53,8 @@ extension PostgreSQLConnection {
 
     /// Waits for the results of all statements so far.
     ///
-    /// - Throws: the first error of a statement; what its `check` has thrown. The statements after one that has failed have not
-    ///   been carried out.
+    /// - Throws: The first error of a statement or its `check`. The statements after a failed one have not been
+    ///   executed.
     package func synchronize() throws {
       if expected.isEmpty { return }
       let handle = try connection.open()
@@ -84,7 +84,7 @@ extension PostgreSQLConnection {
       switch entry {
       case .preparation(let statement, let sql):
         if isSkipped {
-          // The error before it is the one that counts.
+          // An earlier error, which is reported, has caused this.
           statement.isPrepared = false
           cpq_PQclear(result)
           return
@@ -111,7 +111,8 @@ extension PostgreSQLConnection {
       }
     }
 
-    /// Sends what libpq has in its buffer, and reads what the server sends meanwhile, which might not read on otherwise.
+    /// Sends the contents of libpq's buffer. Also reads what the server sends meanwhile, because a server that cannot
+    /// send might stop reading.
     private func flush(_ handle: OpaquePointer) throws {
       while true {
         switch cpq_PQflush(handle) {
@@ -124,7 +125,7 @@ extension PostgreSQLConnection {
       }
     }
 
-    /// Returns the next result.
+    /// Returns the next result, waiting for it if necessary.
     private func next(_ handle: OpaquePointer) throws -> OpaquePointer? {
       while cpq_PQisBusy(handle) == 1 {
         try connection.wait(handle, for: Int16(POLLIN))
@@ -133,7 +134,7 @@ extension PostgreSQLConnection {
       return cpq_PQgetResult(handle)
     }
 
-    /// Reads what is under way after an error, which the caller needs.
+    /// Reads the pending results after an error. Ignores their errors, because the caller reports the first one.
     fileprivate func drain() {
       do {
         try synchronize()
@@ -143,12 +144,12 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Runs statements in a pipeline. The connection must not be used in another way meanwhile.
+  /// Runs statements in a pipeline. The connection must not be used otherwise meanwhile.
   ///
-  /// Without a transaction, statements that are synchronized together are carried out together or not at all.
+  /// Outside a transaction, statements that are synchronized together are executed atomically.
   ///
-  /// - Throws: the first error of a statement, of its check, or of the body. The statements after it have not been carried out
-  ///   then, if they are in one transaction.
+  /// - Throws: The first error of a statement, of its check, or of the body. Within a transaction, the statements after
+  ///   it have not been executed then.
   package func pipeline<Result>(_ body: (Pipeline) throws -> Result) throws -> Result {
     let handle = try open()
     guard cpq_PQenterPipelineMode(handle) == 1 else { throw failure(nil) }
@@ -165,7 +166,7 @@ extension PostgreSQLConnection {
     } catch {
       if !isLost {
         pipeline.drain()
-        // The first error counts. A connection that cannot leave the pipeline is of no use.
+        // Report the first error. Close a connection that cannot leave pipeline mode, because it is unusable.
         do { try leavePipeline() } catch { close() }
       }
       throw error

@@ -5,12 +5,12 @@ import CPostgreSQL
 import CoreDataMistakes
 import Foundation
 
-/// The rows that a statement has returned, in PostgreSQL's binary format. Columns are read by the types that they have.
+/// The rows returned by a statement, in PostgreSQL's binary format. Read each column as the type it has.
 ///
-/// Rows and columns count from 0; libpq answers for others as for null. Any thread may read rows.
+/// Rows and columns are numbered from 0. Values out of range read as null. Any thread may read rows.
 package final class PostgreSQLRows: @unchecked Sendable {
-  // Changed only while the rows are read one by one (`forEachRow`), by one thread. What is read for each value can be
-  // inlined, by other modules too.
+  // Changed only while one thread reads the rows one by one (`forEachRow`). Members used for every value are inlinable
+  // into other modules.
   @usableFromInline @exclusivity(unchecked) package private(set) var result: OpaquePointer
   @usableFromInline package let types: UnsafeMutablePointer<PostgreSQLType>
   @exclusivity(unchecked) package private(set) var count: Int
@@ -26,7 +26,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
     }
   }
 
-  /// Goes on to the next result of the same statement.
+  /// Replaces the result by the next one of the same statement.
   func replace(by next: OpaquePointer) {
     cpq_PQclear(result)
     result = next
@@ -38,7 +38,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
     cpq_PQclear(result)
   }
 
-  /// The number of rows that the statement has inserted, updated, deleted or returned.
+  /// The number of rows that the statement inserted, updated, deleted or returned.
   package var affected: Int { Int(String(libpq: cpq_PQcmdTuples(result))) ?? 0 }
 
   package func type(of column: Int) -> PostgreSQLType {
@@ -53,7 +53,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
     cpq_PQgetisnull(result, Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column)) != 0
   }
 
-  /// The bytes of a value, which live as long as the rows.
+  /// Returns the bytes of a value, valid as long as the rows.
   @inlinable @inline(__always)
   package func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
     let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
@@ -61,7 +61,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
       start: cpq_PQgetvalue(result, row, column), count: Int(cpq_PQgetlength(result, row, column)))
   }
 
-  /// The bytes of a value of a fixed size; nil for one of another size, such as null.
+  /// Returns a value of a fixed size, or nil if it has another size, as null has.
   @inlinable @inline(__always)
   func fixed<Number: FixedWidthInteger & BitwiseCopyable>(_ row: Int, _ column: Int, as type: Number.Type) -> Number? {
     let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
@@ -71,7 +71,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
     return Number(bigEndian: UnsafeRawPointer(start).loadUnaligned(as: Number.self))
   }
 
-  /// An integer; 0 for a missing value, and for one that is no number.
+  /// Returns an integer, or 0 if the value is null or not a number.
   @inlinable @inline(__always)
   package func int64(_ row: Int, _ column: Int) -> Int64 {
     types[column] == .int8 ? fixed(row, column, as: Int64.self) ?? 0 : otherInt64(row, column)
@@ -90,7 +90,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
     }
   }
 
-  /// A number; 0 for a missing value, and for one that is no number.
+  /// Returns a number, or 0 if the value is null or not a number.
   @inlinable @inline(__always)
   package func double(_ row: Int, _ column: Int) -> Double {
     types[column] == .float8
@@ -122,10 +122,11 @@ package final class PostgreSQLRows: @unchecked Sendable {
     return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
   }
 
-  /// A timestamp in microseconds since 2000-01-01; the least and the greatest integer are the infinite ones.
+  /// Returns a timestamp in microseconds since 2000-01-01. `Int64.min` and `Int64.max` stand for -infinity and
+  /// infinity.
   package func microseconds(_ row: Int, _ column: Int) -> Int64 { fixed(row, column, as: Int64.self) ?? 0 }
 
-  /// A number in decimal digits.
+  /// Returns a number as decimal digits.
   package func numericText(_ row: Int, _ column: Int) -> String {
     if types[column] == .numeric { return PostgreSQLNumeric.text(bytes(row, column)) ?? PostgreSQLNumeric.notANumber }
     return types[column] == .float8 || types[column] == .float4

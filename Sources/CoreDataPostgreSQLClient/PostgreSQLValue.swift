@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// A value for a parameter of a statement, or from a row.
+/// A value of a parameter or of a row.
 package enum PostgreSQLValue: Hashable, Sendable {
-  /// No value. The parameter has no type of its own, so PostgreSQL infers one from where it stands.
+  /// Null. PostgreSQL infers the type of the parameter from its context.
   case null
-  /// An `int8`. An `int4` column accepts it in INSERT and UPDATE, and compares with it.
+  /// An `int8`. It can be assigned to an `int4` column in INSERT and UPDATE, and compared with one.
   case integer(Int64)
   /// A `float8`.
   case real(Double)
@@ -28,7 +28,7 @@ package enum PostgreSQLValue: Hashable, Sendable {
   /// A `text[]`.
   case texts([String])
 
-  /// The type that is declared for a parameter; nil for null.
+  /// The type to declare for a parameter; nil for null.
   var type: PostgreSQLType? {
     switch self {
     case .null: nil
@@ -55,7 +55,7 @@ extension PostgreSQLValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLitera
   package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
-/// A type of PostgreSQL, by its OID, which is the same on every server.
+/// A PostgreSQL type, identified by its OID, which is the same on every server.
 package struct PostgreSQLType: RawRepresentable, Hashable, Sendable {
   package let rawValue: UInt32
 

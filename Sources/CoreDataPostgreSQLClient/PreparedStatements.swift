@@ -1,21 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The statements of a connection that are known to the server, by text and types of parameters.
+/// A cache of prepared statements, by SQL text and parameter types.
 ///
-/// The most recently used are kept. The names of others wait until the connection can have the server forget them.
+/// Keeps the most recently used texts. The names of evicted statements are listed in `obsolete` until the connection
+/// can deallocate them on the server.
 final class PreparedStatements {
-  /// A statement for parameters of certain types.
+  /// A statement with specific parameter types.
   final class Statement {
     let name: String
-    /// The OID of each parameter's type; 0 where the server inferred it, because only null has been passed so far.
+    /// The OID of each parameter's type; 0 if the server infers it because only null has been passed so far.
     let types: [UInt32]
-    /// Whether the server knows the statement.
+    /// Whether the statement is prepared on the server.
     var isPrepared = false
 
     init(name: String, types: [UInt32]) { (self.name, self.types) = (name, types) }
 
-    /// Whether values can be passed. Null fits every type.
+    /// Returns whether the statement can be run with the values. Null fits every type.
     func accepts(_ values: [PostgreSQLValue]) -> Bool {
       if values.count != types.count { return false }
       for position in values.indices {
@@ -24,7 +25,7 @@ final class PreparedStatements {
       return true
     }
 
-    /// Whether every list of values that the other accepts is accepted.
+    /// Returns whether this statement accepts all values that the other one accepts.
     fileprivate func covers(_ other: Statement) -> Bool {
       types.count == other.types.count && zip(types, other.types).allSatisfy { $0 == $1 || $1 == 0 }
     }
@@ -38,32 +39,32 @@ final class PreparedStatements {
     init(_ sql: String) { self.sql = sql }
   }
 
-  /// How many texts are kept.
+  /// The maximum number of texts to keep.
   let limit: Int
   private var entries: [String: Entry] = [:]
-  /// The entry of the last statement: the next is often the same.
+  /// The entry of the last statement, because the next one is often the same.
   private var last: Entry?
   private var uses: UInt64 = 0
   private var lastNumber = 0
-  /// The names of statements that the server shall forget.
+  /// The names of statements to deallocate on the server.
   private(set) var obsolete: [String] = []
 
   init(limit: Int) { self.limit = limit }
 
-  /// The number of texts that are known.
+  /// The number of cached texts.
   var count: Int { entries.count }
 
-  /// Whether a statement with the text has been used.
+  /// Returns whether a text is in the cache.
   func knows(_ sql: String) -> Bool { last?.sql == sql || entries[sql] != nil }
 
-  /// Returns the statement of a text that accepts the values; a new one if there is none.
+  /// Returns the statement for a text that accepts the values, creating one if necessary.
   func statement(_ sql: String, _ values: [PostgreSQLValue]) -> Statement {
     uses += 1
     let entry = entry(sql)
     entry.lastUse = uses
     if let known = entry.statements.first(where: { $0.accepts(values) }) { return known }
     lastNumber += 1
-    // Types of earlier values take the place of null, so that one statement suffices for all lists with some nulls.
+    // For null, use the type of an earlier value, so that one statement suffices for values with and without nulls.
     let similar = entry.statements.first { statement in
       statement.types.count == values.count
         && zip(statement.types, values).allSatisfy { type, value in
@@ -93,7 +94,7 @@ final class PreparedStatements {
     return entry
   }
 
-  /// Drops a tenth of the texts, so that this is done seldom.
+  /// Evicts the least recently used tenth of the texts. Evicting several at once makes evictions rare.
   private func evict() {
     for entry in entries.values.sorted(by: { $0.lastUse < $1.lastUse }).prefix(max(1, limit / 10)) { forget(entry.sql) }
   }
@@ -108,7 +109,7 @@ final class PreparedStatements {
     (entries, last) = ([:], nil)
   }
 
-  /// Notes that the server knows none of the statements to be forgotten any more.
+  /// Records that the obsolete statements have been deallocated.
   func obsoleteForgotten() { obsolete = [] }
 
   private func discard(_ statements: [Statement]) {

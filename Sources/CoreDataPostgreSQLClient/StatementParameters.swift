@@ -4,27 +4,28 @@
 import CPostgreSQL
 import Foundation
 
-/// The parameters of a statement as libpq takes them: bytes in PostgreSQL's binary format, with arrays of their addresses.
+/// The parameters of a statement in the form libpq expects: bytes in PostgreSQL's binary format and arrays of their
+/// addresses.
 ///
-/// A connection uses one for all its statements, so that a statement of a pipeline allocates nothing.
+/// A connection reuses one instance for all its statements, so that a statement in a pipeline allocates nothing.
 final class StatementParameters {
-  /// A larger buffer is not kept for the next statement.
+  /// The capacity in bytes above which the buffer is not kept for the next statement.
   private static let keptCapacity = 1 << 20
 
   private(set) var count = 0
   private var bytes: [UInt8] = []
-  /// Where the bytes of each parameter begin; -1 for null.
+  /// The offset of each parameter's bytes; -1 for null.
   private var starts: [Int] = []
   private var addresses: [UnsafePointer<CChar>?] = []
   private var lengths: [Int32] = []
   private var formats: [Int32] = []
 
-  /// The bytes of the values.
+  /// The size of the encoded values in bytes.
   var size: Int { bytes.count }
 
   /// Replaces the parameters.
   ///
-  /// - Throws: `PostgreSQLError` for a text that is no number.
+  /// - Throws: `PostgreSQLError` if the text of a `numeric` is not a number.
   func encode(_ values: [PostgreSQLValue]) throws {
     if bytes.capacity > Self.keptCapacity { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
     starts.removeAll(keepingCapacity: true)
@@ -38,7 +39,7 @@ final class StatementParameters {
         throw PostgreSQLError("A value of \(bytes.count - start) bytes is too large for PostgreSQL.")
       }
       lengths.append(length)
-      // A value without bytes needs an address too.
+      // Empty values need an address too.
       bytes.append(0)
     }
     if formats.count < count { formats = Array(repeating: 1, count: count) }
@@ -76,7 +77,7 @@ final class StatementParameters {
     return true
   }
 
-  /// Appends the head of an array with one dimension, without nulls.
+  /// Appends the header of a one-dimensional array without nulls.
   private func putArray(of type: PostgreSQLType, count: Int) {
     put(Int32(count == 0 ? 0 : 1))
     put(Int32(0))
