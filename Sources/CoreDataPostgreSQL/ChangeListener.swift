@@ -5,17 +5,19 @@ import CoreData
 import CoreDataPostgreSQLClient
 import Foundation
 
-/// Waits, on a thread and a connection of its own, for the notifications that every transaction of a store sends, and has
-/// the coordinator post `NSPersistentStoreRemoteChange`.
+/// Listens for the notifications that every transaction of a store sends, on its own thread and connection, so that
+/// `NSPersistentStoreRemoteChange` can be posted.
 final class ChangeListener: @unchecked Sendable {
-  /// How long the thread waits before it looks whether the store has been closed, in seconds.
+  /// The seconds to wait for notifications before checking whether the store was closed.
   private static let wait = 0.5
-  /// How long it waits after a lost connection, in seconds.
+  /// The seconds to wait before reconnecting after the connection was lost.
   private static let pause = 1.0
 
   private let isEnded = Guarded(false)
 
-  /// - Parameter changed: called on the listener's thread after a change by anybody, and after a time without a connection.
+  /// Connects and starts listening.
+  ///
+  /// - Parameter changed: Called on the listener's thread after any transaction on the store, and after reconnecting.
   init(_ address: PostgreSQLAddress, changed: @escaping @Sendable () -> Void) throws {
     let first = try Self.listening(address)
     let thread = Thread { [self] in
@@ -29,7 +31,7 @@ final class ChangeListener: @unchecked Sendable {
           }
           if try !open.notifications(waitingUpTo: Self.wait).isEmpty { changed() }
         } catch {
-          // The store meets the same error, and reports it; the listener connects again.
+          // The store encounters the same error and reports it. The listener reconnects.
           connection?.close()
           connection = nil
           Thread.sleep(forTimeInterval: Self.pause)
@@ -52,12 +54,12 @@ final class ChangeListener: @unchecked Sendable {
     }
   }
 
-  /// Ends the thread.
+  /// Stops the thread.
   func end() { isEnded.value = true }
 
   private static func channel(_ schema: String) -> String {
-    // A channel is named like a table, and belongs to the database. Schemas whose long names begin alike share one, which
-    // costs them a needless look.
+    // Channel names belong to the database and have the same length limit as table names. Schemas with a long common
+    // prefix share a channel and receive superfluous notifications.
     var name = ""
     for scalar in "coredata_\(schema)".unicodeScalars
     where name.utf8.count + UTF8.width(scalar) <= PostgreSQLAddress.nameLimit {
@@ -73,9 +75,9 @@ final class ChangeListener: @unchecked Sendable {
 }
 
 extension PostgreSQLStore {
-  /// Begins to listen for changes, if an option asks for it.
+  /// Starts listening for changes if an option asks for it.
   ///
-  /// If that is impossible, a message says so, and the store is open all the same.
+  /// If that fails, prints a message on standard error; the store stays open.
   func listen(_ settings: StoreOptions, _ address: PostgreSQLAddress) {
     guard settings.postsRemoteChanges else { return }
     do {

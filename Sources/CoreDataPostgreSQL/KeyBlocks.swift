@@ -5,11 +5,11 @@ import CoreDataPostgreSQLClient
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Primary keys for new rows, which are taken from sequences in blocks, so that few inserts have to ask the server.
+/// Primary keys for new rows, taken from sequences in blocks, so that few insertions have to ask the server.
 ///
 /// Keys that a process does not use are lost, which leaves gaps.
 struct KeyBlocks {
-  /// What is left of blocks, by root entity.
+  /// The unused keys of blocks, by root entity.
   private var left: [Int: [ClosedRange<Int64>]] = [:]
 
   /// Returns unused keys of a root entity, in ascending order, as ranges.
@@ -50,6 +50,6 @@ struct KeyBlocks {
     }
   }
 
-  /// Forgets all keys, since the sequences may have been changed.
+  /// Discards all keys, because the sequences may have changed.
   mutating func removeAll() { left = [:] }
 }

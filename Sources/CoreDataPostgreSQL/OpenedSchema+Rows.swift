@@ -45,7 +45,7 @@ extension OpenedSchema: RowSource {
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
-    // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
+    // The object ID of a to-one destination may name an ancestor of the row's entity.
     let reader = try reader(for: id.entityDescription, includesSubentities: true)
     let rows = try connection.query(reader.rowSelect, [.integer(id.key.number)])
     return rows.count == 0 ? nil : try reader.snapshot(rows, 0)
@@ -91,7 +91,7 @@ extension OpenedSchema: RowSource {
       "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(ownerColumn) = ANY($1) "
       + "ORDER BY \(ownerColumn), \(order)z_pk"
     var members = RowGroups()
-    // The rows of an owner follow each other.
+    // The rows of each owner are consecutive.
     var rows = RowCollection()
     var (owner, start): (Int64, Int) = (0, 0)
     func end() {
@@ -149,7 +149,7 @@ extension OpenedSchema: RowSource {
     }
   }
 
-  /// Runs a statement of the layout's dialect.
+  /// Runs a statement rendered for PostgreSQL.
   func query(_ statement: BoundSQL) throws -> PostgreSQLRows {
     let statement = statement.postgreSQL
     return try connection.query(statement.sql, statement.values.map(PostgreSQLValue.init))
@@ -162,9 +162,9 @@ extension OpenedSchema: RowSource {
     return id
   }
 
-  /// Runs a query; returns nil if it cannot be expressed in SQL.
+  /// Runs a query, or returns nil if it must be evaluated in memory.
   ///
-  /// Within a transaction, a statement that fails must not end it.
+  /// Uses a savepoint within a transaction, so that a failing statement does not end the transaction.
   private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
       return try connection.isInTransaction ? connection.transaction(body) : body()
@@ -173,15 +173,15 @@ extension OpenedSchema: RowSource {
     } catch let error as InvalidPattern {
       throw EvaluationError(error)
     } catch let error as PostgreSQLError where error.isOfValues {
-      // A sum beyond 64 bits is a double in memory, and predicates have no greatest depth there.
+      // In memory, a sum beyond 64 bits is a double, and predicates may be nested more deeply.
       return nil
     }
   }
 }
 
 extension PostgreSQLError {
-  /// Whether memory computes what the server has refused: a number out of range, a division by zero, the root of a negative
-  /// number, a statement that is too complex.
+  /// Whether the server refused a value that can be computed in memory: a number out of range, a division by zero, the
+  /// root of a negative number, a statement that is too complex.
   var isOfValues: Bool {
     sqlState.map { $0.hasPrefix("22") || ["54000", "54001", "42803"].contains($0) } ?? false
   }

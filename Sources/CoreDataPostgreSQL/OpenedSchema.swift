@@ -5,21 +5,21 @@ import CoreData
 import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
 
-/// An open connection to a store, and what is known of the store's layout.
+/// An open connection to a store, with the store's layout and the plans derived from it.
 final class OpenedSchema: ReadingConnection {
   private(set) var connection: PostgreSQLConnection
-  /// The connection as shared SQL uses it.
+  /// The connection in the form used by the SQL shared with SQLite stores.
   private(set) var database: PostgreSQLDatabase
   let entities: StoredEntities
   let plans: PostgreSQLRowPlans
-  /// The plans of shared SQL.
+  /// The row plans of the SQL shared with SQLite stores.
   let sharedPlans: RowPlans
-  /// How changes appear in persistent history; nil if they are not recorded.
+  /// The form in which changes are recorded in persistent history; nil if they are not recorded.
   var history: StoreHistory?
   private let schema: String
   private let isOwned: Bool
   private var readers: [ReaderKey: PostgreSQLRowReader] = [:]
-  /// The most recent reader and its key: faults come entity by entity.
+  /// The most recently used reader and its key, because consecutive faults mostly belong to one entity.
   private var last: (key: ReaderKey, reader: PostgreSQLRowReader)?
 
   private struct ReaderKey: Hashable {
@@ -27,7 +27,9 @@ final class OpenedSchema: ReadingConnection {
     let includesSubentities: Bool
   }
 
-  /// - Parameter isOwned: whether the connection ends with this state.
+  /// Creates the state for a connection.
+  ///
+  /// - Parameter isOwned: Whether to close the connection together with this state.
   init(_ connection: PostgreSQLConnection, schema: String, entities: StoredEntities, isOwned: Bool) {
     self.connection = connection
     self.schema = schema

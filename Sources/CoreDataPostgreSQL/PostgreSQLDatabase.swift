@@ -6,18 +6,18 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The database of a store, as the SQL that both engines share uses it.
+/// The database of a store, for the SQL that both engines share.
 ///
-/// Statements whose result nobody needs wait until there are many, or until the next one that returns something, and are
-/// then sent together.
+/// Statements without a result are queued. They are sent together when there are many, or before the next statement
+/// with a result.
 final class PostgreSQLDatabase: SQLDatabase {
-  /// How many statements wait at most.
+  /// The maximum number of queued statements.
   private static let greatestWait = 1_000
 
   let connection: PostgreSQLConnection
   private let schema: String
   private var waiting: [(sql: String, values: [PostgreSQLValue])] = []
-  /// The PostgreSQL text of statements by their SQLite text and the types of their values.
+  /// The PostgreSQL text of statements, by their SQLite text and the types of their values.
   private var known: [String: String] = [:]
 
   init(_ connection: PostgreSQLConnection, schema: String) {
@@ -27,7 +27,7 @@ final class PostgreSQLDatabase: SQLDatabase {
 
   var dialect: SQLDialect { .postgreSQL }
 
-  /// Sends the statements that wait.
+  /// Sends the queued statements.
   func flush() throws {
     if waiting.isEmpty { return }
     let statements = waiting
@@ -41,7 +41,7 @@ final class PostgreSQLDatabase: SQLDatabase {
     }
   }
 
-  /// Forgets the statements that wait, when their transaction is rolled back.
+  /// Discards the queued statements, after their transaction was rolled back.
   func forget() { waiting = [] }
 
   private func rendered(_ sql: String, _ values: [SQLiteValue]) -> (sql: String, values: [PostgreSQLValue]) {
@@ -112,7 +112,7 @@ final class PostgreSQLDatabase: SQLDatabase {
       try connection.commit()
       return result
     } catch {
-      // The caller needs the error of the query. A connection that is lost has no transaction any more.
+      // Report the error of the query. If the connection is lost, so is its transaction.
       try? connection.rollback()
       throw error
     }
@@ -157,7 +157,7 @@ final class PostgreSQLDatabase: SQLDatabase {
   }
 }
 
-/// A row of a result, as shared SQL reads it.
+/// A row of a result, for the SQL that both engines share.
 struct DatabaseRow: SQLRowValues {
   private let rows: PostgreSQLRows
   private let row: Int

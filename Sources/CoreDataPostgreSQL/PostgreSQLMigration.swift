@@ -8,9 +8,10 @@ import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
 import Foundation
 
-/// The migration of a store in PostgreSQL: one transaction, which holds the advisory lock of the schema.
+/// The migration of a store in PostgreSQL: a single transaction that holds the advisory lock of the schema.
 ///
-/// Of many servers that start with a new model, one migrates. The others wait for the lock, and find the work done.
+/// If many app servers start with a new model, one of them migrates. The others wait for the lock and then find the
+/// store migrated.
 final class PostgreSQLMigration: ServerMigration {
   private let url: URL
   private let connection: PostgreSQLConnection
@@ -18,8 +19,8 @@ final class PostgreSQLMigration: ServerMigration {
   private var stores: [PostgreSQLStore] = []
   private var isCommitted = false
 
-  /// How long a statement waits for a lock unless the store's options say otherwise, in seconds. While it waits, nobody else
-  /// gets one.
+  /// The seconds that a statement waits for a lock unless the store's options give another time. While it waits, other
+  /// connections cannot acquire conflicting locks either.
   private static let lockTimeout = 60.0
 
   init(of url: URL, _ settings: StoreOptions) throws {
@@ -29,9 +30,9 @@ final class PostgreSQLMigration: ServerMigration {
     schema = SchemaInDatabase(connection, address, url: url)
     do {
       try connection.begin()
-      // A migration by copy works beside the server for a while.
+      // Between its statements, object migration may leave the transaction idle for a while.
       try connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-      // Waiting for another migration is not waiting for a lock of rows: it may take as long as that takes.
+      // No timeout for this lock: another migration may take any time.
       try schema.lock()
       try connection.setLockTimeout(settings.timeout ?? Self.lockTimeout, isLocal: true)
       guard try schema.isPresent() else { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
@@ -54,7 +55,7 @@ final class PostgreSQLMigration: ServerMigration {
   func source(
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore {
-    // Nobody may write to the store while its rows are read.
+    // Other connections must not write to the store while its rows are read.
     try translating { try schema.lockTables() }
     return try open(configuration, coordinator)
   }
@@ -88,7 +89,7 @@ final class PostgreSQLMigration: ServerMigration {
     return try open(configuration, coordinator)
   }
 
-  /// Opens the store on the connection of the migration, in its transaction.
+  /// Opens the store on the migration's connection, within its transaction.
   private func open(_ configuration: String?, _ coordinator: NSPersistentStoreCoordinator) throws -> PostgreSQLStore {
     let store = PostgreSQLStore(
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: url, options: nil)
@@ -111,11 +112,12 @@ final class PostgreSQLMigration: ServerMigration {
 
   func rollBack() {
     for store in stores { store.willRemove(from: store.persistentStoreCoordinator) }
-    // A connection that ends without a commit rolls back.
+    // Closing the connection without a commit rolls back.
     connection.close()
   }
 
-  /// Who has locks on tables of the schema, in words; nil for nobody. The lock of this connection's failed statement is gone.
+  /// Returns a sentence that names the processes with locks on tables of the schema, or nil if there are none. Does not
+  /// include this connection.
   private func lockHolders() throws -> String? {
     let observer = try PostgreSQLConnection(schema.address, applicationName: ProcessInfo.processInfo.processName)
     defer { observer.close() }
@@ -137,7 +139,7 @@ final class PostgreSQLMigration: ServerMigration {
         do {
           return try body()
         } catch let failure as PostgreSQLError where failure.isLockTimeout {
-          // Without these words the error says less, and is right all the same.
+          // The hint is optional. The error is correct without it.
           throw failure.withHint(try? lockHolders())
         }
       }
@@ -169,17 +171,17 @@ extension PostgreSQLStore {
 }
 
 extension PostgreSQLConnection {
-  /// Has statements wait for locks only so long.
+  /// Limits the time that statements wait for locks.
   ///
   /// - Parameters:
-  ///   - timeout: in seconds.
-  ///   - isLocal: whether until the end of the transaction alone.
+  ///   - timeout: The time in seconds.
+  ///   - isLocal: Whether the limit ends with the transaction.
   func setLockTimeout(_ timeout: Double, isLocal: Bool = false) throws {
     let milliseconds = Int(max(1, min(timeout * 1_000, Double(Int32.max))))
     try execute("SET \(isLocal ? "LOCAL " : "")lock_timeout = \(milliseconds)")
   }
 
-  /// Whether the server is a standby, or the role may only read.
+  /// Returns whether the server is a standby or transactions are read-only by default.
   func isReadOnlyServer() throws -> Bool {
     try query("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool").bool(0, 0)
   }

@@ -8,12 +8,12 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// How rows of one entity are written. Made once for an open store.
+/// A plan for writing the rows of one entity. Created once per open store.
 final class PostgreSQLRowPlan {
-  /// What a slot writes to its row.
+  /// The columns that a slot writes.
   enum Step {
     case attribute(AttributeCells)
-    // Boxed, so that a step is copied by counting one reference.
+    // Indirect, so that copying a step retains a single reference.
     indirect case key(RelationshipLayout, ForeignKeyLayout)
     /// A transient attribute, or a relationship without a column in the row.
     case nothing
@@ -21,9 +21,9 @@ final class PostgreSQLRowPlan {
 
   let entity: NSEntityDescription
   let layout: EntityLayout
-  /// By slot.
+  /// The steps by slot.
   let steps: [Step]
-  /// The columns of an inserted row, in the order in which they are written.
+  /// The columns of an inserted row, in writing order.
   let columns: [String]
   private var updates: [SlotSet: String] = [:]
 
@@ -40,8 +40,8 @@ final class PostgreSQLRowPlan {
     columns = ["z_pk", "z_ent", "z_opt"] + steps.flatMap(\.columns)
   }
 
-  /// The statement that updates some slots of a row: `$1` is the key, `$2` the new version, `$3` the old one, and the values
-  /// follow.
+  /// Returns the statement that updates some slots of a row. `$1` is the key, `$2` the new version, `$3` the old
+  /// version; the values follow.
   func update(_ changed: SlotSet) -> String {
     if let known = updates[changed] { return known }
     var parameter = 3
@@ -67,7 +67,7 @@ final class PostgreSQLRowPlan {
 }
 
 extension PostgreSQLRowPlan.Step {
-  /// The columns of a row that a step writes.
+  /// The columns that the step writes.
   var columns: [String] {
     switch self {
     case .attribute(let cells): cells.columns
@@ -77,8 +77,7 @@ extension PostgreSQLRowPlan.Step {
   }
 }
 
-/// The columns of an attribute's value, and how it is written to them. A class, so that it is not copied for each value of a
-/// row.
+/// Writes an attribute's value to its columns. A class, so that it is not copied for each value of a row.
 final class AttributeCells {
   let attribute: AttributeLayout
   /// The elements of a composite attribute.
@@ -96,11 +95,11 @@ final class AttributeCells {
   }
 }
 
-/// Takes the values of columns, in their order.
+/// A destination for the values of columns, in their order.
 protocol ColumnSink {
   mutating func null() throws
   mutating func put(integer: Int64) throws
-  /// For a column with the number of an entity or a version.
+  /// Puts an integer into a column of the smaller type, which stores entity numbers and versions.
   mutating func put(smaller: Int64) throws
   mutating func put(boolean: Bool) throws
   mutating func put(double: Double) throws
@@ -112,10 +111,10 @@ protocol ColumnSink {
   mutating func put(uuid: UUID) throws
 }
 
-/// Why a value cannot be written.
+/// The reason why a value cannot be written.
 enum UnwritableValue: Error {
   case wrongType(found: String)
-  /// PostgreSQL's text has no character U+0000.
+  /// A text contains U+0000, which PostgreSQL cannot store.
   case zeroCharacter
 }
 
@@ -138,7 +137,7 @@ extension AttributeCells {
   }
 
   private func writeDate(_ value: Double, to sink: inout some ColumnSink) throws {
-    // What is not a number is NULL, as in SQLite.
+    // NaN is written as NULL, as in SQLite stores.
     guard let date = StoredDate(seconds: value) else {
       try sink.null()
       try sink.null()
@@ -210,13 +209,15 @@ extension AttributeCells {
 final class PostgreSQLRowPlans {
   private let entities: StoredEntities
   private var plans: [ObjectIdentifier: PostgreSQLRowPlan] = [:]
-  /// The most recent plan: changes come entity by entity.
+  /// The most recently used plan, because consecutive changes mostly belong to one entity.
   private var last: PostgreSQLRowPlan?
 
   init(entities: StoredEntities) {
     self.entities = entities
   }
 
+  /// Returns the plan for an entity.
+  ///
   /// - Throws: `SchemaProblem` if the store does not have the entity.
   func plan(for entity: NSEntityDescription) throws -> PostgreSQLRowPlan {
     if let last, last.entity === entity { return last }

@@ -16,7 +16,7 @@ final class PostgreSQLRowReader {
   private(set) lazy var rowSelect =
     "SELECT \(columns.map(SQLName.quoted).joined(separator: ", ")) FROM \(SQLName.quoted(entity.table)) WHERE z_pk = $1"
   private let entity: EntityLayout
-  /// By entity number; nil for other entities.
+  /// The plans by entity number; nil for entities that the reader does not include.
   private let plans: [Plan?]
   private let entities: StoredEntities
   private let packer = RowPacker()
@@ -64,9 +64,9 @@ final class PostgreSQLRowReader {
     self.plans = plans
   }
 
-  /// Makes the snapshot of a row.
+  /// Returns the snapshot of a row.
   ///
-  /// - Throws: `RowProblem` if the row is of another entity, or a value cannot be read.
+  /// - Throws: `RowProblem` if the row belongs to another entity or a value cannot be read.
   func snapshot(_ rows: PostgreSQLRows, _ row: Int) throws -> RowSnapshot {
     packer.removeAll()
     try pack(rows, row, into: packer)
@@ -75,7 +75,7 @@ final class PostgreSQLRowReader {
 
   /// Packs a row.
   ///
-  /// - Throws: as `snapshot(_:_:)`.
+  /// - Throws: The errors of `snapshot(_:_:)`.
   func pack(_ rows: PostgreSQLRows, _ row: Int, into packer: RowPacker) throws {
     let primaryKey = rows.int64(row, 0)
     let number = rows.int64(row, 1)
@@ -103,13 +103,13 @@ final class PostgreSQLRowReader {
   }
 }
 
-/// How a slot is read from a row's columns.
+/// Describes how to read a slot from the columns of a row.
 enum Cell {
   case integer(Int)
   case boolean(Int)
   case double(Int)
   case float(Int)
-  /// The column of the timestamp, and that of what it cannot hold.
+  /// A date: the column of the timestamp, and the column of the remainder that a timestamp cannot represent.
   case date(Int, remainder: Int)
   case decimal(Int)
   case string(Int)
@@ -124,7 +124,7 @@ enum Cell {
   /// A transient attribute, or a relationship to another store.
   case null
 
-  /// The elements of a composite attribute. It is an object so that other cells are copied without reference counting.
+  /// The elements of a composite attribute. A class, so that other cells are copied without reference counting.
   final class Elements {
     let cells: [(name: String, cell: Cell, description: NSAttributeDescription?)]
 
@@ -181,7 +181,7 @@ enum Cell {
     }
   }
 
-  /// Packs the slot of a row; false for a value that cannot be read.
+  /// Packs the slot of a row. Returns false if the value cannot be read.
   @inline(__always)
   func pack(
     _ rows: PostgreSQLRows, _ row: Int, at position: Int, into packer: RowPacker, _ entities: StoredEntities
@@ -227,7 +227,7 @@ enum Cell {
     ).seconds
   }
 
-  /// Reads the slot of an attribute; nil for a value that cannot be read.
+  /// Returns the slot of an attribute, or nil if the value cannot be read.
   func slot(_ rows: PostgreSQLRows, _ row: Int) -> Slot? {
     switch self {
     case .null: return .null
@@ -261,7 +261,7 @@ enum Cell {
     }
   }
 
-  /// What was found, for errors.
+  /// Returns a description of the stored value, for errors.
   func words(_ rows: PostgreSQLRows, _ row: Int) -> String {
     switch self {
     case .toOne(_, let entityColumn?, _): "a row of entity number \(rows.int64(row, entityColumn))"

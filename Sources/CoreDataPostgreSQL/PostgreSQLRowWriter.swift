@@ -7,10 +7,10 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Writes row changes in the transaction of its caller: deletions by arrays of keys, updates in a pipeline, and insertions by
-/// COPY, or in the pipeline if they are few.
+/// Writes row changes in the caller's transaction: deletes by arrays of keys, updates in a pipeline, and inserts with
+/// COPY, or in the pipeline if there are few.
 struct PostgreSQLRowWriter {
-  /// From this number on, the rows of an entity are inserted by COPY, which takes two round trips.
+  /// The number of rows of an entity from which they are inserted with COPY, which takes two round trips.
   private static let copyFrom = 20
   /// The number of rows that one statement deletes.
   private static let deletionsPerStatement = 10_000
@@ -26,7 +26,7 @@ struct PostgreSQLRowWriter {
     let relationships = RelationshipWriter(
       database: state.database, entities: state.entities, plans: state.sharedPlans)
     var (conflicting, outside): ([Int], [Int]) = ([], [])
-    // In the order of tables and keys: then two saves lock rows in the same order, and do not wait for each other in a circle.
+    // Write in the order of tables and keys: two saves then lock rows in the same order and cannot deadlock.
     for (kind, positions) in WritingOrder(changes).positions {
       switch kind {
       case .delete:
@@ -41,7 +41,7 @@ struct PostgreSQLRowWriter {
       throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
     }
     if outside.isEmpty { return }
-    // In the order of the changes, as the program made them.
+    // Restore the order in which the program made the changes.
     outside.sort()
     try relationships.write(outside.map { changes[$0] })
   }
@@ -54,7 +54,7 @@ struct PostgreSQLRowWriter {
     }
   }
 
-  /// Divides positions by entity, in the order of the first of each.
+  /// Groups positions by entity, in the order of the first position of each.
   private func groups(
     _ positions: [Int], _ changes: [RowChange]
   ) throws -> [(plan: PostgreSQLRowPlan, positions: [Int])] {
@@ -74,7 +74,9 @@ struct PostgreSQLRowWriter {
 
   // MARK: Deleting
 
-  /// - Returns: the positions of rows that have changed since they were read.
+  /// Deletes rows.
+  ///
+  /// - Returns: The positions of rows that have changed since they were read.
   private func delete(
     _ positions: [Int], _ changes: [RowChange], _ relationships: RelationshipWriter
   ) throws -> [Int] {
@@ -99,7 +101,9 @@ struct PostgreSQLRowWriter {
 
   // MARK: Updating
 
-  /// - Returns: the positions of rows that have changed since they were read.
+  /// Updates rows.
+  ///
+  /// - Returns: The positions of rows that have changed since they were read.
   private func update(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
     if positions.isEmpty { return [] }
     var conflicting: [Int] = []
@@ -150,12 +154,12 @@ struct PostgreSQLRowWriter {
     }
   }
 
-  /// Inserts rows of one entity without what is stored beside them.
+  /// Inserts rows of one entity without the relationships that are stored outside the rows.
   func insertCopies(_ rows: [RowChange], _ plan: PostgreSQLRowPlan) throws {
     try insert(Array(rows.indices), rows, plan)
   }
 
-  /// Updates one row of a version.
+  /// Updates one row if it has the given version.
   func update(_ change: RowChange, from version: Int64) throws {
     let plan = try state.plans.plan(for: change.id.entityDescription)
     _ = try connection.run(plan.update(change.changed), parameters(of: change, from: version, plan))

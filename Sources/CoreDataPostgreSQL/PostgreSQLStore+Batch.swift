@@ -10,7 +10,7 @@ import Foundation
 
 extension PostgreSQLStore: BatchStore {
   func batch<Result>(_ derivations: Derivations, _ body: (BatchRun) throws -> Result) throws -> Result {
-    // A handler that gives rows one after the other cannot be asked for them again.
+    // Do not repeat: a handler that supplies rows one by one cannot supply them again.
     try writing(repeating: false) { state in
       isInBatch = true
       defer { isInBatch = false }
@@ -30,7 +30,7 @@ extension PostgreSQLStore: BatchStore {
   }
 }
 
-/// What batch requests need of PostgreSQL beside SQL.
+/// The PostgreSQL-specific parts of batch requests.
 private final class PostgreSQLBatchEngine: BatchEngine {
   private unowned let store: PostgreSQLStore
   private let state: OpenedSchema
@@ -56,9 +56,9 @@ private final class PostgreSQLBatchEngine: BatchEngine {
   func excludeWriters(of tables: [String]) throws { try store.excludeWriters(of: tables, state) }
 }
 
-/// Inserts rows for a batch request, many at a time.
+/// Inserts rows for a batch request in groups.
 private final class PostgreSQLRowInsertion: BatchRowInsertion {
-  /// So many rows are kept back.
+  /// The maximum number of rows in a group.
   private static let greatestWait = 5_000
 
   private unowned let store: PostgreSQLStore

@@ -21,7 +21,7 @@ extension PostgreSQLStore: PartialCopyDestination {
 
   private static let block = PostgreSQLDefinitions.keyBlockSize
 
-  /// Leaves out what would slow down the inserts, or refuse parts whose rows refer to rows that follow.
+  /// Drops indexes, which would slow down inserts, and foreign keys, which would reject references to later rows.
   func prepareForCopies(recordsHistory: Bool) throws {
     recordsCopies = recordsHistory
     try asking { state in
@@ -40,8 +40,8 @@ extension PostgreSQLStore: PartialCopyDestination {
     }
   }
 
-  /// The layout of a new store, which a store is that rows are copied into. The catalogue of one whose copy was interrupted
-  /// does not tell all of it.
+  /// Returns the layout of a new store of the model. The destination of a copy has this layout, but the catalog of an
+  /// interrupted copy is incomplete.
   private func newSchema() throws -> StoreSchema {
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
@@ -82,7 +82,7 @@ extension PostgreSQLStore: PartialCopyDestination {
     }
   }
 
-  /// Writes in the transaction of the part that is copied.
+  /// Runs a body that writes within the transaction of the current part.
   private func copying(_ body: (OpenedSchema) throws -> Void) throws {
     let state = try writableState()
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
@@ -92,7 +92,7 @@ extension PostgreSQLStore: PartialCopyDestination {
   }
 }
 
-/// Writes the members of relationships of rows that have none yet: the pairs of join tables by COPY.
+/// Writes the relationships of newly copied rows, with COPY for the pairs of join tables.
 private struct CopiedPairs {
   let state: OpenedSchema
 

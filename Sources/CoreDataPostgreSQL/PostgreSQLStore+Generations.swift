@@ -5,11 +5,11 @@ import CoreData
 import CoreDataPostgreSQLClient
 import Foundation
 
-/// A state of a store: a transaction of a connection of its own, which reads one snapshot. Until it ends, the server keeps
-/// the row versions that it can see.
+/// A pinned generation of a store: a transaction on its own connection that reads a single snapshot. Until it ends, the
+/// server keeps the row versions visible to it.
 final class SchemaGeneration: StoreGeneration {
   private let url: URL?
-  // Contexts on several threads may be pinned to the same state.
+  // Contexts on several threads may be pinned to the same generation.
   private let lock = NSLock()
   private var opened: OpenedSchema?
 
@@ -33,7 +33,7 @@ final class SchemaGeneration: StoreGeneration {
       }
       opened.noteIdentity()
       return try PostgreSQLErrors.translating(url: url, isOpening: false) {
-        // A statement that fails would end the transaction, and with it the snapshot.
+        // Use a savepoint: a failing statement would end the transaction and with it the snapshot.
         try opened.connection.transaction { try body(opened) }
       }
     }
@@ -51,7 +51,7 @@ extension PostgreSQLStore: GenerationalStore {
       let connection = try PostgreSQLConnection(address(), applicationName: ProcessInfo.processInfo.processName)
       do {
         try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        // The snapshot is that of the first query.
+        // The first query takes the snapshot.
         _ = try connection.query("SELECT 1")
       } catch {
         connection.close()
@@ -67,7 +67,7 @@ extension PostgreSQLStore: GenerationalStore {
     }
   }
 
-  /// Ends all generations of the store that is being closed.
+  /// Ends all generations of the store, which is being closed.
   func closeGenerations() {
     for generation in generations { generation.value?.close() }
     generations = []

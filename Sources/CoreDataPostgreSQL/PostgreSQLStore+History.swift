@@ -12,7 +12,7 @@ extension PostgreSQLStore: HistoryStore {
   /// A store whose history has been recorded is read-only without the option, since clients of the history would not
   /// learn of changes. If the whole history was deleted, its tokens expire instead.
   func openHistory(_ opened: OpenedSchema, _ settings: StoreOptions) throws {
-    // A migration and a copy write what has been recorded before.
+    // Migrations and copies write history that was recorded before.
     if borrowed != nil { return }
     guard settings.tracksHistory else {
       if try !isReadOnly && HistoryTables.arePresent(in: opened.database) {
@@ -31,7 +31,7 @@ extension PostgreSQLStore: HistoryStore {
     if isReadOnly { return }
     let history = StoreHistory(opened.entities, .postgreSQL)
     try opened.connection.transaction {
-      // Others may make the tables at the same time.
+      // Another process may be creating the tables at the same time.
       try SchemaInDatabase(opened.connection, address(), url: url).lock()
       try HistoryTables.make(in: opened.database, tombstones: history.tombstoneCount)
       try opened.database.flush()
@@ -42,7 +42,7 @@ extension PostgreSQLStore: HistoryStore {
   /// - Returns: false if there is history by now.
   private func beginUnrecorded(_ opened: OpenedSchema) throws -> Bool {
     try opened.connection.transaction {
-      // Whoever records history waits.
+      // Transactions that record history wait.
       try HistoryTables.lock(opened.database)
       let isDone = try HistoryWriter.beginUnrecorded(opened.database)
       try opened.database.flush()
@@ -56,7 +56,7 @@ extension PostgreSQLStore: HistoryStore {
     let writer = HistoryWriter(state.database, origin: origin)
     try history.record(changes, with: writer)
     try writer.finish()
-    // Rows that are deleted must still be there when they are recorded.
+    // Record deleted rows while they still exist.
     try state.database.flush()
   }
 
@@ -64,7 +64,7 @@ extension PostgreSQLStore: HistoryStore {
 
   var hasHistory: Bool {
     if recordsHistory { return true }
-    // If the store cannot be read, reading its history throws the reason.
+    // If the store cannot be read, reading its history reports the error.
     return (try? asking { try HistoryTables.arePresent(in: $0.database) }) ?? true
   }
 

@@ -10,7 +10,7 @@ import Foundation
 extension PostgreSQLStore {
   func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID] {
     _ = try writableState()
-    // Keys that a lost connection has taken are left out.
+    // If the connection is lost, the keys it has reserved are skipped.
     return try asking { state in
       var ids: [NSManagedObjectID] = []
       ids.reserveCapacity(runs.reduce(0) { $0 + $1.count })
@@ -40,10 +40,11 @@ extension PostgreSQLStore {
     try excludeWriters(of: state.entities.schema.tables.map(\.name), state)
   }
 
-  /// Keeps others from changing rows of tables, and from recording history, until the transaction ends. They may read.
+  /// Keeps other connections from changing rows of tables and from recording history until the transaction ends. They
+  /// can still read.
   ///
-  /// The transaction must not have changed anything: then a deadlock is no reason to give up, and once the tables are locked,
-  /// there is none any more, since nobody who waits for them has what this transaction needs.
+  /// The transaction must not have changed anything yet, so that locking can be retried after a deadlock. Once the
+  /// tables are locked, no deadlock is possible: no transaction that waits for them holds a lock that this one needs.
   func excludeWriters(of tables: [String], _ state: OpenedSchema) throws {
     var names = tables.map(SQLName.quoted)
     for attempt in 1... {
@@ -56,27 +57,27 @@ extension PostgreSQLStore {
           }
         }
       } catch let error as PostgreSQLError where error.isDeadlock && attempt < Self.lockAttempts {
-        // Those who wait have mostly locked the tables in the other order.
+        // The other transaction has probably locked the tables in the opposite order.
         names.reverse()
       } catch let error as PostgreSQLError where error.isPrivilege {
-        // A role that may only insert goes on as it can: others may be in its way.
+        // A role that may only insert continues without the locks and may conflict with other transactions.
         return
       }
     }
   }
 
-  /// How often tables are locked if a deadlock prevents it, which the server notices after a second.
+  /// The maximum number of attempts to lock tables despite deadlocks, each of which the server detects after a second.
   private static let lockAttempts = 10
 
   func writeMetadata() throws { try writing { _ in } }
 
-  /// Runs a body that writes, in a transaction of its own or in one that `beginWriting()` has begun, and then writes unsaved
-  /// metadata, checks constraints, and notifies others.
+  /// Runs a body that writes, in its own transaction or in the one that `beginWriting()` has begun. Then writes unsaved
+  /// metadata, checks constraints, and notifies listeners.
   ///
-  /// A transaction of its own is repeated as long as nothing of it can have been committed: after a lost connection, a
-  /// deadlock, or a serialization failure.
+  /// Repeats its own transaction if it failed because of a lost connection, a deadlock or a serialization failure, and
+  /// nothing can have been committed.
   ///
-  /// - Parameter repeating: whether the body may be called again.
+  /// - Parameter repeating: Whether the body may be called again.
   func writing<Result>(repeating: Bool = true, _ body: (OpenedSchema) throws -> Result) throws -> Result {
     var attempt = 1
     var isAlone = false
@@ -93,20 +94,20 @@ extension PostgreSQLStore {
         hasUnsavedMetadata = false
         return result
       } catch {
-        // What waits is of the transaction that was rolled back, whatever the error is.
+        // The queued statements belong to the transaction that was rolled back, whatever the error is.
         state.database.forget()
         guard isOwn, repeating, attempt < Self.attempts,
           let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
           cause.isRepeatable
         else { throw error }
         attempt += 1
-        // Many who write the same rows could run into one deadlock after another.
+        // Many writers of the same rows could run into one deadlock after another.
         isAlone = isAlone || cause.isDeadlock
       }
     }
   }
 
-  /// How often a transaction is tried that others prevent.
+  /// The maximum number of attempts to run a transaction.
   private static let attempts = 5
 
   private func write<Result>(_ body: (OpenedSchema) throws -> Result, _ state: OpenedSchema) throws -> Result {
@@ -121,14 +122,14 @@ extension PostgreSQLStore {
     return result
   }
 
-  /// Runs a body in a transaction, or in a part of one that can be rolled back alone.
+  /// Runs a body in a transaction, or in a savepoint if a transaction is open.
   private func transaction<Result>(_ state: OpenedSchema, _ body: () throws -> Result) throws -> Result {
     guard !state.isInTransaction, borrowed == nil else { return try state.connection.transaction(body) }
     var (number, result): (String?, Result?)
     do {
       return try state.connection.transaction {
         let made = try body()
-        // Tells after a lost connection whether the server has committed.
+        // If the connection is lost at the commit, this ID shows whether the server has committed.
         number = try state.connection.query("SELECT pg_current_xact_id()::text").string(0, 0)
         result = made
         return made
@@ -140,9 +141,10 @@ extension PostgreSQLStore {
     }
   }
 
-  /// Asks the server whether a transaction was committed; nil if it does not know any more.
+  /// Asks the server whether a transaction was committed.
   ///
-  /// - Throws: the errors of connecting.
+  /// - Returns: nil if the server no longer knows, or the transaction is still in progress after five seconds.
+  /// - Throws: The errors of connecting.
   private func isCommitted(_ number: String) throws -> Bool? {
     for _ in 0..<Self.questions {
       let rows = try state().connection.query("SELECT pg_xact_status($1::text::xid8)", [.text(number)])
@@ -156,13 +158,13 @@ extension PostgreSQLStore {
     return nil
   }
 
-  /// How often the server is asked about a transaction that it has not ended yet, ten times a second.
+  /// The maximum number of times to ask the server, ten times a second, about a transaction in progress.
   private static let questions = 50
 
   // MARK: Transactions around several reads or writes
 
   func beginReading() throws {
-    // A migration reads in its own transaction, which has locked the tables.
+    // A migration reads in its own transaction, in which the tables are locked.
     if borrowed != nil { return }
     try asking { state in
       try state.connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -176,7 +178,7 @@ extension PostgreSQLStore {
   }
 
   func beginWriting() throws {
-    // The transaction of a migration ends with the migration, and never before.
+    // The transaction of a migration does not end before the migration.
     if borrowed != nil { return }
     try asking { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
@@ -212,7 +214,7 @@ extension PostgreSQLStore {
 }
 
 extension PostgreSQLError {
-  /// Whether a transaction that this error has ended can be repeated: nothing of it was committed, and the next try may
-  /// succeed.
+  /// Whether the transaction that failed with this error can be repeated: nothing was committed, and the next attempt
+  /// may succeed.
   var isRepeatable: Bool { !isCommitUnknown && (isConnectionLost || isSerializationFailure || isDeadlock) }
 }

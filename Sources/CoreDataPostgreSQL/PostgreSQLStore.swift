@@ -10,33 +10,33 @@ import Foundation
 
 /// A store in a schema of a PostgreSQL database, with Core Data's layout.
 ///
-/// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
-/// program may read on any thread, such as the metadata, has a lock of its own.
+/// The coordinator's lock is held during all calls except `concurrently(_:)`, and guards the store's properties.
+/// Properties that the program may read on any thread, such as the metadata, have their own lock.
 final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable {
   static let schemes: Set<String> = ["postgresql", "postgres"]
 
-  /// The connection that writes, and that reads in its own transactions.
+  /// The state of the connection that writes, and that reads within its own transactions.
   var opened: OpenedSchema?
-  /// The connections that only read.
+  /// The read-only connections.
   let connections = ReadingConnections()
-  /// Primary keys that this store has taken from the sequences and not used, by root entity.
+  /// The unused primary keys that this store has taken from the sequences.
   var keys = KeyBlocks()
-  /// Who makes the next changes, for persistent history.
+  /// The author of the next changes, for persistent history.
   var origin = HistoryOrigin()
   /// Whether a batch request is running, whose handlers must not write.
   var isInBatch = false
-  /// Whether rows that a copy inserts become a part of the history.
+  /// Whether rows that a copy inserts are recorded in the history.
   var recordsCopies = true
-  /// Waits for notifications of changes by others; nil if the store posts none.
+  /// Listens for changes by other connections; nil if the store does not post remote change notifications.
   var listener: ChangeListener?
-  /// Where the store is, with the password.
+  /// The location of the store, including the password.
   private var givenAddress: PostgreSQLAddress?
   private let knownValues = Guarded<[String: Any]>([:])
-  /// Whether the metadata have unsaved changes.
+  /// Whether the metadata has unsaved changes.
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
   var hadUnsavedMetadata = false
-  /// The connection of a migration, in whose transaction the store is used; nil for a store of its own.
+  /// The connection of the migration in whose transaction the store is used; nil otherwise.
   var borrowed: PostgreSQLConnection?
 
   deinit {
@@ -58,19 +58,19 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     get { values }
     set {
       exclusively {
-        // The framework's own keys describe the tables, which setting metadata does not change.
+        // Keep the framework's own keys: they describe the tables, which setting metadata does not change.
         values = StoreMetadata.merged(newValue ?? [:], into: values)
         hasUnsavedMetadata = true
       }
     }
   }
 
-  /// Sets metadata of the framework, which an app cannot set.
+  /// Sets a metadata value of the framework, which apps cannot set.
   func setOwnMetadata(_ key: String, _ value: Any?) { values[key] = value }
 
-  /// Where the store is.
+  /// Returns the location of the store.
   ///
-  /// - Throws: 134080 for a URL that is none of a store.
+  /// - Throws: 134080 if the URL is not the URL of a store.
   func address() throws -> PostgreSQLAddress {
     if let givenAddress { return givenAddress }
     let address = try Self.address(url)
@@ -111,7 +111,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
         do {
           layout = try schema.layout(model.document, configuration: customConfigurationName)
         } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
-          // Statements that need missing tables or columns fail; others work.
+          // Statements that use missing tables or columns fail; others work.
           layout = try schema.layout(model.document, configuration: customConfigurationName, allowsMissing: true)
           fits = false
         }
@@ -129,7 +129,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
           isOwned: borrowed == nil)
         try openHistory(state, settings)
         if borrowed == nil { openReaders(beside: state, address) }
-        // Nothing after this throws: a store whose opening has failed has no connection.
+        // Nothing after this throws: if opening fails, the store has no connection.
         opened = state
         if borrowed == nil { listen(settings, address) }
       } catch {
@@ -139,9 +139,9 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     }
   }
 
-  /// Compares a store that another process has made meanwhile with the model.
+  /// Compares the model with a store that another process has created meanwhile.
   ///
-  /// - Throws: 134100 for another version.
+  /// - Throws: 134100 if the store has another model version.
   private func checkVersion(
     of model: NSManagedObjectModel, _ schema: SchemaInDatabase, _ settings: StoreOptions
   ) throws {
@@ -176,10 +176,10 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     opened = nil
   }
 
-  /// The states that contexts still read.
+  /// The generations that contexts may still read.
   var generations: [WeakSchemaGeneration] = []
 
-  /// Returns the state of the open store, with a new connection if the server has closed the old one.
+  /// Returns the state of the open store. Reconnects if the connection was lost.
   func state() throws -> OpenedSchema {
     guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
     if opened.connection.isLost {
@@ -192,7 +192,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     return opened
   }
 
-  /// Connects again, and makes certain that the store is still the one that was open.
+  /// Reconnects, and checks that the store was neither replaced nor migrated.
   private func reconnect(_ lost: OpenedSchema) throws {
     let address = try address()
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
@@ -227,7 +227,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     return try state()
   }
 
-  /// Runs a body with the state, once more with a new connection if the old one turns out to be lost: a read changes nothing.
+  /// Runs a body with the state, and again with a new connection if the old one turns out to be lost. The body must
+  /// only read, so that it can be repeated.
   func asking<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       let state = try state()
@@ -241,7 +242,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
 
   // MARK: Stores that are not open
 
-  /// Connects for a short time.
+  /// Runs a body with a connection to a store that need not be open.
   static func looking<Result>(at url: URL, _ body: (SchemaInDatabase) throws -> Result) throws -> Result {
     let address = try address(url)
     return try PostgreSQLErrors.translating(url: url, isOpening: true) {
@@ -272,7 +273,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
         throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
       }
       let own = try schema.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-      // The framework's own keys are kept if the caller leaves them out: without them the store would match no model.
+      // Keep the framework's own keys if the caller omits them. Without them the store would not match any model.
       try schema.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
     }
   }

@@ -6,12 +6,12 @@ import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
 import Foundation
 
-/// User info key: the five characters of PostgreSQL's SQLSTATE. An addition to Apple's keys.
+/// The user info key of PostgreSQL's SQLSTATE code (five characters). An addition to Apple's keys.
 public let PostgreSQLStateErrorKey = "PostgreSQLState"
 
-/// Errors of stores in PostgreSQL, translated from those of the layers below.
+/// Translates the errors of lower layers to errors of stores in PostgreSQL.
 enum PostgreSQLErrors {
-  /// Runs a closure, and translates the errors that it throws to `NSError`. Row conflicts pass through.
+  /// Runs a closure and translates its errors to `NSError`. Row conflicts pass through.
   static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -117,7 +117,7 @@ enum PostgreSQLErrors {
   }
 }
 
-/// Errors of stores in PostgreSQL.
+/// The errors of stores in PostgreSQL.
 enum PostgreSQLStoreErrors {
   /// 260: there is no store in the schema.
   static func noStore(url: URL?, schema: String) -> NSError {
@@ -139,7 +139,7 @@ enum PostgreSQLStoreErrors {
       suggestion: "Have its owner execute: GRANT USAGE ON SCHEMA \(schema) TO the role.", info)
   }
 
-  /// 134070: the connection ended within a transaction.
+  /// 134070: the connection was lost within a transaction.
   static func connectionLost(url: URL?, during work: String) -> NSError {
     StoreErrors.operationFailed(url: url, reason: "The connection to the server ended during \(work).")
   }

@@ -9,22 +9,23 @@ public let NSPostgreSQLStoreType = "PostgreSQL"
 extension NSPersistentStore.StoreType {
   /// A schema of a PostgreSQL database. An addition to Apple's types.
   ///
-  /// The location is a URL: `postgresql://user@host/database?schema=app`. What it leaves out comes from where libpq finds it:
-  /// `PGHOST` and the like, service files, password files. The option `schema` is `public` where it is left out; all others
-  /// are those of libpq.
+  /// The location is a URL: `postgresql://user@host/database?schema=app`. libpq takes omitted parts from environment
+  /// variables such as `PGHOST`, service files and password files. The parameter `schema` defaults to `public`; all
+  /// other parameters are libpq's.
   public static let postgreSQL: NSPersistentStore.StoreType = {
     PostgreSQLStores.register()
     return NSPersistentStore.StoreType(rawValue: NSPostgreSQLStoreType)
   }()
 }
 
-/// Stores in PostgreSQL.
+/// Support for stores in PostgreSQL.
 public enum PostgreSQLStores {
   private static let registration: Void = StoreKinds.register(server: PostgreSQLStore.self, for: NSPostgreSQLStoreType)
 
-  /// Registers stores in PostgreSQL, so that a URL with the scheme `postgresql` is one.
+  /// Registers the store type, so that URLs with the scheme `postgresql` refer to stores.
   ///
-  /// On Linux and other systems with ELF files nobody needs to call it: linking this target is enough.
+  /// On Linux and other systems with ELF files, linking this target registers the type, and calling this is
+  /// unnecessary.
   public static func register() { registration }
 }
 

@@ -9,7 +9,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Makes the dictionaries of a request from the rows of a statement.
+/// Creates the result dictionaries of a request from the rows of a statement.
 struct ResultReader {
   private let columns: [Column]
   private let entities: StoredEntities
@@ -28,7 +28,9 @@ struct ResultReader {
     case constant(Any?)
   }
 
-  /// - Throws: `NotExpressibleInSQL` for attributes whose values are not in columns.
+  /// Creates a reader for the results of a statement.
+  ///
+  /// - Throws: `NotExpressibleInSQL` for attributes whose values are not stored in columns.
   init(_ select: ResultSelect, of entity: NSEntityDescription, entities: StoredEntities) throws {
     columns = try select.columns.map { column in
       let step: Step
@@ -44,7 +46,7 @@ struct ResultReader {
     self.entities = entities
   }
 
-  /// A date is selected as a number of seconds, and a boolean as an integer.
+  /// Returns the reader of an attribute. Dates are selected as seconds, and booleans as integers.
   private static func attribute(
     _ layout: AttributeLayout, at position: Int, _ description: NSAttributeDescription?
   ) throws -> Step {
@@ -64,9 +66,10 @@ struct ResultReader {
     return path.last.flatMap { entity?.attributesByName[$0] }
   }
 
-  /// Makes the dictionary of a row.
+  /// Returns the dictionary of a row.
   ///
-  /// - Throws: `NotExpressibleInSQL` for a value that is not of its attribute's type. Reading the objects reports it.
+  /// - Throws: `NotExpressibleInSQL` for a value that is not of its attribute's type. The request is then evaluated
+  ///   with objects, which report the value.
   func dictionary(_ rows: PostgreSQLRows, _ row: Int) throws -> NSDictionary {
     let result = NSMutableDictionary()
     for column in columns {
@@ -77,7 +80,7 @@ struct ResultReader {
 
   /// Returns the values of a row, in the order of the columns.
   ///
-  /// - Throws: as `dictionary(_:_:)`.
+  /// - Throws: The errors of `dictionary(_:_:)`.
   func values(_ rows: PostgreSQLRows, _ row: Int) throws -> [Any?] {
     try columns.map { try value(of: $0, rows, row) }
   }

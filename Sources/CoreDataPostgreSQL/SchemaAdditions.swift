@@ -5,19 +5,21 @@ import CoreDataPostgreSQLClient
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// What others have added to the tables of a store, which tables that are made anew would not have.
+/// Finds additions by others to the tables of a store, which recreating the tables would lose.
 struct SchemaAdditions {
   private let connection: PostgreSQLConnection
   private let schema: String
   private let names: PostgreSQLValue
 
-  /// - Parameter tables: the tables of the store.
+  /// Creates a finder.
+  ///
+  /// - Parameter tables: The names of the store's tables.
   init(_ connection: PostgreSQLConnection, schema: String, tables: [String]) {
     (self.connection, self.schema) = (connection, schema)
     names = .texts(tables)
   }
 
-  /// Columns that the layout does not have, triggers and policies, in words; empty if there are none.
+  /// Returns descriptions of columns that are not in the layout, triggers and policies.
   func found(besides layout: StoreSchema) throws -> [String] {
     let own = Set(
       layout.tables.flatMap { table in table.columns.map { "\(table.name).\($0.name)" } }
@@ -46,17 +48,17 @@ struct SchemaAdditions {
     return (0..<rows.count).map { rows.string($0, 0) }
   }
 
-  /// A privilege that the owner of a table or sequence has granted.
+  /// A privilege on a table or sequence, granted by its owner.
   struct Grant {
     let relation: String
     let isSequence: Bool
-    /// The role, in quotes where it needs them; `PUBLIC` for all.
+    /// The role, in quotes if necessary; `PUBLIC` for all roles.
     let role: String
     let privilege: String
     let canGrant: Bool
   }
 
-  /// The privileges that other roles have for the tables and their sequences.
+  /// Returns the privileges that other roles have on the tables and their sequences.
   func grants() throws -> [Grant] {
     let rows = try connection.query(
       "SELECT c.relname::text, c.relkind = 'S', CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, "
@@ -76,7 +78,7 @@ struct SchemaAdditions {
     return .texts(tables.map(TableLayout.sequenceName(ofTable:)))
   }
 
-  /// Grants the privileges again, for the tables and sequences that are there.
+  /// Grants the privileges again, on those tables and sequences that exist.
   func restore(_ grants: [Grant]) throws {
     let rows = try connection.query(
       "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1",

@@ -8,7 +8,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A schema of a database that has, or will have, a store: its housekeeping tables, which can be read without a model.
+/// A schema that contains, or will contain, a store, with its housekeeping tables, which can be read without a model.
 struct SchemaInDatabase {
   let connection: PostgreSQLConnection
   let address: PostgreSQLAddress
@@ -20,9 +20,9 @@ struct SchemaInDatabase {
     self.url = url
   }
 
-  /// Whether there is a store.
+  /// Returns whether the schema contains a store.
   ///
-  /// - Throws: 513 if the role may not use the schema, so that its tables could not be found.
+  /// - Throws: 513 if the role may not use the schema, in which case its tables cannot be found.
   func isPresent() throws -> Bool {
     guard try has("z_metadata") else { return false }
     let rows = try connection.query("SELECT has_schema_privilege($1, 'USAGE')", [.text(address.schema)])
@@ -37,7 +37,7 @@ struct SchemaInDatabase {
     return try connection.query(sql, [.text(address.schema), .text(table)]).count > 0
   }
 
-  /// Waits until this transaction alone may make or change the tables of the store.
+  /// Takes the lock for creating or changing the tables of the store, waiting if necessary.
   ///
   /// The lock ends with the transaction.
   func lock() throws {
@@ -46,9 +46,9 @@ struct SchemaInDatabase {
       [.integer(Self.lockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
   }
 
-  /// Takes, for as long as the connection lives, the lock of the one process that may copy rows into the store.
+  /// Takes the lock for copying rows into the store. Holds it until `unlockAfterCopy()` or the end of the connection.
   ///
-  /// - Returns: false if another connection has it.
+  /// - Returns: false if another connection holds the lock.
   func lockForCopy() throws -> Bool {
     try connection.query(
       "SELECT pg_try_advisory_lock($1::int, $2::int)",
@@ -58,7 +58,8 @@ struct SchemaInDatabase {
 
   func unlockAfterCopy() throws { _ = try connection.query("SELECT pg_advisory_unlock_all()") }
 
-  /// Runs a body that locks several tables. Those who lock tables do so one after the other, and cause no deadlock among them.
+  /// Runs a body that locks several tables. Only one connection at a time runs such a body, so that they cannot
+  /// deadlock with each other.
   func locking(_ body: () throws -> Void) throws {
     let number = Int64(Int32(bitPattern: Self.hash(address.schema)))
     func query(_ function: String) throws {
@@ -67,17 +68,17 @@ struct SchemaInDatabase {
     }
     try query("pg_advisory_lock")
     let result = Result { try body() }
-    // A lost connection has no lock any more.
+    // A lost connection no longer holds the lock.
     if !connection.isLost { try query("pg_advisory_unlock") }
     try result.get()
   }
 
-  /// Names the advisory locks of this framework: those of changes of tables, of copies, and of locks of tables.
+  /// The first keys of the framework's advisory locks: for changing tables, for copying rows, and for locking tables.
   private static let (lockSpace, copyLockSpace, tableLockSpace): (Int64, Int64, Int64) = (
     0x0C0D_DA7A, 0x0C0D_DA7B, 0x0C0D_DA7C
   )
 
-  /// A hash that is the same in every process.
+  /// Returns a hash that is the same in every process.
   private static func hash(_ name: String) -> UInt32 {
     name.utf8.reduce(0x811C_9DC5) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
   }
@@ -86,7 +87,7 @@ struct SchemaInDatabase {
 
   /// Creates an empty store, unless another process has created one meanwhile.
   ///
-  /// - Returns: whether this call has created it.
+  /// - Returns: Whether this call has created the store.
   func createUnlessPresent(
     _ document: ModelDocument, configuration: String?, metadata: [String: Any]
   ) throws -> Bool {
@@ -124,7 +125,7 @@ struct SchemaInDatabase {
       "INSERT INTO z_modelcache (z_content) VALUES ($1)", [.bytes(try StoreFile.modelCache(of: document))])
   }
 
-  /// Removes the tables of the store, and nothing that others have put beside them.
+  /// Removes the tables of the store. Keeps everything else in the schema.
   func dropTables() throws {
     let names = try ownTables()
     let sequences = try sequences(of: names)
@@ -134,9 +135,9 @@ struct SchemaInDatabase {
     for sequence in sequences { try connection.execute("DROP SEQUENCE IF EXISTS \(SQLName.quoted(sequence))") }
   }
 
-  /// Replaces the tables by those of an empty store of another version.
+  /// Replaces the tables by those of an empty store of another model version.
   ///
-  /// - Throws: 134070 if others have added to the tables what would be lost.
+  /// - Throws: 134070 if others have added something to the tables that would be lost.
   func replaceTables(_ document: ModelDocument, configuration: String?, metadata: [String: Any]) throws {
     let additions = SchemaAdditions(connection, schema: address.schema, tables: try ownTables())
     if let old = try cachedModel() {
@@ -151,7 +152,7 @@ struct SchemaInDatabase {
             "This migration writes the rows into new tables, which would not have what others have added to the old "
             + "ones: \(found.joined(separator: ", ")). Remove it before, and add it again afterwards.")
       }
-      // Nobody reads such rows, so that they would be lost. A store of a configuration has some of the tables.
+      // Rows of unknown entities would not be read, and so be lost. A store of a configuration may lack tables.
       for table in layout.tables where catalog.table(named: table.name) != nil {
         guard let row = try SchemaInspection.strangers(in: table, of: layout, connection).first else { continue }
         throw StoreErrors.operationFailed(
@@ -166,13 +167,13 @@ struct SchemaInDatabase {
     try additions.restore(grants)
   }
 
-  /// The tables that the store's model has, and those of the framework.
+  /// Returns the names of the tables of the store's model and of the framework.
   private func ownTables() throws -> [String] {
     var wanted: Set<String> = ["z_metadata", "z_modelcache", "z_primarykey"]
     wanted.formUnion(
       [HistoryTables.change, HistoryTables.transaction, HistoryTables.string].map { $0.table.lowercased() })
     if let document = try cachedModel() {
-      // A configuration has some of them.
+      // A store of a configuration has only some of the tables.
       let schema = try StoreSchema(
         document: document, catalog: database.catalog(), primaryKeys: primaryKeys(), allowsMissing: true)
       wanted.formUnion(schema.tables.map(\.name) + schema.joinTables.map(\.name))
@@ -183,7 +184,7 @@ struct SchemaInDatabase {
     return (0..<found.count).map { found.string($0, 0) }.filter(wanted.contains)
   }
 
-  /// The bytes of the store's tables, with their indexes and large values.
+  /// Returns the size of the store's tables in bytes, including their indexes and out-of-line values.
   func size() throws -> Int {
     let rows = try connection.query(
       "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
@@ -192,7 +193,7 @@ struct SchemaInDatabase {
     return Int(rows.int64(0, 0))
   }
 
-  /// The sequences of the given tables that are there.
+  /// Returns the names of the existing sequences of tables.
   private func sequences(of tables: [String]) throws -> [String] {
     let found = try connection.query(
       "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -201,10 +202,11 @@ struct SchemaInDatabase {
     return (0..<found.count).map { found.string($0, 0) }
   }
 
-  /// The layout of a model's entities in the schema.
+  /// Returns the layout of a model's entities in the schema.
   ///
-  /// - Throws: `SchemaProblem` for what someone else has removed, or given another type.
-  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  /// - Parameter allowsMissing: Whether missing tables and columns get the names they have in a new store, rather than
+  ///   being an error.
+  /// - Throws: `SchemaProblem` if a table or column is missing or has another type.
   func layout(
     _ document: ModelDocument, configuration: String?, allowsMissing: Bool = false
   ) throws -> StoreSchema {
@@ -218,7 +220,7 @@ struct SchemaInDatabase {
 
   var database: PostgreSQLDatabase { PostgreSQLDatabase(connection, schema: address.schema) }
 
-  /// Has nobody else write to the tables of the store until the transaction ends.
+  /// Keeps other connections from writing to the tables of the store until the transaction ends.
   func lockTables() throws {
     let names = try ownTables().map(SQLName.quoted).joined(separator: ", ")
     if !names.isEmpty { try connection.execute("LOCK TABLE \(names) IN SHARE ROW EXCLUSIVE MODE") }
@@ -226,9 +228,9 @@ struct SchemaInDatabase {
 
   // MARK: Housekeeping tables
 
-  /// All metadata, the UUID included.
+  /// Returns all metadata, including the UUID.
   ///
-  /// - Throws: `StoreFileProblem.unreadableMetadata` if there are none, or they cannot be read.
+  /// - Throws: `StoreFileProblem.unreadableMetadata` if the metadata is missing or cannot be read.
   func metadata() throws -> [String: Any] {
     let rows = try connection.query("SELECT z_uuid, z_plist FROM z_metadata ORDER BY z_version DESC LIMIT 1")
     guard rows.count == 1, !rows.isNull(0, 0), !rows.isNull(0, 1) else {
@@ -245,7 +247,7 @@ struct SchemaInDatabase {
     }
   }
 
-  /// Replaces all metadata; the UUID only where the dictionary has one.
+  /// Replaces all metadata; the UUID only if the dictionary contains one.
   func setMetadata(_ metadata: [String: Any]) throws {
     let list = PostgreSQLValue.bytes(try StoreMetadata.encode(metadata))
     if let identifier = metadata[StoreMetadata.Key.uuid] as? String {
@@ -255,7 +257,7 @@ struct SchemaInDatabase {
     }
   }
 
-  /// The rows of `z_primarykey`, by entity number.
+  /// Returns the rows of `z_primarykey`.
   ///
   /// - Throws: `StoreFileProblem` if they contradict each other.
   func primaryKeys() throws -> [PrimaryKeyRow] {
@@ -266,7 +268,7 @@ struct SchemaInDatabase {
     }
   }
 
-  /// The model that the store carries; nil if it has none.
+  /// Returns the model that the store contains, or nil if there is none.
   func cachedModel() throws -> ModelDocument? {
     guard try has("z_modelcache") else { return nil }
     let rows = try connection.query("SELECT z_content FROM z_modelcache LIMIT 1")

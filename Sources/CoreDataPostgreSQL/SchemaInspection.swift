@@ -7,7 +7,7 @@ import CoreDataPostgreSQLClient
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Looks for what others have done to a store in a schema: to its metadata, constraints, indexes, sequences and rows.
+/// Inspects a store for damage by others to its metadata, constraints, indexes, sequences and rows.
 struct SchemaInspection {
   private let schema: SchemaInDatabase
   private let layout: StoreSchema
@@ -15,12 +15,14 @@ struct SchemaInspection {
 
   private var connection: PostgreSQLConnection { schema.connection }
 
-  /// - Parameter document: the model of the store.
-  /// - Throws: the errors of the server, and of its catalogue.
+  /// Reads the catalog of the store.
+  ///
+  /// - Parameter document: The model of the store.
+  /// - Throws: The errors of the server and of its catalog.
   init(_ schema: SchemaInDatabase, _ document: ModelDocument) throws {
     self.schema = schema
     catalog = try schema.database.catalog()
-    // A store of a configuration has the tables of some entities.
+    // A store of a configuration has only the tables of some entities.
     layout = try StoreSchema(
       document: document, catalog: catalog, primaryKeys: schema.primaryKeys(), allowsMissing: true,
       keepsMissingIndexes: true)
@@ -108,7 +110,7 @@ struct SchemaInspection {
     }
   }
 
-  /// The numbers in a table that are of none of its entities, with the numbers of their rows.
+  /// Returns the entity numbers in a table that do not belong to any of its entities, with their row counts.
   static func strangers(
     in table: TableLayout, of layout: StoreSchema, _ connection: PostgreSQLConnection
   ) throws -> [(number: Int64, count: Int64)] {

@@ -7,7 +7,7 @@ import CoreDataModelFiles
 import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
 
-/// Inferred steps inside the server, as statements, in the transaction of a migration.
+/// Runs inferred migration steps as SQL statements inside the server, in the transaction of a migration.
 struct SchemaMigration {
   let schema: SchemaInDatabase
   let configuration: String?
@@ -18,7 +18,7 @@ struct SchemaMigration {
 
   /// Plans all steps from one model to the next.
   ///
-  /// - Throws: `ServerStepObstacle` if a step needs more than statements; the errors of reading the catalogue.
+  /// - Throws: `ServerStepObstacle` if a step cannot be run as statements; the errors of reading the catalog.
   func steps(through documents: [ModelDocument]) throws -> [ServerStep] {
     guard let first = documents.first else { return [] }
     var layout = try schema.layout(first, configuration: first.configuration(configuration))
@@ -34,9 +34,9 @@ struct SchemaMigration {
     return steps
   }
 
-  /// Carries the steps out, and writes the metadata and the model of the last version.
+  /// Runs the steps, and writes the metadata and the model of the last version.
   ///
-  /// - Returns: false if a step needs more than statements; nothing has been changed then.
+  /// - Returns: false if a step cannot be run as statements. Nothing has been changed then.
   func run(through documents: [ModelDocument]) throws -> Bool {
     guard let last = documents.last else { return false }
     let steps: [ServerStep]

@@ -5,13 +5,13 @@ import CoreData
 import CoreDataPostgreSQLClient
 import Foundation
 
-/// The connection by which a store is looked at, migrated and opened, one after the other.
+/// A connection that is reused for inspecting, migrating and opening a store, one after the other.
 ///
-/// Connecting takes longer than any of these, and a new connection reads the server's catalogue again.
+/// Connecting takes longer than any of these, and a new connection has to read the server's catalog again.
 final class SharedConnection: Sendable {
   @TaskLocal private static var current: SharedConnection?
 
-  /// The connection while nobody uses it.
+  /// The connection while it is not in use.
   private let idle = Guarded<Idle?>(nil)
 
   private struct Idle {
@@ -19,12 +19,12 @@ final class SharedConnection: Sendable {
     let connection: PostgreSQLConnection
   }
 
-  /// Runs a body that connects several times.
+  /// Runs a body in which `take(_:)` reuses connections that were given back.
   static func sharing<Result>(_ body: () throws -> Result) rethrows -> Result {
     try $current.withValue(SharedConnection(), operation: body)
   }
 
-  /// Connects, unless there is a connection to the address that is not used any more.
+  /// Returns an idle connection to the address, or a new one.
   static func take(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
     let idle = current?.idle.update { idle in
       defer { idle = nil }
@@ -34,7 +34,7 @@ final class SharedConnection: Sendable {
     return try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
   }
 
-  /// Keeps a connection for the next who needs one, or closes it.
+  /// Keeps a connection for the next call of `take(_:)`, or closes it.
   static func giveBack(_ connection: PostgreSQLConnection, to address: PostgreSQLAddress) {
     guard let current, connection.transactionStatus == .none else { return connection.close() }
     current.idle.value = Idle(address: address, connection: connection)
