@@ -5,21 +5,22 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// One way in which the model of a store differs from the model it is to be opened with, in what goes into version hashes.
+/// A difference between the model of a store and the model to open it with, in what goes into version hashes.
 package struct VersionDifference: Hashable, Sendable {
   package enum Change: Hashable, Sendable {
-    /// The store has the entity or property, the model has not.
+    /// The store has the entity or property, but the model does not.
     case missingInModel
-    /// The model has the entity or property, the store has not.
+    /// The model has the entity or property, but the store does not.
     case missingInStore
-    /// The version hashes of the entity differ, and no more is known; their beginnings in hexadecimal digits.
+    /// The version hashes of the entity differ, and nothing more is known. The values are their first hexadecimal
+    /// digits.
     case hash(store: String, model: String)
     /// An aspect, such as `type`, and its values in the store and in the model.
     case aspect(String, store: String, model: String)
   }
 
   package var entity: String
-  /// Nil where the difference is about the entity as a whole.
+  /// The name of the property; nil if the difference concerns the entity as a whole.
   package var property: String?
   package var change: Change
 
@@ -42,7 +43,8 @@ package struct VersionDifference: Hashable, Sendable {
     }
   }
 
-  /// The differences in sentences, entity by entity and property by property: the first ones, and the entities of the rest.
+  /// Returns sentences that describe the first differences, by entity and property, and name the entities of the
+  /// others.
   package static func words(_ differences: [VersionDifference], limit: Int) -> String {
     let rest = differences.dropFirst(limit)
     var sentences = differences.prefix(limit).map(\.sentence)
@@ -57,13 +59,13 @@ package struct VersionDifference: Hashable, Sendable {
     return sentences.joined(separator: " ")
   }
 
-  /// Compares entity hashes, and where both models are known also the properties of entities whose hashes differ. An entity
-  /// that differs only in its ancestors is reported by its hash.
+  /// Compares entity hashes and, if both models are known, also the properties of entities with different hashes. An
+  /// entity that differs only in its ancestors is reported by its hash.
   ///
   /// - Parameters:
-  ///   - store: the entity hashes of the store.
-  ///   - model: the entity hashes of the model that the store is to be opened with.
-  /// - Returns: the differences in the order of the entities' names.
+  ///   - store: The entity hashes of the store.
+  ///   - model: The entity hashes of the model to open the store with.
+  /// - Returns: The differences, sorted by entity name.
   package static func between(
     store: [String: Data], model: [String: Data], documents: (store: ModelDocument, model: ModelDocument)? = nil
   ) -> [VersionDifference] {
@@ -103,26 +105,26 @@ package struct VersionDifference: Hashable, Sendable {
 }
 
 extension ContentTree {
-  /// Only the version hashes of entities.
+  /// Creates a tree of the version hashes of entities.
   fileprivate init(_ hashes: [String: Data]) {
     self = .names(hashes.mapValues { .value($0.base64EncodedString()) })
   }
 }
 
-/// One place in which two trees of named values differ.
+/// A difference between two trees of named values.
 package struct ContentDifference: Hashable, Sendable {
-  /// The names that lead to the place, such as `attributes`, `text`, `isOptional`.
+  /// The names on the path to the value, such as `attributes`, `text`, `isOptional`.
   package let path: [String]
-  /// The value in the first tree; nil where it has nothing there.
+  /// The value in the first tree; nil if it has none.
   package let first: String?
-  /// The value in the second tree; nil where it has nothing there.
+  /// The value in the second tree; nil if it has none.
   package let second: String?
 
   package var words: String {
     "\(path.joined(separator: ".")) is \(first ?? "absent") in one, \(second ?? "absent") in the other"
   }
 
-  /// All differences, in the order of names.
+  /// Returns all differences, sorted by name.
   package static func between(_ first: ContentTree, _ second: ContentTree) -> [ContentDifference] {
     between(first, second, at: [])
   }
@@ -141,7 +143,7 @@ package struct ContentDifference: Hashable, Sendable {
   }
 }
 
-/// Named values, or parts with named values of their own: what of a model is compared, at a chosen depth.
+/// A tree of named values: the contents of a model at a chosen level of detail, for comparison.
 package indirect enum ContentTree: Hashable {
   case value(String)
   case names([String: ContentTree])
@@ -155,7 +157,8 @@ package indirect enum ContentTree: Hashable {
 
   // MARK: Everything
 
-  /// Everything in a document, down to single values. Elements of lists that have a name are found by it, in whatever order.
+  /// Creates a tree of everything in a document, down to single values. Named elements of lists are identified by name,
+  /// regardless of their order.
   package init(everythingIn value: Any) {
     let mirror = Mirror(reflecting: value)
     let children: [(String, Any)]
@@ -178,7 +181,7 @@ package indirect enum ContentTree: Hashable {
     let mirror = Mirror(reflecting: value)
     if mirror.displayStyle == .optional { return mirror.children.first.map { text($0.value) } ?? "none" }
     if mirror.displayStyle == .dictionary {
-      // The order of a dictionary changes from one to the next.
+      // The order of equal dictionaries can differ.
       let pairs = mirror.children.map { pair in Mirror(reflecting: pair.value).children.map { text($0.value) } }
       return "[" + pairs.map { $0.joined(separator: ": ") }.sorted().joined(separator: ", ") + "]"
     }
@@ -187,8 +190,8 @@ package indirect enum ContentTree: Hashable {
 
   // MARK: What goes into version hashes
 
-  /// What goes into the version hash of an entity: its own aspects under the empty name, and those of every persistent
-  /// property under the property's name.
+  /// Creates a tree of what goes into the version hash of an entity: its own aspects under the empty name, and those of
+  /// every persistent property under the property's name.
   package init(hashedIn entity: EntityDocument) {
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ", ") }.sorted()
     var parts = [

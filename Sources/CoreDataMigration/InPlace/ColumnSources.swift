@@ -13,7 +13,7 @@ package struct ColumnSources {
   package let source: EntityLayout
   package let destination: EntityLayout
 
-  /// The sources of the columns that the destination entity uses; every other column of the table stays NULL.
+  /// Returns the sources of the columns that the destination entity uses. All other columns of the table stay NULL.
   package func all() throws -> [String: ColumnSource] {
     var result: [String: ColumnSource] = [:]
     for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) {
@@ -80,7 +80,7 @@ package struct ColumnSources {
     }
   }
 
-  /// The default value by the columns that get it; empty for none.
+  /// Returns the parts of the default value by column; empty if there is no default value.
   private func constants(for layout: AttributeLayout, _ document: AttributeDocument) throws -> [String: BoundSQL] {
     guard let plain = document.defaultValue else { return [:] }
     let schema = step.destinationSchema
@@ -104,7 +104,7 @@ package struct ColumnSources {
     } else if case .columns(of: let layout) = plan.filling,
       case .inverseForeignKey(source.table, let key) = layout.place
     {
-      // Where only the inverse existed before, its column has the key.
+      // If only the inverse existed before, its column contains the key.
       old = (key, layout.declaringEntity)
     }
     result[key.column] = old.map { .column($0.key.column) } ?? .nothing
@@ -117,8 +117,8 @@ package struct ColumnSources {
     }
   }
 
-  /// The entity numbers of the referenced objects, in the destination's numbering; nil where only the objects' own rows have
-  /// them.
+  /// Returns the source of the referenced objects' entity numbers, in the destination's numbering; nil if only the rows
+  /// of these objects contain the numbers.
   private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource? {
     let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
@@ -129,7 +129,7 @@ package struct ColumnSources {
     return .changed(column: column) { "CASE \($0) \(raw: InPlaceStep.cases(renumbering)) END" }
   }
 
-  /// The columns in which to-many relationships without inverse keep their owners' keys.
+  /// Adds the columns in which to-many relationships without inverse store their owners' keys.
   private func addOwnerKeys(to result: inout [String: ColumnSource]) {
     for (layout, key) in step.destinationSchema.ownerKeys(inTable: destination.table)
     where isKind(of: layout.destinationEntity) {
@@ -151,13 +151,13 @@ package struct ColumnSources {
   }
 }
 
-/// Where the values of a destination column come from, for the rows of one entity.
+/// The source of a destination column's values, for the rows of one entity.
 package enum ColumnSource {
-  /// A column of the source table as it is.
+  /// A column of the source table, unchanged.
   case column(String)
-  /// A column of the source table, with a constant where another one, often the same, is NULL.
+  /// A column of the source table, with a constant in rows where another (often the same) column is NULL.
   case filled(column: String, with: BoundSQL, whereNull: String)
-  /// A column of the source table, changed by an expression over it.
+  /// A column of the source table, converted by an expression.
   case changed(column: String, (BoundSQL) -> BoundSQL)
   /// The same value in all rows.
   case constant(BoundSQL)
@@ -165,15 +165,15 @@ package enum ColumnSource {
   /// NULL in all rows.
   package static var nothing: ColumnSource { .constant("NULL") }
 
-  /// Whether it is NULL in all rows.
+  /// Whether the value is NULL in all rows.
   package var isNothing: Bool { if case .constant("NULL") = self { true } else { false } }
 
   /// The value as an expression of a query over the source table.
   package var expression: BoundSQL { expression { $0 } }
 
-  /// The value as an expression over columns that have been renamed.
+  /// Returns the value as an expression over columns that have been renamed.
   ///
-  /// - Parameter present: returns the name that a column of the source has now.
+  /// - Parameter present: Returns the current name of a source column.
   package func expression(_ present: (String) -> String) -> BoundSQL {
     switch self {
     case .column(let name): return "\(column: present(name))"
@@ -195,10 +195,10 @@ package enum ColumnSource {
   }
 }
 
-/// The rule of new objects, for rows that get a composite attribute.
+/// The rule for new objects, applied to rows that get a new composite attribute.
 extension AttributeDocument {
-  /// Whether the elements of this new composite attribute get their default values. Those of some elements do not make a value
-  /// that lacks a required element, unless the composite attribute has a default value.
+  /// Whether the elements of this new composite attribute get their default values. If a required element has none, no
+  /// element gets one, unless the composite attribute itself has a default value.
   fileprivate var isFilledByElements: Bool {
     if case .dictionary? = defaultValue { return true }
     return elements.allSatisfy { $0.isOptional || $0.hasInitialValue }

@@ -7,13 +7,15 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Recomputes derived attributes when all rows are in place: they may be new, or their source values may have changed.
+/// Recomputes derived attributes once all rows are in place: the attributes may be new, or their source values may have
+/// changed.
 ///
-/// The forms that Core Data supports are written as SQL: key paths, aggregates over a to-many relationship, one of the text
-/// functions, and `now()`, which is set only where there is no value. Any other expression is computed when its object is
-/// next saved.
+/// The forms that Core Data supports are translated to SQL: key paths, aggregates over a to-many relationship, the text
+/// functions, and `now()`, which is set only where there is no value. Any other expression is computed when its object
+/// is next saved.
 ///
-/// In a file, all of them are computed. A server has only changed values computed, since that takes a look at each row.
+/// In a file, all derived attributes are computed. In a server, only those whose values may change, because computing
+/// one reads every row.
 package struct DerivedColumns {
   /// The SQL function that calls a text function. Its arguments are the function's name and the text.
   package static let textFunction = "Z_MIGRATION_TEXT"
@@ -28,12 +30,14 @@ package struct DerivedColumns {
     }
   }
 
-  /// - Throws: `ServerStepObstacle` for an expression that PostgreSQL does not compute as objects do.
+  /// Returns the statements that compute the attributes.
+  ///
+  /// - Throws: `ServerStepObstacle` for an expression that PostgreSQL computes differently from objects.
   package func statements() throws -> [MigrationStatement] {
     let statements = try step.destinationSchema.entities.flatMap { entity in
       try entity.attributes.values.sorted { $0.name < $1.name }.compactMap { try statement(for: $0, of: entity) }
     }
-    // A derived value may depend on another one.
+    // Compute everything twice, because a derived value may depend on another one.
     return statements.count > 1 ? statements + statements : statements
   }
 
@@ -66,7 +70,7 @@ package struct DerivedColumns {
       where: "\(own)\(column) \(dialect.isDifferent) \(value)", in: entity.table)
   }
 
-  /// Throws if the store is in a server.
+  /// Throws `ServerStepObstacle` if the store is in a server.
   private func refuse(_ reason: String, _ entity: EntityLayout, _ property: String) throws {
     if dialect == .sqlite { return }
     throw ServerStepObstacle(entity: entity.name, property: property, reason: "\(reason).")
@@ -93,7 +97,7 @@ package struct DerivedColumns {
     }
   }
 
-  /// The value at the end of a key path, as a scalar of a query over a row, and its type.
+  /// Returns the value at the end of a key path, as a scalar expression for a row, and its type.
   private func value(
     at path: ArraySlice<String>, of entity: EntityLayout, row: String, depth: Int
   ) throws -> (sql: String, kind: AttributeKind)? {
@@ -124,7 +128,7 @@ package struct DerivedColumns {
     _ path: ArraySlice<String>, of entity: EntityLayout, _ alias: String, _ rows: String, _ depth: Int
   ) throws -> (sql: String, kind: AttributeKind)? {
     if Array(path) == ["@count"] { return ("(SELECT COUNT(*) \(rows))", .integer64) }
-    // Both `books.@sum.pages` and `books.pages.@sum` are written.
+    // Both `books.@sum.pages` and `books.pages.@sum` are valid.
     guard let position = path.firstIndex(where: { $0.hasPrefix("@") }) else { return nil }
     var names = path
     let name = names.remove(at: position)
@@ -139,7 +143,7 @@ package struct DerivedColumns {
       try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: "."))
     }
     if value.kind == .decimal, dialect == .sqlite, function == "SUM" || function == "AVG" {
-      // Sums of the doubles would not be those of the decimals.
+      // Adding doubles would not yield the sum of the decimals.
       return (ValueFunction.total(function == "SUM" ? "sum:" : "average:", of: value.sql, in: rows), .decimal)
     }
     if function == "SUM", dialect != .sqlite {
@@ -150,7 +154,7 @@ package struct DerivedColumns {
   }
 }
 
-/// Whether a step may change the value of a derived attribute.
+/// Determines whether a step may change the values of a derived attribute.
 private struct DerivedChange {
   let step: InPlaceStep
   let entity: EntityLayout
@@ -198,20 +202,20 @@ private struct DerivedChange {
   }
 }
 
-/// Values that an in-place migration needs from the program: those of value transformers and of predicate functions.
+/// Values that in-place migration needs from the program: those of value transformers and predicate functions.
 package protocol ProgramValues {
-  /// The default value of a transformable attribute as a save would write it; nil where that is no value.
+  /// Returns the default value of a transformable attribute as a save would write it, or nil if it has no value.
   ///
   /// - Throws: `UnwritableDefault`.
   func archivedDefault(of attribute: AttributeDocument) throws -> Data?
 
-  /// The result of a predicate function for a text.
+  /// Returns the result of a predicate function for a text.
   func text(_ function: String, of text: String) throws -> String?
 }
 
 /// A default value that cannot be written.
 package struct UnwritableDefault: Error {
-  /// The reason in a sentence; empty where it is not known.
+  /// The reason as a sentence; empty if unknown.
   package let reason: String
 
   package init(reason: String) { self.reason = reason }

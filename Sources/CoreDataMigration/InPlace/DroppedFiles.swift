@@ -7,9 +7,9 @@ import CoreDataStoreFiles
 
 /// The files of external data that no row references after a migration.
 ///
-/// Their names are collected from the rows beforehand, in a temporary table, so that any number of them fits. The files are
-/// removed only after the transaction has been committed to disk. If that is interrupted, the next process to open the store
-/// removes them.
+/// Their names are collected from the rows beforehand, in a temporary table, which can hold any number of them. The
+/// files are removed only after the transaction has been committed to disk. If removing them is interrupted, the next
+/// process to open the store removes them.
 package struct DroppedFiles {
   private static let table = "temp.Z_MIGRATION_FILES"
 
@@ -33,14 +33,15 @@ package struct DroppedFiles {
     }
   }
 
-  /// Writes the names of the files into a journal beside the store, before the commit.
+  /// Writes the names of the files into a journal beside the store. Call this before the commit.
+  ///
+  /// Recovery keeps the files that rows still reference: all of them if the transaction was not committed, otherwise
+  /// none.
   ///
   /// - Parameters:
-  ///   - lock: the lock of the work on the store.
-  ///   - source: the name of the version that the store has.
-  ///   - destination: the name of the version that it gets.
-  ///
-  /// Recovery keeps the files that rows still reference: all of them if the transaction was not committed, otherwise none.
+  ///   - lock: The lock of the work on the store.
+  ///   - source: The name of the store's current version.
+  ///   - destination: The name of its new version.
   package func writeDown(_ lock: MigrationLock, from source: String, to destination: String) throws {
     guard try hasFiles() else { return }
     var journal = WorkJournal(purpose: .migration, source: source, destination: destination)
@@ -59,10 +60,10 @@ package struct DroppedFiles {
 
   /// Removes the files. Call this after the commit.
   ///
-  /// The store has been migrated by then, and leftover files are harmless. If the commit cannot be synced to disk, all files
-  /// stay.
+  /// The store has been migrated by then, and leftover files are harmless. If the commit cannot be synced to disk, all
+  /// files stay.
   ///
-  /// - Throws: the first failure; the journal still lists the files then.
+  /// - Throws: The first failure. The journal still lists the files then.
   package func remove(from external: ExternalData) throws {
     guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
     try connection.synchronizeCommit()
@@ -72,7 +73,7 @@ package struct DroppedFiles {
     try connection.run("DROP TABLE \(Self.table)")
   }
 
-  /// The columns of a source entity whose values may be in files before the step, and are not afterwards.
+  /// Returns the columns of a source entity whose values may be in files before the step but not after it.
   private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
     let destination = step.mapping.destinationEntity(of: source.name) ?? ""
     let external = source.attributes.values.filter { $0.allowsExternalStorage || !$0.elements.isEmpty }

@@ -7,9 +7,9 @@ import CoreDataStoreFiles
 import Foundation
 
 /// Adapts the tables of persistent history to another version: entity numbers, the bits of updated properties, and the
-/// places of values of deleted rows. Changes of removed entities are deleted.
+/// columns of values preserved from deleted rows. Deletes the changes of removed entities.
 struct HistoryMigration {
-  /// The table that has the bits of updated properties before and after the step.
+  /// The name of a table with the bits of updated properties before and after the step.
   private static let bits = "Z_MIGRATION_BITS"
 
   let step: InPlaceStep
@@ -45,7 +45,7 @@ struct HistoryMigration {
     return Match(source: source, destination: destination, names: names)
   }
 
-  /// The earlier name of a property, which a parent may have declared.
+  /// Returns the earlier name of a property, which a parent entity may have declared.
   private func earlierName(of property: String, in entity: EntityLayout) -> String? {
     var current: EntityLayout? = entity
     while let layout = current {
@@ -89,7 +89,8 @@ struct HistoryMigration {
     try database.run("DROP TABLE \(Self.bits)")
   }
 
-  /// The attributes of an entity whose values are kept when a row is deleted, in the order of their columns.
+  /// Returns the attributes of an entity whose values are preserved when a row is deleted, in the order of their
+  /// columns.
   private func kept(_ layout: EntityLayout, in model: InPlaceStep.IndexedModel) -> [String] {
     layout.attributes.values.filter { $0.column != nil }.map(\.name)
       .filter { model.attribute($0, of: layout.name)?.preservesValueInHistoryOnDeletion ?? false }.sorted()
@@ -117,7 +118,7 @@ struct HistoryMigration {
       "UPDATE ACHANGE SET \(assignments.joined(separator: ", ")) WHERE ZENTITY = \(match.source.number)")
   }
 
-  /// Whether the table of changes has a column now.
+  /// Returns whether the table of changes currently has a column.
   private func hasColumn(_ name: String) throws -> Bool {
     let table = HistoryTables.change.table
     return try database.catalog(of: [table]).table(named: table)?.spelling(of: name) != nil

@@ -5,26 +5,26 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// One step of a migration inside the store's own file: from one version of the model to the next.
+/// One step of an in-place migration: from one version of the model to the next.
 ///
 /// The step is planned from the two models, the layouts of their stores, and the inferred mapping between the versions.
-/// `StatementBuilder` makes SQL of it, which `InPlaceStepRun` executes in a transaction of its caller.
+/// `StatementBuilder` translates it to SQL, which `InPlaceStepRun` executes in its caller's transaction.
 package struct InPlaceStep {
   package let source: IndexedModel
   package let destination: IndexedModel
   /// The layout of the file before the step.
   package let sourceSchema: StoreSchema
-  /// The layout of a new store of the destination version, except for names of join tables that no rule predicts.
+  /// The layout of a new store of the destination version, except for names of join tables that are not predictable.
   package let destinationSchema: StoreSchema
   package let mapping: StepMapping
   /// The source of values that only the program can compute.
   package let values: any ProgramValues
-  /// The columns of source tables that no property of the source version has.
+  /// The columns of source tables that no property of the source version uses, by table.
   package var extraColumns: [String: Set<String>] = [:]
   package var cleanup = ColumnCleanup.necessary
   private let found = FoundLayouts()
 
-  /// The layouts that have been looked for: in a hierarchy, every sub-entity asks for those of all relationships that it
+  /// A cache of relationship layouts. In a hierarchy, every sub-entity requests the layouts of all relationships it
   /// inherits.
   private final class FoundLayouts {
     var source: [[String]: [RelationshipLayout]] = [:]
@@ -40,7 +40,7 @@ package struct InPlaceStep {
       index = PropertyIndex(document)
     }
 
-    /// An attribute of an entity, inherited or its own.
+    /// Returns an attribute that an entity declares or inherits.
     package func attribute(_ name: String, of entity: String) -> AttributeDocument? {
       index.attribute(name, of: entity)
     }
@@ -54,9 +54,9 @@ package struct InPlaceStep {
     package let new: Int
   }
 
-  /// The layouts that a destination entity's relationship has in the source; none for a new relationship.
+  /// Returns the layouts that a destination entity's relationship has in the source; none for a new relationship.
   ///
-  /// A relationship may have moved to a parent: then there may be one layout for each entity below it.
+  /// A relationship that has moved to a parent entity may have one layout for each sub-entity.
   package func sourceRelationshipLayouts(of name: String, in entity: String) -> [RelationshipLayout] {
     if let known = self.found.source[[entity, name]] { return known }
     var found: [RelationshipLayout] = []
@@ -73,8 +73,8 @@ package struct InPlaceStep {
     return found
   }
 
-  /// The layouts that a destination relationship and its inverse have in the source, without those layouts of the inverse
-  /// that describe the same pairs.
+  /// Returns the layouts that a destination relationship and its inverse have in the source, except layouts of the
+  /// inverse that describe the same pairs.
   package func sourceLayouts(
     of name: String, in entity: String, inverse: String?, in inverseEntity: String
   ) -> (own: [RelationshipLayout], inverse: [RelationshipLayout]) {
@@ -91,13 +91,14 @@ package struct InPlaceStep {
     return (own, others)
   }
 
-  /// Whether one of two source entities inherits from the other, or they are the same.
+  /// Returns whether two source entities are the same or one inherits from the other.
   private func isRelated(_ one: String, _ other: String) -> Bool {
     guard let left = sourceSchema[one], let right = sourceSchema[other] else { return false }
     return left.numbers.contains(right.number) || right.numbers.contains(left.number)
   }
 
-  /// Whether objects of a source entity or its sub-entities are removed, or do not become objects of the destination entity.
+  /// Returns whether objects of a source entity or its sub-entities are removed, or do not become objects of the
+  /// destination entity.
   package func losesObjects(from sourceEntity: String, to destination: String) -> Bool {
     let kept = destinationSchema[destination]?.numbers ?? []
     return (sourceSchema[sourceEntity]?.numbers ?? []).contains { number in
@@ -108,7 +109,7 @@ package struct InPlaceStep {
     }
   }
 
-  /// A query for the keys of all objects of a destination entity after the step.
+  /// Returns a query for the keys of all objects of a destination entity after the step.
   package func keys(of destination: String) -> String {
     guard let entity = destinationSchema[destination] else { return "(NULL)" }
     let list = entity.numbers.map(String.init).joined(separator: ", ")
@@ -117,14 +118,15 @@ package struct InPlaceStep {
     return "(SELECT Z_PK FROM \(SQLName.quoted(entity.table))\(condition))"
   }
 
-  /// The condition that a key is not NULL and none of those of a destination entity's objects after the step.
+  /// Returns the condition that a key is not NULL and not the key of an object of the destination entity after the
+  /// step.
   ///
-  /// - Parameter column: a column of a table whose name is not `k`.
+  /// - Parameter column: A column of a table whose name is not `k`.
   package func isMissing(_ column: String, from destination: String) -> String {
     guard destinationSchema.dialect == .postgreSQL, let entity = destinationSchema[destination] else {
       return "\(column) NOT IN \(keys(of: destination))"
     }
-    // PostgreSQL joins for this, at any number of keys.
+    // PostgreSQL executes this form as a join, whatever the number of keys.
     let hierarchy = destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []
     let list = entity.numbers.map(String.init).joined(separator: ", ")
     let condition = hierarchy == entity.numbers ? "" : " AND k.Z_ENT IN (\(list))"
@@ -132,16 +134,16 @@ package struct InPlaceStep {
       + "(SELECT 1 FROM \(SQLName.quoted(entity.table)) k WHERE k.Z_PK = \(column)\(condition))"
   }
 
-  /// The type of keys and of order keys.
+  /// The SQL type of keys and order keys.
   package var keyType: String { destinationSchema.dialect == .sqlite ? "INTEGER" : "bigint" }
 
-  /// The words that create a table for the time of the step.
+  /// Returns the beginning of a statement that creates a table for the duration of the step.
   package func creatingTemporaryTable(_ name: String) -> String {
-    // A file gets the space of the table back, and another table may have it then.
+    // Dropping a table of the file frees its space, which other tables can then reuse.
     destinationSchema.dialect == .sqlite ? "CREATE TABLE \(name)" : "CREATE TEMP TABLE \(name)"
   }
 
-  /// The numbers of a source entity and its sub-entities, without those that are removed.
+  /// Returns the numbers of a source entity and its sub-entities, except removed entities.
   package func renumbering(of sourceEntity: String) -> [Renumbering] {
     guard let layout = sourceSchema[sourceEntity] else { return [] }
     return layout.numbers.compactMap { old in
@@ -152,12 +154,12 @@ package struct InPlaceStep {
     }
   }
 
-  /// The branches of a CASE that turns old entity numbers into new ones.
+  /// Returns the branches of a CASE expression that maps old entity numbers to new ones.
   package static func cases(_ renumbering: [Renumbering]) -> String {
     renumbering.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
   }
 
-  /// The entities whose rows go into a destination table, each with the entity that the rows come from.
+  /// Returns the entities whose rows go into a destination table, each with its source entity.
   package func pairs(in table: TableLayout) -> [(source: EntityLayout, destination: EntityLayout)] {
     destinationSchema.entities(inTable: table.name).compactMap { destination in
       guard let name = mapping.sourceEntity(of: destination.name), let source = sourceSchema[name] else { return nil }
@@ -165,14 +167,14 @@ package struct InPlaceStep {
     }
   }
 
-  /// The condition that selects the rows of a source entity in its table; nil for the only entity of a table, whose rows may
-  /// carry any number.
+  /// Returns the condition that selects the rows of a source entity in its table; nil for the only entity of a table,
+  /// whose rows may have any entity number.
   package func condition(_ entity: EntityLayout) -> String? {
     let hierarchy = sourceSchema.entity(number: entity.rootNumber)?.numbers ?? []
     return hierarchy.count == 1 ? nil : "Z_ENT = \(entity.number)"
   }
 
-  /// A WHERE clause, with the space before it, of those conditions that are there; empty where none is.
+  /// Returns a WHERE clause with a leading space for the conditions that are not nil; empty if all are nil.
   package static func whereClause(_ conditions: String?...) -> String {
     let conditions = conditions.compactMap { $0 }
     return conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
@@ -183,7 +185,7 @@ package struct InPlaceStep {
     sourceSchema.entities.filter { mapping.destinationEntity(of: $0.name) == nil }
   }
 
-  /// The source entities of one table whose rows are dropped.
+  /// Returns the source entities of one table whose rows are dropped.
   package func removedEntities(inTable name: String) -> [EntityLayout] {
     sourceSchema.entities(inTable: name).filter { mapping.destinationEntity(of: $0.name) == nil }
   }
@@ -194,7 +196,7 @@ package struct InPlaceStep {
   }
 }
 
-/// An inferred mapping, for lookups by name in either direction.
+/// An inferred mapping with lookups by name in either direction.
 package struct StepMapping: EarlierNames {
   private struct Names {
     let source: String
@@ -215,34 +217,35 @@ package struct StepMapping: EarlierNames {
     }
   }
 
-  /// The earlier name of a destination entity; nil for a new one.
+  /// Returns the earlier name of a destination entity, or nil if it is new.
   package func sourceEntity(of destination: String) -> String? { byDestination[destination]?.source }
 
-  /// The new name of a source entity; nil for one that is removed.
+  /// Returns the new name of a source entity, or nil if it is removed.
   package func destinationEntity(of source: String) -> String? { destinations[source] }
 
-  /// The earlier name of an attribute of a destination entity; nil for a new one.
+  /// Returns the earlier name of an attribute of a destination entity, or nil if it is new.
   package func sourceAttribute(of name: String, in destination: String) -> String? {
     byDestination[destination]?.attributes[name]
   }
 
-  /// The earlier name of a relationship of a destination entity; nil for a new one.
+  /// Returns the earlier name of a relationship of a destination entity, or nil if it is new.
   package func sourceRelationship(of name: String, in destination: String) -> String? {
     byDestination[destination]?.relationships[name]
   }
 }
 
-/// Which columns a step removes when no property uses them any more.
+/// Specifies which unused columns a step removes.
 package enum ColumnCleanup: Hashable {
-  /// Those of properties that the step removes. Columns left by earlier migrations stay unless the table is rebuilt.
+  /// The columns of properties that the step removes. Columns left by earlier migrations stay unless the table is
+  /// rebuilt.
   case necessary
-  /// None, unless the table is rebuilt.
+  /// No columns, unless the table is rebuilt.
   case deferred
   case all
-  /// Those of one table.
+  /// The unused columns of one table.
   case table(String)
 
-  /// Whether a table with such columns from earlier migrations may keep them.
+  /// Returns whether a table may keep unused columns left by earlier migrations.
   package func spares(_ table: String, _ extraColumns: Set<String>) -> Bool {
     switch self {
     case .necessary, .deferred: true
@@ -253,7 +256,7 @@ package enum ColumnCleanup: Hashable {
 }
 
 extension StoreSchema {
-  /// The columns of the file that no property uses, by table; tables without such columns are left out.
+  /// Returns the columns of the file that no property uses, by table. Omits tables without such columns.
   package func extraColumns(in catalog: DatabaseCatalog) -> [String: Set<String>] {
     var found: [String: Set<String>] = [:]
     for table in tables {
@@ -266,15 +269,15 @@ extension StoreSchema {
   }
 }
 
-/// A change that cannot be made in place, or data that forbid it.
+/// A change that cannot be made in place, or data that prevents it.
 package struct InPlaceProblem: Error, Hashable {
-  /// What kind of error this becomes for the caller.
+  /// The kind of error that is reported to the caller.
   package enum Kind: Hashable {
     /// 134110
     case unsupported
     /// 134110, with Core Data's own description.
     case missingValues
-    /// 134110: the store has another version than the one that the migration was planned for, or is another file.
+    /// 134110: the store has another version than the migration was planned for, or is another file.
     case outdatedPlan
     /// 134111
     case notUnique(properties: [String])

@@ -6,13 +6,13 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Executes one step inside a transaction of the caller.
+/// Executes one step in the caller's transaction.
 package struct InPlaceStepRun {
-  /// The rows of an entity before and after the step.
+  /// The row counts of an entity before and after the step.
   package struct Count {
-    /// Nil for an entity that is new.
+    /// The source entity; nil if the entity is new.
     package let source: String?
-    /// Nil for an entity that is removed.
+    /// The destination entity; nil if the entity is removed.
     package let destination: String?
     package let before: Int
     package let after: Int
@@ -48,10 +48,10 @@ package struct InPlaceStepRun {
   /// Executes the step.
   ///
   /// - Parameters:
-  ///   - running: is told which statement runs.
-  ///   - countsAllRows: whether to count the rows of entities that the step does not touch.
-  ///   - known: the rows of source entities that have been counted.
-  /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
+  ///   - countsAllRows: Whether to count the rows of entities that the step does not affect.
+  ///   - known: The known row counts of source entities.
+  ///   - running: Tracks the progress of the running statement.
+  /// - Returns: The executed statements, the row counts of the entities, and whether all rows were counted.
   package func carryOut(
     _ dropped: DroppedFiles, _ integrity: IntegrityGuard, countsAllRows: Bool = true, known: [String: Int] = [:],
     _ running: RunningStatement = RunningStatement(),
@@ -61,7 +61,7 @@ package struct InPlaceStepRun {
     try checks.values()
     let counter = try RowCounter(step: step, connection: connection)
     if counter.movesRows { try integrity.willMoveRows() }
-    // Counting takes little time compared with moving rows, or with the check, which has read the whole file.
+    // Counting is fast compared with moving rows or with the integrity check, which has read the whole file.
     let countsEverything = countsAllRows || counter.movesRows || integrity.hasChecked
     var before = try counter.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checks.entities { before[$0.name] }
@@ -101,10 +101,12 @@ package struct InPlaceStepRun {
     return (statements.map(\.sql.sql), counts, countsEverything)
   }
 
-  /// How many rows of a large table are processed between two reports of progress.
+  /// The number of rows of a large table to process between two progress reports.
   private static let rowsAtOnce = 16_384
 
-  /// - Parameter progress: called inside a large table, with the destination table and the number of rows done.
+  /// Executes a statement, in parts if it processes a large table row by row.
+  ///
+  /// - Parameter progress: Called after each part with the destination table and the number of rows done.
   private func execute(
     _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ running: RunningStatement,
     _ progress: (String?, Int) throws -> Void
@@ -132,8 +134,8 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// How many rows each statement works through: those of its tables before the step. Tables whose rows have not been
-  /// counted for other reasons are counted where a whole statement reads them, which takes longer than counting.
+  /// Returns the number of rows that each statement processes: the rows of its tables before the step. Tables without a
+  /// known row count are counted, which takes less time than the statement that reads them.
   private func expectedRows(_ statements: [MigrationStatement], _ before: [String: Int]) throws -> [Int] {
     var counts: [String: Int] = [:]
     func count(_ table: String) throws -> Int {
@@ -156,7 +158,7 @@ package struct InPlaceStepRun {
 
   // MARK: Counts
 
-  /// The problem of rows that were lost.
+  /// Returns the problem that reports lost rows.
   package static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {
     InPlaceProblem(
       entity: entity,
@@ -166,7 +168,7 @@ package struct InPlaceStepRun {
         + "defect of the migration.")
   }
 
-  /// Throws if rows were lost, so that the transaction is rolled back.
+  /// Throws an error if rows were lost, so that the transaction is rolled back; otherwise returns the counts.
   private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
     var result: [Count] = []
     for entity in step.destinationSchema.entities {
@@ -186,7 +188,7 @@ package struct InPlaceStepRun {
 
   // MARK: Housekeeping
 
-  /// Sets the entity number of rows in tables of one entity, where rows inserted by hand may have any number.
+  /// Sets the entity number of rows in single-entity tables, where manually inserted rows may have any number.
   private func numberStrays(_ counter: RowCounter) throws {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities(inTable: table.name)
@@ -195,19 +197,19 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Writes the numbers, names and greatest keys of the destination's entities.
+  /// Writes the numbers, names and maximum keys of the destination's entities.
   private func writePrimaryKeys(_ maxima: [Int: Int64], _ shifts: KeyShifts) throws {
     let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
-        // Keys are never reused, even when their rows have been deleted.
+        // Keys are never reused, even if their rows have been deleted.
         for member in step.destinationSchema.entities(inTable: entity.table) {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source {
             maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))
           }
         }
-        // Stores that were edited by hand may have keys beyond the recorded maximum.
+        // Manually edited stores may contain keys beyond the recorded maximum.
         let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
         maximum = max(maximum, present ?? 0)
       }
@@ -218,11 +220,12 @@ package struct InPlaceStepRun {
   }
 }
 
-/// How far a statement is that is executed as a whole, estimated by the instructions that SQLite has carried out for it.
+/// Estimates the progress of a statement that is executed as a whole from the number of instructions that SQLite has
+/// executed.
 package final class RunningStatement {
   private var rows = 0
   private var instructions = 0
-  /// How many instructions of SQLite's virtual machine a row takes, about.
+  /// The approximate number of virtual machine instructions per row.
   private var instructionsPerRow = 1
 
   package init() {}
@@ -234,36 +237,37 @@ package final class RunningStatement {
 
   fileprivate func end() { rows = 0 }
 
-  /// Adds instructions that have been carried out.
+  /// Adds executed instructions.
   ///
-  /// - Returns: how many of the statement's rows are done.
+  /// - Returns: The estimated number of rows that the statement has processed.
   package func advance(by instructions: Int) -> Int {
     self.instructions += instructions
     return min(self.instructions / instructionsPerRow, rows)
   }
 }
 
-/// Has SQLite check a store's file within the transaction that changes it, before rows are moved and after.
+/// Runs SQLite's integrity check within the transaction that changes a store, both before and after rows are moved.
 package final class IntegrityGuard {
-  /// When a file is checked.
+  /// Specifies when a file is checked.
   package enum Policy {
-    /// Where the check is quick compared with the migration.
+    /// If the check is fast compared with the migration.
     case automatic
     case always
     case never
   }
 
-  /// The size up to which a file is always checked, in bytes; the check takes a quarter of a second.
+  /// The size in bytes up to which the automatic policy always checks a file. Checking takes a quarter of a second
+  /// then.
   package static let smallFile: Int64 = 32 << 20
-  /// How many contradictions an error lists.
+  /// The maximum number of problems that an error lists.
   private static let limit = 3
 
   private let connection: SQLiteConnection
   private let url: URL
   private let policy: Policy
-  /// Whether the file has been checked, or is being checked.
+  /// Whether the check was started or has been completed.
   package private(set) var hasChecked = false
-  /// Whether someone waits for a check beside other work.
+  /// Whether the check may run concurrently, because `whileChecking(isCancelled:_:)` waits for it.
   private var mayCheckBeside = false
   private var beside: PageCheck.Beside?
 
@@ -273,11 +277,13 @@ package final class IntegrityGuard {
     self.policy = policy
   }
 
-  /// Runs a body that changes the store in an open transaction, which must be rolled back if this throws. A large file with a
-  /// write-ahead log is checked meanwhile. Damaged pages are the reason that counts then, whatever the body has thrown.
+  /// Runs a body that changes the store in an open transaction, which must be rolled back if this throws.
   ///
-  /// - Parameter isCancelled: whether an error of the body is a cancellation, which ends the check too.
-  /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`; what the body throws.
+  /// A file with a write-ahead log is checked concurrently. Damage found by the check takes precedence over the error
+  /// of the body.
+  ///
+  /// - Parameter isCancelled: Returns whether the error of the body is a cancellation, which ends the check too.
+  /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`; the errors of the body.
   package func whileChecking<Result>(isCancelled: () -> Bool, _ body: () throws -> Result) throws -> Result {
     mayCheckBeside = true
     let result: Result
@@ -290,7 +296,7 @@ package final class IntegrityGuard {
     return result
   }
 
-  /// Checks the file, unless the policy depends on what the migration does.
+  /// Checks the file if the policy requires it, whatever the migration does.
   ///
   /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
   package func begin() throws {
@@ -305,9 +311,9 @@ package final class IntegrityGuard {
     }
   }
 
-  /// Checks the file, unless it has been checked.
+  /// Checks the file unless it has already been checked, or never is.
   ///
-  /// - Throws: as `begin()`.
+  /// - Throws: The errors of `begin()`.
   package func willMoveRows() throws {
     if policy != .never, !hasChecked { try check() }
   }
@@ -330,29 +336,30 @@ package final class IntegrityGuard {
 
   private func check() throws {
     hasChecked = true
-    // Only a log keeps the pages as they were for another connection.
+    // Only with a write-ahead log can another connection still read the old pages.
     if mayCheckBeside, try connection.journalMode() == .wal { beside = PageCheck.Beside(connection, url: url) }
     if beside == nil { try PageCheck.run(connection, url: url) }
   }
 }
 
-/// Ranges of primary keys that together hold every row of a table, so that a large table can be worked through in parts.
+/// Ranges of primary keys that cover all rows of a table, for processing a large table in parts.
 ///
-/// Where keys are dense, the ranges are equally wide, and the rows done follow from the width. Where they are sparse, each
-/// range is found by stepping over its rows.
+/// If keys are dense, all ranges have the same width, which determines the number of rows done. If they are sparse,
+/// each range is found by skipping its rows.
 struct KeyRanges: Sequence, IteratorProtocol {
-  /// The rows up to the end of a range. Exact where the keys have no gaps, otherwise in proportion.
+  /// A range of keys, and the number of rows up to its end: exact if the keys have no gaps, otherwise proportional.
   typealias Range = (keys: ClosedRange<Int64>, rowsDone: Int)
 
   private let rows: Int
-  /// The last key of each range but the last one.
+  /// The last key of each range except the last one.
   private let ends: [Int64]
   private var position = 0
 
+  /// Determines the ranges of a table. Returns nil if the table is empty.
+  ///
   /// - Parameters:
-  ///   - table: a table of which `StoreSchema` has made sure that `Z_PK` is its row identifier.
-  ///   - rows: how many rows the table has.
-  /// - Returns: nil for an empty table.
+  ///   - table: A table in which `Z_PK` is the rowid, as `StoreSchema` has verified.
+  ///   - rows: The number of rows in the table.
   init?(table: String, rows: Int, rowsAtOnce: Int, _ connection: SQLiteConnection) throws {
     let name = SQLName.quoted(table)
     guard let first = try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer,
@@ -379,7 +386,7 @@ struct KeyRanges: Sequence, IteratorProtocol {
 
   mutating func next() -> Range? {
     guard position <= ends.count else { return nil }
-    // The first and the last range are open, so that no key can fall outside.
+    // The first and the last range are unbounded, so that they cover all keys.
     let lower = position == 0 ? Int64.min : ends[position - 1] + 1
     let upper = position == ends.count ? Int64.max : ends[position]
     position += 1

@@ -6,24 +6,26 @@ import CoreDataStoreFiles
 
 /// New primary keys for the rows of tables that are merged.
 ///
-/// Entities that get a common parent then share a table, and their keys collide. The rows of the largest of their tables
-/// keep their keys; all rows of another table get theirs increased by the same offset, so that their order stays. Everything
-/// that references them is updated before any other change, while the store still has the layout of the source: foreign
-/// keys, join tables and persistent history.
+/// Entities that get a common parent share a table from then on, so their keys can collide. The rows of the largest
+/// table keep their keys. The keys of every other table are increased by an offset per table, which preserves their
+/// order. All references to them are updated before any other change, while the store still has the layout of the
+/// source: foreign keys, join tables and persistent history.
 package struct KeyShifts {
-  /// The offsets added to keys, by source table; none where keys stay.
+  /// The offsets added to keys, by source table. Tables that keep their keys have none.
   package private(set) var offsets: [String: Int64] = [:]
-  /// The keys that are moved, by source table.
+  /// The ranges of keys that are shifted, by source table.
   private var keys: [String: ClosedRange<Int64>] = [:]
   private let step: InPlaceStep
 
-  /// No shifts.
+  /// Creates an empty set of shifts.
   package init(none step: InPlaceStep) { self.step = step }
 
+  /// Determines the shifts of a step.
+  ///
   /// - Parameters:
-  ///   - rows: how many rows the source entities have.
-  ///   - maxima: the greatest keys that were ever assigned, by the numbers of the source's root entities.
-  /// - Throws: `InPlaceProblem` where the keys leave no room; `SQLiteError`.
+  ///   - rows: The row counts of the source entities.
+  ///   - maxima: The maximum keys ever assigned, by the numbers of the source's root entities.
+  /// - Throws: `InPlaceProblem` if the shifted keys would be out of range; `SQLiteError`.
   package init(step: InPlaceStep, connection: SQLiteConnection, rows: [String: Int], maxima: [Int: Int64]) throws {
     self.step = step
     for table in step.destinationSchema.tables {
@@ -43,7 +45,7 @@ package struct KeyShifts {
           taken = greatest
           continue
         }
-        // Also beyond the table's own old keys, which the update must not collide with.
+        // Shift beyond the table's own old keys too, so that the update does not collide with them.
         let (distance, isTooFar) = max(taken, greatest).subtractingReportingOverflow(least)
         let (offset, isTooLarge) = distance.addingReportingOverflow(1)
         let (last, overflow) = offset.addingReportingOverflow(greatest)
@@ -68,14 +70,14 @@ package struct KeyShifts {
     )
   }
 
-  /// The key that a row had before, from the key that it has in a destination table.
+  /// Returns the original key of a row, given its key in a destination table.
   package func original(_ key: Int64, in table: String) -> Int64 {
     let sources = step.destinationSchema.table(named: table).map { step.pairs(in: $0).map(\.source.table) } ?? []
     let offset = sources.compactMap { offsets[$0] }.filter { $0 < key }.max() ?? 0
     return key - offset
   }
 
-  /// Changes the keys and everything that references them.
+  /// Returns statements that change the keys and all references to them.
   package func statements(hasHistory: Bool) -> [MigrationStatement] {
     guard !offsets.isEmpty else { return [] }
     return entityTables() + joinTables() + (hasHistory ? history() : [])
@@ -132,10 +134,11 @@ package struct KeyShifts {
     let offset: Int64
     let keys: ClosedRange<Int64>
 
-    /// The new key as SQL; NULL for a key that was never assigned, which must not become the key of another row.
+    /// Returns the new key as SQL; NULL for a key that was never assigned, because it could become the key of another
+    /// row.
     func moved(_ column: String) -> String { "CASE WHEN \(known(column)) THEN \(column) + \(offset) END" }
 
-    /// Whether a key was never assigned, as SQL.
+    /// Returns the SQL condition that a key was never assigned.
     func stray(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
 
     private func known(_ column: String) -> String {

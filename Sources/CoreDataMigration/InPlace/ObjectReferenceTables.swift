@@ -4,11 +4,11 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The tables of others in a store that refer to the model's objects by entity number and primary key.
+/// Tables of other frameworks in a store that refer to the model's objects by entity number and primary key.
 ///
-/// `NSPersistentCloudKitContainer` has such tables. Like those of persistent history, they belong to entities that
-/// `Z_PRIMARYKEY` lists under numbers above those of a model. The column of the entity number is called `ZENTITYID`, that of the
-/// primary key `ZENTITYPK`. Other columns have no entity numbers, as far as is known.
+/// `NSPersistentCloudKitContainer` creates such tables. Like those of persistent history, they belong to entities that
+/// `Z_PRIMARYKEY` lists with numbers above those of the model. The column `ZENTITYID` contains the entity number, and
+/// `ZENTITYPK` the primary key. No other columns are known to contain entity numbers.
 struct ObjectReferenceTables {
   private static let (entityColumn, keyColumn) = ("ZENTITYID", "ZENTITYPK")
 
@@ -27,8 +27,8 @@ struct ObjectReferenceTables {
       .filter { !$0.isVirtual && $0.column(named: Self.entityColumn) != nil }
   }
 
-  /// Adapts the tables to the numbers and keys that the step gives. Rows about objects of removed entities are deleted, as their
-  /// history is: their numbers may be those of other entities now.
+  /// Updates the tables to the step's entity numbers and keys. Deletes the rows for objects of removed entities, whose
+  /// numbers may now belong to other entities.
   func run() throws {
     let removed = step.removedEntities.map { String($0.number) }.joined(separator: ", ")
     let matches = step.sourceSchema.entities.compactMap { source in
@@ -43,7 +43,7 @@ struct ObjectReferenceTables {
       if table.column(named: Self.keyColumn) != nil { try shiftKeys(name) }
       guard !renumbering.isEmpty else { continue }
       let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-      // By way of negative numbers, since number and key together may be unique.
+      // Use negative numbers in between, because the pair of number and key may be unique.
       try connection.run(
         "UPDATE \(name) SET \(Self.entityColumn) = -(CASE \(Self.entityColumn) \(InPlaceStep.cases(renumbering)) END) "
           + "WHERE \(Self.entityColumn) IN (\(list))")

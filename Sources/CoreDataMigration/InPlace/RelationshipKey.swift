@@ -4,26 +4,26 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// How foreign key columns are filled: those of a to-one relationship, and those that a to-many relationship without inverse
-/// has in its members' table.
+/// Fills foreign key columns: those of a to-one relationship, and those that a to-many relationship without inverse has
+/// in its members' table.
 ///
-/// The rows with the columns are called members here, the objects that they reference owners.
+/// Here, the rows with the columns are called members, and the objects that they reference owners.
 package struct RelationshipKey {
-  /// Where the keys come from.
+  /// The source of the keys.
   package enum Filling {
     /// The relationship and its inverse are new.
     case nothing
-    /// From columns of the same rows, which a to-one relationship of the source has.
+    /// Columns of the same rows, which belong to a to-one relationship of the source.
     case ownColumns
-    /// From columns of the same rows, through which a to-many relationship of the source was read.
+    /// Columns of the same rows, which belong to the inverse of a to-many relationship of the source.
     case columns(of: RelationshipLayout)
-    /// From pairs that stand elsewhere: those of the owners' relationships, and those that the members themselves know.
+    /// Pairs stored elsewhere: those of the owners' relationships, and those of the members' own relationships.
     case links([RelationshipLayout], own: [RelationshipLayout] = [])
   }
 
   package let step: InPlaceStep
   package let name: String
-  /// The entity whose model has the relationship.
+  /// The entity that declares the relationship.
   package let declaringEntity: String
   package let key: ForeignKeyLayout
   package let table: String
@@ -31,12 +31,12 @@ package struct RelationshipKey {
   package let memberEntity: String
   package let ownerEntity: String
   package let filling: Filling
-  /// Whether the order keys are those of the source.
+  /// Whether the order keys of the source are kept.
   package let keepsOrder: Bool
   /// The source entities of the owners.
   private let oldOwners: [String]
 
-  /// The key of a to-one relationship.
+  /// Creates the key of a to-one relationship.
   package init(foreignKey key: ForeignKeyLayout, _ layout: RelationshipLayout, step: InPlaceStep) {
     let (own, others) = step.sourceLayouts(
       of: layout.name, in: layout.declaringEntity, inverse: layout.inverseName, in: layout.destinationEntity)
@@ -51,7 +51,7 @@ package struct RelationshipKey {
       oldOwners: own.map(\.destinationEntity) + others.map(\.declaringEntity))
   }
 
-  /// The key of a to-many relationship without inverse.
+  /// Creates the key of a to-many relationship without inverse.
   package init(ownerKey key: ForeignKeyLayout, _ layout: RelationshipLayout, step: InPlaceStep) {
     let old = step.sourceRelationshipLayouts(of: layout.name, in: layout.declaringEntity)
     self.init(
@@ -83,7 +83,7 @@ package struct RelationshipKey {
     return .links(owners)
   }
 
-  /// All keys of the destination, in a stable order.
+  /// Returns all keys of the destination in a stable order.
   package static func all(_ step: InPlaceStep) -> [RelationshipKey] {
     step.destinationSchema.entities.flatMap { entity in
       entity.relationships.values.filter { $0.declaringEntity == entity.name }.sorted { $0.name < $1.name }
@@ -100,11 +100,11 @@ package struct RelationshipKey {
 
   // MARK: Statements
 
-  /// Collects the pairs of owners and members before anything is changed.
+  /// Returns statements that collect the pairs of owners and members before anything is changed.
   package func collecting(into link: String) -> [MigrationStatement] {
     guard case .links(let sources, let own) = filling else { return [] }
     let nothing = step.sourceSchema.dialect.missingKey
-    // Only the owners' relationship has order keys for the members.
+    // Only the owners' relationships have order keys for the members.
     let known = own.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: false) }
       .map { "SELECT OWNER, MEMBER, \(nothing) AS PLACE, \(nothing) AS OWNERPLACE FROM (\($0)) AS p" }
     let queries = sources.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: true) } + known
@@ -118,7 +118,7 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Fills the columns when all rows are in place.
+  /// Returns statements that fill the columns once all rows are in place.
   package func settling(from link: String, places: String) -> [MigrationStatement] {
     guard case .nothing = filling else {
       return distributing(link) + forgetting() + numbering() + arranging(places)
@@ -153,7 +153,8 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Clears references to rows that are gone, or whose entity the relationship does not allow.
+  /// Returns statements that clear references to rows that no longer exist or whose entity the relationship does not
+  /// allow.
   private func forgetting() -> [MigrationStatement] {
     if case .links(_, let own) = filling, own.isEmpty { return [] }
     guard oldOwners.contains(where: { step.losesObjects(from: $0, to: ownerEntity) }) else { return [] }
@@ -166,7 +167,7 @@ package struct RelationshipKey {
     ]
   }
 
-  /// The entity numbers of the owners, where the source did not keep them.
+  /// Returns statements that set the entity numbers of the owners if the source did not store them.
   private func numbering() -> [MigrationStatement] {
     guard let column = key.entityColumn, let owner = step.destinationSchema[ownerEntity] else { return [] }
     return [
@@ -177,12 +178,12 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Order keys where the order is new: by primary key, spaced as Core Data spaces them.
+  /// Returns statements that set order keys for a new order: by primary key, with Core Data's spacing.
   private func arranging(_ places: String) -> [MigrationStatement] {
     guard let order = key.orderColumn else { return [] }
     var sorting = "Z_PK"
     if keepsOrder {
-      // Members whose owner is known only from their own side have no order key, and come last.
+      // Members whose pair comes from their own relationship have no order key and come last.
       guard case .links(_, let own) = filling, !own.isEmpty else { return [] }
       sorting = "\(SQLName.quoted(order)) IS NULL, \(SQLName.quoted(order)), Z_PK"
     }
@@ -200,27 +201,27 @@ package struct RelationshipKey {
   }
 }
 
-/// A to-one relationship whose pairs may give an object several objects, and the table that holds these pairs.
+/// A to-one relationship that may end up with several destinations per object, and the table of its pairs.
 package struct LinkCheck: Hashable, Sendable {
   /// The entity that declares the relationship.
   package let entity: String
   package let relationship: String
   /// The table of pairs.
   package let table: String
-  /// The entity of the objects that can have one object.
+  /// The entity of the objects that can have only one destination.
   package let memberEntity: String
-  /// The entity of the objects that they have.
+  /// The entity of the destinations.
   package let ownerEntity: String
 }
 
-/// Finds the objects that would have several objects where the destination keeps one.
+/// Finds objects with more than one object for a to-one relationship.
 package struct LinkProblem {
   package let check: LinkCheck
   package let step: InPlaceStep
   package let shifts: KeyShifts
   package let connection: any SQLDatabase
 
-  /// The problem, with one of the objects and those that it has; nil where every object has one.
+  /// Returns a problem that names such an object and its destinations, or nil if every object has only one.
   package func problem() throws -> InPlaceProblem? {
     let several = "SELECT MEMBER FROM \(check.table) GROUP BY MEMBER HAVING COUNT(*) > 1"
     guard let member = try connection.scalar("\(several) ORDER BY MEMBER LIMIT 1")?.integer else { return nil }
@@ -243,11 +244,11 @@ package struct LinkProblem {
         : "Keep the relationship to-many, take the objects apart first, or write a mapping model that chooses one.")
   }
 
-  /// An object as its identifier names it, with the key that it has in the store before the migration.
+  /// Returns an object in the form of its object ID, with its key from before the migration.
   private func object(_ key: Int64, _ entity: String) -> String {
     let table = step.destinationSchema[entity]?.table ?? ""
-    // The concrete entity is that of the row, where there are sub-entities; where it cannot be read, the relationship's own
-    // names the object well enough, and the problem that is being told is the one that matters.
+    // The row has the concrete entity. If it cannot be read, the relationship's entity is a good enough name, and the
+    // problem being reported matters more.
     let number = try? connection.scalar("SELECT Z_ENT FROM \(SQLName.quoted(table)) WHERE Z_PK = ?", [.integer(key)])
     let name = number?.integer.flatMap { step.destinationSchema.entity(number: Int($0))?.name } ?? entity
     return "\(step.mapping.sourceEntity(of: name) ?? name)/p\(shifts.original(key, in: table))"

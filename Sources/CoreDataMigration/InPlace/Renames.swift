@@ -1,20 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// An order in which names of one space, such as the columns of a table, can be replaced one after the other.
+/// An order in which names in one namespace, such as the columns of a table, can be replaced one after the other.
 ///
-/// A name that is wanted may still be that of something else: that gets a temporary name first.
+/// If a wanted name is still in use, its current holder first gets a temporary name.
 struct Renames {
-  /// Each with the name at that time.
+  /// The renaming steps in order. `from` is the name at the time of the step.
   private(set) var steps: [(from: String, to: String)] = []
-  /// The names afterwards, by the names before; what keeps its name is left out.
+  /// The final names by original name, without unchanged names.
   private(set) var present: [String: String] = [:]
 
+  /// Determines the steps.
+  ///
   /// - Parameters:
-  ///   - taken: all names there are.
-  ///   - wanted: the new names of what stays, by the present ones.
-  ///   - created: the names of what is made afterwards.
-  ///   - temporary: the beginning of temporary names.
+  ///   - taken: All existing names.
+  ///   - wanted: The final names of everything that is kept, by current name.
+  ///   - created: The names of everything that is created afterwards.
+  ///   - temporary: The prefix of temporary names.
   init(taken: Set<String>, wanted: [String: String], created: Set<String>, temporary: String) {
     var taken = taken
     var number = 0
@@ -22,7 +24,7 @@ struct Renames {
       repeat { number += 1 } while taken.contains("\(temporary)\(number)")
       return "\(temporary)\(number)"
     }
-    // The present names of what is to be renamed, by the wanted ones.
+    // The pending renames.
     var pending = wanted.filter { $0.key != $0.value }
     var original: [String: String] = [:]
     func move(_ from: String, to: String) {
@@ -41,7 +43,7 @@ struct Renames {
         pending[from] = nil
         move(from, to: to)
       } else if let (from, to) = pending.min(by: { $0.key < $1.key }) {
-        // Names that are exchanged.
+        // The remaining names form a cycle. Break it with a temporary name.
         let name = free()
         pending[from] = nil
         pending[name] = to

@@ -4,33 +4,35 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Counts the rows of a step's entities, and knows which tables need no counting.
+/// Counts the rows of a step's entities, and determines which tables need not be counted.
 ///
-/// Counting scans the whole table, whereas adding a column to it takes a few milliseconds at any size. So rows are not
-/// counted where the step cannot change their number: where the table and all its entities are kept, and no row changes its
-/// entity. Nor are they counted before one statement without a condition copies a table: the statement reports how many rows
-/// it has copied, and the copies are counted. Where SQLite has checked the file, which reads all of it, everything is
-/// counted.
+/// Counting scans the whole table, whereas adding a column takes a few milliseconds for tables of any size. Therefore
+/// rows are not counted if the step cannot change their number: if the table and all its entities are kept, and no row
+/// changes its entity. Nor are they counted before a single statement without a condition copies a table: the statement
+/// reports the number of copied rows, and the copies are counted. If SQLite has checked the file, which reads all of
+/// it, everything is counted.
 ///
-/// Counting never uses an index: one that does not fit its table would hide rows.
+/// Counting never uses an index: an index that does not match its table would hide rows.
 package struct RowCounter {
   private let step: InPlaceStep
   private let connection: SQLiteConnection
-  /// The destination tables whose rows stay, by the names of the source tables: no row is moved or removed.
+  /// The destination tables whose rows are neither moved nor removed, by source table.
   private let steady: [String: String]
-  /// The source tables that need not be counted: tables that stay and in which no row is written, tables with one entity,
+  /// The source tables that need not be counted: tables that stay and either are not written or have only one entity,
   /// and tables that are copied as a whole.
   private let uncounted: Set<String>
-  /// The source entities whose table is copied as a whole, by destination table.
+  /// The source entities whose tables are copied as a whole, by destination table.
   private let copied: [String: String]
-  /// The destination tables that stay, but with a different set of entities.
+  /// The destination tables whose rows stay, but whose set of entities changes.
   private let regrouped: Set<String>
-  /// The destination tables that are rebuilt with rows of the source.
+  /// The destination tables that are rebuilt from rows of the source.
   package let madeTables: [String]
-  /// Whether rows are copied, changed or removed. False where tables only get columns.
+  /// Whether rows are copied, changed or removed. False if tables only get columns.
   package let movesRows: Bool
 
-  /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
+  /// Determines the tables to count.
+  ///
+  /// - Throws: `InPlaceProblem` for changes that cannot be made in place.
   package init(step: InPlaceStep, connection: SQLiteConnection) throws {
     self.step = step
     self.connection = connection
@@ -64,7 +66,7 @@ package struct RowCounter {
         continue
       }
       steady[old.name] = table.name
-      // Counting finds unknown entity numbers, which do not matter in a table with one entity.
+      // Counting detects unknown entity numbers, which do not matter in a table with one entity.
       if inSource.count == 1 || (columns.updates.isEmpty && keepsNumbers) { uncounted.insert(old.name) }
     }
     self.steady = steady
@@ -75,11 +77,13 @@ package struct RowCounter {
     movesRows = changesRows || !made.isEmpty || !regrouped.isEmpty
   }
 
-  /// Whether rows of a destination table may have unknown entity numbers. Copying gives every row its number; where the only
-  /// entity of a table stays, its rows can be read as before, whatever number they have.
+  /// Returns whether rows of a destination table may have unknown entity numbers.
+  ///
+  /// Copying sets the number of every row. If the only entity of a table stays, its rows can be read as before,
+  /// whatever their number.
   package func mayHaveStrays(_ table: TableLayout) -> Bool { regrouped.contains(table.name) }
 
-  /// The only entity of a source table, where all its rows are copied into a table that gets no other rows.
+  /// Returns the only entity of a source table if all its rows are copied into a table that gets no other rows.
   private static func onlyEntity(of old: TableLayout, to table: TableLayout, _ planner: TablePlanner) -> String? {
     let step = planner.step
     let entities = step.sourceSchema.entities(inTable: old.name)
@@ -91,12 +95,12 @@ package struct RowCounter {
     return entity.name
   }
 
-  /// The rows of the source entities.
+  /// Returns the row counts of the source entities.
   ///
   /// - Parameters:
-  ///   - includingAll: whether tables are counted that need no counting.
-  ///   - allowsStrays: whether rows with unknown entity numbers are ignored in tables that need no counting.
-  ///   - known: rows by entity that have been counted before; tables whose entities are all known are not counted again.
+  ///   - includingAll: Whether to count also tables that need not be counted.
+  ///   - allowsStrays: Whether to ignore rows with unknown entity numbers in tables that need not be counted.
+  ///   - known: The known row counts by entity. Tables whose entities are all known are not counted again.
   package func before(includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]) throws -> [String: Int] {
     let kept = Set(
       step.sourceSchema.tables.map(\.name).filter { table in
@@ -110,15 +114,15 @@ package struct RowCounter {
     }
   }
 
-  /// Records how many rows the copy of a whole table has found, where they have not been counted.
+  /// Records the number of rows found by copying a whole table, if they have not been counted.
   package func note(_ count: Int, copiedInto table: String, in before: inout [String: Int]) {
     guard let entity = copied[table], before[entity] == nil else { return }
     before[entity] = count
   }
 
-  /// The rows of the destination entities.
+  /// Returns the row counts of the destination entities.
   ///
-  /// - Parameter includingAll: whether rows are counted even where the step cannot change their number.
+  /// - Parameter includingAll: Whether to count also rows whose number the step cannot change.
   package func after(_ before: [String: Int], includingAll: Bool) throws -> [String: Int] {
     let kept = includingAll ? [] : Set(steady.values)
     var counts = try counts(of: step.destinationSchema, strays: Set(steady.values)) { !kept.contains($0) }
@@ -128,7 +132,9 @@ package struct RowCounter {
     return counts
   }
 
-  /// - Parameter strays: the tables in which rows with unknown entity numbers are ignored.
+  /// Counts the rows of entities.
+  ///
+  /// - Parameter strays: The tables in which rows with unknown entity numbers are ignored.
   private func counts(
     of schema: StoreSchema, strays: Set<String>, where isWanted: (String) -> Bool
   ) throws -> [String: Int] {
@@ -138,7 +144,7 @@ package struct RowCounter {
       for entity in hierarchy { counts[entity.name] = 0 }
       let name = SQLName.quoted(table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
-        // Rows inserted by hand may have any number here.
+        // Manually inserted rows may have any number here.
         counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }

@@ -4,21 +4,21 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// One statement of a migration inside a database server: a plan shows it, a run executes it.
+/// A statement of a migration inside a database server, shown by a plan and executed by a run.
 package struct ServerStatement: Sendable {
-  /// What a statement does with a table, from the quickest to the slowest.
+  /// The work that a statement does on a table, from the fastest to the slowest.
   package enum Work: Hashable, Sendable {
-    /// Changes the catalogue only, which takes the same time at any size of the table.
+    /// Changes the catalog only, which takes the same time for tables of any size.
     case catalogue
     /// Reads all rows of a table.
     case scan
     case index
     /// Inserts, changes or deletes rows.
     case rows
-    /// Writes the whole table anew.
+    /// Rewrites the whole table.
     case rewrite
 
-    /// As part of a line about a statement.
+    /// The work as part of a line about a statement.
     package var title: String {
       switch self {
       case .catalogue: "changes the catalogue only"
@@ -30,17 +30,17 @@ package struct ServerStatement: Sendable {
     }
   }
 
-  /// A lock on a table, which is held until the transaction ends.
+  /// A lock on a table, held until the transaction ends.
   package struct Lock: Hashable, Sendable {
-    /// The kinds of locks, as PostgreSQL names them.
+    /// The lock modes with PostgreSQL's names.
     package enum Mode: String, Hashable, Sendable {
-      /// Others can read and write.
+      /// Other transactions can read and write.
       case rowExclusive = "ROW EXCLUSIVE"
-      /// Others can read.
+      /// Other transactions can read.
       case share = "SHARE"
-      /// Others can read.
+      /// Other transactions can read.
       case shareRowExclusive = "SHARE ROW EXCLUSIVE"
-      /// Others wait.
+      /// Other transactions wait.
       case accessExclusive = "ACCESS EXCLUSIVE"
     }
 
@@ -48,16 +48,16 @@ package struct ServerStatement: Sendable {
     package let mode: Mode
   }
 
-  /// What a statement that fails has found in the rows.
+  /// The problem in the rows that makes a statement fail.
   package enum Check: Hashable, Sendable {
     /// Equal values under a uniqueness constraint.
     case duplicates
-    /// Objects with several objects at the other end of a relationship that keeps only one.
+    /// Objects with more than one object for a to-one relationship.
     case link(LinkCheck)
   }
 
   package let sql: BoundSQL
-  /// The entity that the statement is for; nil for one that prepares others.
+  /// The entity that the statement concerns; nil for a statement that prepares others.
   package let entity: String?
   package let property: String?
   package let work: Work
@@ -76,7 +76,7 @@ package struct ServerStatement: Sendable {
     (self.work, self.locks, self.check) = (work, locks, check)
   }
 
-  /// A statement that a migration inside a file has too.
+  /// Creates a statement from one of an in-place migration of a file.
   init(_ statement: MigrationStatement, entity: String?, property: String? = nil) {
     var locks: [Lock] = []
     var check: Check?
@@ -90,11 +90,11 @@ package struct ServerStatement: Sendable {
   }
 }
 
-/// A change between two versions that needs more than statements inside the server.
+/// A change between two versions that cannot be made with statements inside the server.
 package struct ServerStepObstacle: Error, Hashable, Sendable {
   package var entity: String?
   package var property: String?
-  /// The reason in a sentence.
+  /// The reason as a sentence.
   package var reason: String
 
   package init(entity: String? = nil, property: String? = nil, reason: String) {

@@ -5,11 +5,12 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// One step of a migration inside a database server, from one version of the model to the next, as statements of PostgreSQL.
+/// One step of a migration inside a database server, from one version of the model to the next, as PostgreSQL
+/// statements.
 ///
-/// The statements are executed in order, in one transaction (`ServerStepRun`). Rows stay in their tables where they can, and
-/// entities keep their numbers, so that most steps change the catalogue only. A step that needs more, such as one that joins
-/// two tables, is a `ServerStepObstacle`.
+/// The statements are executed in order, in one transaction (`ServerStepRun`). If possible, rows stay in their tables
+/// and entities keep their numbers, so that most steps only change the catalog. A step that needs more, such as one
+/// that merges two tables, throws `ServerStepObstacle`.
 package struct ServerStep {
   package let step: InPlaceStep
   package let statements: [ServerStatement]
@@ -19,14 +20,14 @@ package struct ServerStep {
   /// The layout of the store after the step.
   package var schema: StoreSchema { step.destinationSchema }
 
-  /// Plans a step. The store is not needed for that, so that the next step can be planned from the result of this one.
+  /// Plans a step. Does not access the store, so that the next step can be planned from the result of this one.
   ///
   /// - Parameters:
-  ///   - schema: the layout of the store before the step.
-  ///   - primaryKeys: the rows of `Z_PRIMARYKEY` before the step.
-  ///   - mapping: what corresponds in the two versions; inferred if it is nil.
-  /// - Throws: `ServerStepObstacle` if the step needs more than statements; `InPlaceProblem`, `SchemaProblem` and
-  ///   `InferenceFailure` as a step inside a file.
+  ///   - schema: The layout of the store before the step.
+  ///   - primaryKeys: The rows of `Z_PRIMARYKEY` before the step.
+  ///   - mapping: The mapping between the two versions; nil to infer it.
+  /// - Throws: `ServerStepObstacle` if the step cannot be run as statements; `InPlaceProblem`, `SchemaProblem` and
+  ///   `InferenceFailure` as for a step inside a file.
   package init(
     from source: ModelDocument, schema: StoreSchema, primaryKeys: [PrimaryKeyRow], to destination: ModelDocument,
     configuration: String?, mapping: InferredMapping? = nil, values: some ProgramValues
@@ -42,7 +43,7 @@ package struct ServerStep {
     statements = try ServerStepBuilder(step: step).statements() + entities.statements
   }
 
-  /// Whether the step locks tables for a short time only: no statement's time depends on the number of rows.
+  /// Whether the step locks tables only briefly, because no statement depends on the number of rows.
   package var changesCatalogueOnly: Bool { statements.allSatisfy { $0.work == .catalogue } }
 }
 
@@ -96,9 +97,9 @@ private struct ServerEntities {
 
 /// Builds the statements of a step.
 ///
-/// Constraints and indexes that do not stay are dropped first. The pairs of relationships whose storage changes are collected
-/// while tables have their old names. Tables are renamed, made and filled; columns are renamed and added; then rows are
-/// changed, and what is no longer needed is dropped. Indexes and constraints are made last.
+/// Obsolete constraints and indexes are dropped first. The pairs of relationships whose storage changes are collected
+/// while tables have their old names. Tables are renamed, created and filled, and columns are renamed and added. Then
+/// rows are changed, and obsolete tables and columns dropped. Indexes and constraints are created last.
 struct ServerStepBuilder {
   private static let temporaryPrefix = "z_migration_"
 
@@ -152,7 +153,7 @@ struct ServerStepBuilder {
     }
     result += try DerivedColumns(step: step).statements().map { ServerStatement($0, entity: nil) }
     if result[first...].contains(where: { $0.work == .rows && !$0.locks.isEmpty }) {
-      // A table whose constraints have not been checked cannot be altered. The next step may have inconsistent rows again.
+      // A table with pending constraint checks cannot be altered. The next step may have inconsistent rows again.
       append("SET CONSTRAINTS ALL IMMEDIATE", entity: nil, .catalogue, check: .duplicates)
       append("SET CONSTRAINTS ALL DEFERRED", entity: nil, .catalogue)
     }
@@ -183,7 +184,7 @@ struct ServerStepBuilder {
     for key in objects.droppedKeys {
       let locks = Set([key.table, key.destination]).sorted()
         .map { ServerStatement.Lock(table: $0, mode: .accessExclusive) }
-      // A delete rule is no part of a version, so that the store may have been made without the constraint.
+      // Delete rules are not part of a version, so the store may have been created without the constraint.
       append(
         "ALTER TABLE \(SQLName.quoted(key.table)) DROP CONSTRAINT IF EXISTS \(SQLName.quoted(key.name))",
         entity: entity(ofTable: key.table, in: step.sourceSchema), .catalogue, locks: locks)
@@ -244,7 +245,7 @@ struct ServerStepBuilder {
       addKey(of: join.name, new?.name)
     }
     func addKey(of table: String, _ new: String?) {
-      // PostgreSQL shortens the names of keys in its own way.
+      // PostgreSQL truncates long key names by its own rules.
       guard let name = Self.keyName(of: table) else { return }
       add(name, new.map { Self.keyName(of: $0) ?? name }, "INDEX IF EXISTS", of: table)
     }
@@ -270,13 +271,13 @@ struct ServerStepBuilder {
     return renames
   }
 
-  /// The name that PostgreSQL gives to the index of a table's primary key; nil for a name that it shortens.
+  /// Returns the name that PostgreSQL gives to the index of a table's primary key, or nil if it truncates the name.
   private static func keyName(of table: String) -> String? {
     let name = table + "_pkey"
     return name.utf8.count <= (SQLDialect.postgreSQL.longestName ?? .max) ? name : nil
   }
 
-  /// Makes the tables of new root entities, and those of entities that leave a hierarchy.
+  /// Creates the tables of new root entities and of entities that leave a hierarchy.
   private mutating func makeTables(_ relations: Renames) {
     for table in tables.created {
       append(new.statement(of: table).sql, entity: table.rootEntity, .catalogue)
@@ -285,7 +286,7 @@ struct ServerStepBuilder {
     for split in tables.split {
       append(new.statement(of: split.new).sql, entity: split.new.rootEntity, .catalogue)
       append(new.sequenceStatement(of: split.new).sql, entity: split.new.rootEntity, .catalogue)
-      // No key of the old sequence is given again.
+      // Continue the old sequence, so that no key is reused.
       append(
         "SELECT setval(\(Self.literal(SQLName.quoted(split.new.sequence))), last_value, is_called) "
           + "FROM \(SQLName.quoted(relations.name(split.old.sequence)))", entity: split.new.rootEntity, .catalogue)
@@ -310,7 +311,7 @@ struct ServerStepBuilder {
     "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
   }
 
-  /// Makes and fills the join tables whose rows cannot stay where they are.
+  /// Creates and fills the join tables whose rows cannot stay in place.
   private mutating func makeJoinTables(_ relations: Renames) {
     for (join, source) in tables.madeJoins {
       append(new.statement(of: join).sql, entity: join.ownerEntity, property: join.relationship, .catalogue)
@@ -377,7 +378,7 @@ struct ServerStepBuilder {
 
   // MARK: Rows
 
-  /// Deletes the rows of entities that are removed, or that have been copied into another table.
+  /// Deletes the rows of entities that are removed or were copied into another table.
   private mutating func deleteRows() {
     for table in tables.altered {
       let removed = step.removedEntities(inTable: table.old.name)
@@ -444,7 +445,7 @@ struct ServerStepBuilder {
 }
 
 extension ColumnLayout {
-  /// The property that the column is for; nil for columns that every table has.
+  /// The entity and property that the column belongs to; nil for columns that every table has.
   var subject: (entity: String, property: String)? {
     switch role {
     case .primaryKey, .entityNumber, .version: nil

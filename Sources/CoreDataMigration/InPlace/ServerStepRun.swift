@@ -4,7 +4,7 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Executes one step inside a transaction of the caller, who writes the metadata and the model in the same transaction.
+/// Executes one step in the caller's transaction, in which the caller also writes the metadata and the model.
 package struct ServerStepRun {
   package let step: ServerStep
   package let database: any SQLDatabase
@@ -16,8 +16,8 @@ package struct ServerStepRun {
 
   /// Executes the step. After an error, the transaction must be rolled back.
   ///
-  /// - Parameter progress: is called before each statement, with the number of statements before it.
-  /// - Throws: `InPlaceProblem` for rows with which the step cannot be carried out; the errors of the database.
+  /// - Parameter progress: Called before each statement with the number of preceding statements.
+  /// - Throws: `InPlaceProblem` if rows prevent the step; the errors of the database.
   package func run(_ progress: (Int, ServerStatement) throws -> Void = { _, _ in }) throws {
     let checks = StepChecks(step: step.step, database: database)
     try checks.values()

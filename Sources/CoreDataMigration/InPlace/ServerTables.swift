@@ -4,23 +4,23 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// What becomes of the tables of a store in a server.
+/// The changes of a step to the tables of a store in a server.
 struct ServerTables {
-  /// A table whose rows stay.
+  /// A table whose rows stay in place.
   struct Altered {
     let old: TableLayout
     let new: TableLayout
     let columns: AlteredColumns
-    /// The names of the old columns, also of those that are dropped in the end.
+    /// The renames of the old columns, including columns that are dropped in the end.
     let renames: Renames
-    /// New columns that old ones become by a conversion, each with the value as an expression over itself.
+    /// Columns that change their type, each with its converted value as an expression over the column itself.
     let retyped: [(column: ColumnLayout, value: BoundSQL)]
-    /// The old columns that become others by a conversion.
+    /// The old names of the columns that change their type.
     let retypedOrigins: Set<String>
-    /// New columns with one value in every row.
+    /// New columns that have the same value in every row.
     let defaults: [String: BoundSQL]
     let rowChanges: [RowChange]
-    /// How many entities can have rows in the table.
+    /// The number of entities that can have rows in the table.
     let concreteCount: Int
   }
 
@@ -28,13 +28,13 @@ struct ServerTables {
   struct RowChange {
     var entities: [EntityLayout]
     let values: [(column: String, value: BoundSQL)]
-    /// The column that is NULL in the rows to be changed; nil for all rows.
+    /// The column that is NULL in the rows to change; nil to change all rows.
     let nullColumn: String?
-    /// The property, if it is one.
+    /// The property whose values change; nil for other columns.
     let property: String?
   }
 
-  /// A table for entities that leave the hierarchy they have been in.
+  /// A table for entities that leave their hierarchy.
   struct Split {
     struct Copy {
       let source: EntityLayout
@@ -47,12 +47,12 @@ struct ServerTables {
     let copies: [Copy]
   }
 
-  /// A join table whose rows stay.
+  /// A join table whose rows stay in place.
   struct KeptJoin {
     let old: JoinTableLayout
     let new: JoinTableLayout
     let renames: Renames
-    /// The order keys that are no longer needed.
+    /// The order key columns that are no longer needed.
     let removed: [String]
   }
 
@@ -63,6 +63,8 @@ struct ServerTables {
   private(set) var madeJoins: [(table: JoinTableLayout, source: JoinTableSource)] = []
   private let step: InPlaceStep
 
+  /// Plans the changes of a step.
+  ///
   /// - Throws: `ServerStepObstacle`; `InPlaceProblem` for values that cannot be converted.
   init(step: InPlaceStep) throws {
     self.step = step
@@ -89,7 +91,8 @@ struct ServerTables {
     planJoins()
   }
 
-  /// The destination table that keeps the rows of a source table: that of its root entity, if it is still there.
+  /// Returns the destination table that keeps the rows of a source table: the table of its root entity, if that still
+  /// exists.
   private static func heir(of old: TableLayout, _ step: InPlaceStep) -> String? {
     let root = step.mapping.destinationEntity(of: old.rootEntity).flatMap { step.destinationSchema[$0]?.table }
     return root
@@ -119,12 +122,12 @@ struct ServerTables {
     }
   }
 
-  /// Whether a destination table is made by the step.
+  /// Returns whether the step creates a destination table.
   func isNew(_ table: String) -> Bool {
     !altered.contains { $0.new.name == table } && !keptJoins.contains { $0.new.name == table }
   }
 
-  /// Whether a destination table has no rows after the step.
+  /// Returns whether a destination table has no rows after the step.
   func isEmpty(_ table: String) -> Bool {
     if created.contains(where: { $0.name == table }) { return true }
     return madeJoins.contains { join in
@@ -133,7 +136,7 @@ struct ServerTables {
     }
   }
 
-  /// The new names of columns, by those that stay under any name with the same values or with updated ones.
+  /// Returns the new names of the columns that are kept, with the same or updated values, by old name.
   func columns(of table: String) -> [String: String] {
     if let table = altered.first(where: { $0.old.name == table }) {
       var names = Dictionary(
@@ -164,7 +167,7 @@ extension ServerTables.Altered {
       updates.compactMap { _, values in values.first { $0.column == column }?.value }
     }
 
-    // A column whose values are converted in every row gets another type.
+    // If the values of a column are converted in every row, change its type.
     var retyped: [(column: ColumnLayout, value: BoundSQL)] = []
     var origins: [String: String] = [:]
     for column in changes.added where changes.recomputed.contains(column.name) {
@@ -179,7 +182,7 @@ extension ServerTables.Altered {
     let retypedNames = Set(retyped.map(\.column.name))
     columns.added.removeAll { retypedNames.contains($0.name) }
 
-    // A new column with one value in every row has it by its definition.
+    // If a new column has the same value in every row, add it with a default.
     var defaults: [String: BoundSQL] = [:]
     for column in columns.added {
       let values = sources(of: column.name)
@@ -227,7 +230,7 @@ extension ServerTables.Altered {
           entities: [entity], values: values, nullColumn: nullColumn,
           property: properties.count == 1 ? properties.first ?? nil : nil))
     }
-    // Columns that are computed from others come before those are filled.
+    // Compute columns from others before those others are filled.
     for (entity, values) in updates {
       let computed = values.filter { column, value in
         if case .filled = value, !recomputed.contains(column) { return false }
@@ -263,9 +266,9 @@ extension ServerTables.KeptJoin {
   }
 }
 
-/// What becomes of the indexes and constraints of a store in a server.
+/// The changes of a step to the indexes and constraints of a store in a server.
 struct ServerIndexes {
-  /// What an index is, apart from its name.
+  /// The definition of an index without its name.
   private struct Definition: Hashable {
     let table: String
     let elements: [IndexLayout.Element]
@@ -279,7 +282,7 @@ struct ServerIndexes {
     let text: String
   }
 
-  /// The names that indexes get which stay, by the names they have.
+  /// The new names of the indexes that are kept, by current name.
   private(set) var keptIndexes: [String: String] = [:]
   private(set) var droppedIndexes: [IndexLayout] = []
   private(set) var madeIndexes: Set<String> = []
@@ -306,7 +309,7 @@ struct ServerIndexes {
       return Definition(
         table: table, elements: elements, isUnique: index.isUnique, isFetch: isFetch, predicate: predicate)
     }
-    // Two indexes may differ in nothing but their names.
+    // Several indexes may differ only in their names.
     var wanted: [Definition: [String]] = [:]
     for index in step.destinationSchema.indexes {
       let text = index.predicate == nil ? nil : new.statement(of: index).sql
@@ -329,7 +332,7 @@ struct ServerIndexes {
         moved.remainderColumn = column
         return moved
       }
-      // The text names columns, so that a partial index with another one is made anew.
+      // The statement contains the predicate with its columns. A partial index is kept only if it is equal.
       let text = index.predicate == nil ? nil : old.statement(of: index).sql
       if let table = names[index.table], elements.count == index.elements.count,
         let name = take(definition(index, table, elements, text), index.name)

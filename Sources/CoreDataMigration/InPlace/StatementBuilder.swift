@@ -6,9 +6,9 @@ import CoreDataStoreFiles
 
 /// Builds the SQL statements of a step.
 ///
-/// The pairs of relationships whose storage changes are collected first, and join tables filled, while the entity tables
-/// still have their old names and keys. Tables to be rebuilt are then renamed out of the way. Foreign keys are set when all
-/// rows are in place, derived values after them, and indexes are created last.
+/// First, while the entity tables still have their old names and keys, the pairs of relationships whose storage changes
+/// are collected, and join tables are filled. Then the old versions of rebuilt tables are renamed. Foreign keys are set
+/// once all rows are in place, then derived values. Indexes are created last.
 package struct StatementBuilder {
   /// The prefix of tables that exist only during a migration.
   private static let temporaryPrefix = "Z_MIGRATION_"
@@ -17,12 +17,14 @@ package struct StatementBuilder {
   private let catalog: DatabaseCatalog
   private let tablePlans: [TablePlan]
   private let joinPlans: [(table: JoinTableLayout, source: JoinTableSource)]
-  /// By the names of the tables.
+  /// The sources of join tables, by table name.
   private let joinSources: [String: JoinTableSource]
   private let keptIndexes: Set<String>
   private let shifts: KeyShifts
 
-  /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
+  /// Plans the statements of a step.
+  ///
+  /// - Throws: `InPlaceProblem` for changes that cannot be made in place.
   package init(step: InPlaceStep, catalog: DatabaseCatalog, shifts: KeyShifts) throws {
     self.step = step
     self.shifts = shifts
@@ -35,7 +37,7 @@ package struct StatementBuilder {
     keptIndexes = Self.keptIndexes(step, catalog, tablePlans, joinPlans)
   }
 
-  /// All statements that change tables and rows, in the order of execution.
+  /// Returns all statements that change tables and rows, in the order of execution.
   package func statements() throws -> [MigrationStatement] {
     var obsolete: [String] = []
     var statements = dropped() + shifts.statements(hasHistory: catalog.table(named: "ACHANGE") != nil)
@@ -60,7 +62,7 @@ package struct StatementBuilder {
 
   private static func linkTable(_ number: Int) -> String { "\(temporaryPrefix)LINK_\(number)" }
 
-  /// The source tables whose rows a destination table gets.
+  /// Returns the source tables whose rows a destination table gets.
   private func sources(ofTable name: String) -> [String] {
     if let table = step.destinationSchema.table(named: name) {
       return Set(step.pairs(in: table).map(\.source.table)).sorted()
@@ -76,7 +78,8 @@ package struct StatementBuilder {
 
   // MARK: Indexes and triggers
 
-  /// Drops triggers of derived attributes, and indexes that the destination lacks or defines differently.
+  /// Returns statements that drop the triggers of derived attributes, and indexes that the destination lacks or defines
+  /// differently.
   private func dropped() -> [MigrationStatement] {
     let owned = Set(step.sourceSchema.tables.map(\.name) + step.sourceSchema.joinTables.map(\.name))
     let triggers = catalog.triggers.filter { owned.contains($0.table) && $0.name.hasPrefix("Z_DA_") }
@@ -87,13 +90,14 @@ package struct StatementBuilder {
       + indexes.map { MigrationStatement("DROP INDEX \(SQLName.quoted($0.name))", [], .index) }
   }
 
-  /// The indexes of tables that keep their rows, name and columns, where their SQL is that of the destination.
+  /// Returns the indexes to keep: those of tables that keep their rows, name and columns, if the destination has equal
+  /// SQL.
   private static func keptIndexes(
     _ step: InPlaceStep, _ catalog: DatabaseCatalog, _ tables: [TablePlan],
     _ joins: [(table: JoinTableLayout, source: JoinTableSource)]
   ) -> Set<String> {
     var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
-    // Changed values may become duplicates, which creating the index finds when all of them are in place.
+    // Changed values may become duplicates. Creating the index once all values are in place detects them.
     var changing: Set<String> = []
     for case .alter(let table, let old, let columns) in tables where old.name == table.name {
       staying.insert(table.name)
@@ -114,7 +118,7 @@ package struct StatementBuilder {
   private func joinTableStatements(_ obsolete: inout [String]) -> [MigrationStatement] {
     let same = Set(joinPlans.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
     var statements: [MigrationStatement] = []
-    // Old join tables that do not stay are renamed, since new ones may have their names.
+    // Rename obsolete join tables, because new ones may have their names.
     var moved: [String: String] = [:]
     for table in step.sourceSchema.joinTables where !same.contains(table.name) {
       let temporary = Self.temporaryPrefix + table.name
@@ -155,7 +159,7 @@ package struct StatementBuilder {
     var statements = moved.sorted { $0.key < $1.key }.map { old, temporary in
       MigrationStatement("ALTER TABLE \(SQLName.quoted(old)) RENAME TO \(SQLName.quoted(temporary))")
     }
-    // Tables that stay are renamed before rebuilt tables take their old names.
+    // Rename tables that stay before rebuilt tables take their old names.
     for case .alter(let table, let old, let columns) in tablePlans {
       statements += redefinition(of: table, from: old, columns)
     }
@@ -243,38 +247,38 @@ package struct StatementBuilder {
   }
 }
 
-/// One SQL statement of an in-place migration: a plan shows it, a run executes it.
+/// An SQL statement of an in-place migration, shown by a plan and executed by a run.
 package struct MigrationStatement: Sendable {
-  /// What a statement does, for progress and for error messages.
+  /// The purpose of a statement, for progress and error messages.
   package enum Purpose: Hashable, Sendable {
     case structure
     /// Moves or changes the rows of a table.
     case rows(table: String)
-    /// Gives the rows of a source table, or what refers to them, new keys.
+    /// Changes the keys of a source table's rows, or references to them.
     case keys(table: String)
     case index
-    /// Finds objects with several objects at the other end of a relationship that keeps only one.
+    /// Finds objects with more than one object for a to-one relationship.
     case link(LinkCheck)
     case housekeeping
   }
 
   package let sql: BoundSQL
   package let purpose: Purpose
-  /// The table that gets or changes rows, for progress; nil for all other statements.
+  /// The table whose rows are inserted or changed, for progress; nil for all other statements.
   package var table: String? {
     switch purpose {
     case .rows(let table), .keys(let table): table
     case .structure, .index, .link, .housekeeping: nil
     }
   }
-  /// Whether it copies the rows of one entity into a table that is made anew.
+  /// Whether the statement copies the rows of one entity into a new table.
   package var isCopy = false
-  /// The table whose rows the statement reads or changes one by one; nil where it must be executed as a whole.
+  /// The table whose rows the statement reads or changes one by one; nil if it must be executed as a whole.
   package private(set) var scannedTable: String?
-  /// The tables of the store before the step whose rows the statement works through, where `purpose` does not tell.
+  /// The tables, as of before the step, whose rows the statement processes, if `purpose` does not determine them.
   package let sourceTables: [String]
   private var hasCondition = false
-  /// The change of a table's columns that the statement makes; nil for other statements.
+  /// The change that the statement makes to a table's columns; nil for other statements.
   package private(set) var columnChange: (table: String, change: ColumnChange)?
 
   package init(
@@ -285,7 +289,7 @@ package struct MigrationStatement: Sendable {
     self.sourceTables = sourceTables
   }
 
-  /// A statement that changes the columns of a table.
+  /// Creates a statement that changes the columns of a table.
   package init(_ change: ColumnChange, in table: String) {
     let sql: String
     switch change {
@@ -296,13 +300,13 @@ package struct MigrationStatement: Sendable {
     columnChange = (table, change)
   }
 
-  /// A statement that deals with each row of one table independently of the other rows, and keeps its primary key.
+  /// Creates a statement that processes each row of a table independently of the other rows and keeps its primary key.
   ///
   /// - Parameters:
-  ///   - scannedTable: the table, by the name that it has when the statement is executed.
-  ///   - sql: the statement up to its WHERE clause.
-  ///   - condition: a condition without OR; nil for all rows.
-  ///   - table: the destination table.
+  ///   - scannedTable: The name of the table when the statement is executed.
+  ///   - sql: The statement without its WHERE clause.
+  ///   - condition: A condition without OR; nil for all rows.
+  ///   - table: The destination table.
   package init(
     eachRowOf scannedTable: String, _ sql: String, _ values: [SQLiteValue] = [], where condition: String?,
     in table: String
@@ -312,7 +316,7 @@ package struct MigrationStatement: Sendable {
     hasCondition = condition != nil
   }
 
-  /// The statement for the rows with some keys.
+  /// Returns the statement restricted to a range of keys.
   package func sql(keys: ClosedRange<Int64>) -> BoundSQL {
     let bounds: [SQLiteValue] = [.integer(keys.lowerBound), .integer(keys.upperBound)]
     return BoundSQL(sql.sql + (hasCondition ? " AND" : " WHERE") + " Z_PK BETWEEN ? AND ?", sql.values + bounds)

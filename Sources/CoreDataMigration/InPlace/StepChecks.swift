@@ -5,25 +5,30 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Finds the rows with which a step cannot be carried out.
+/// Finds rows that prevent a step.
 package struct StepChecks {
   package let step: InPlaceStep
   package let database: any SQLDatabase
 
-  /// - Throws: `InPlaceProblem` if rows have no value for a required attribute, or a number that its new type cannot hold.
+  /// Checks the values of attributes.
+  ///
+  /// - Throws: `InPlaceProblem` if rows have no value for a required attribute, or a number that does not fit the new
+  ///   type.
   package func values() throws {
     try requiredValues()
     try NumberRanges(step: step, connection: database).check()
   }
 
-  /// - Parameter count: returns the number of rows of a source entity; nil if there are none.
-  /// - Throws: `InPlaceProblem` if the store has objects of an entity that becomes abstract or leaves the configuration.
+  /// Checks that no entity with objects becomes abstract or leaves the configuration.
+  ///
+  /// - Parameter count: Returns the number of rows of a source entity, or nil if it is unknown.
+  /// - Throws: `InPlaceProblem`.
   package func entities(_ count: (EntityLayout) throws -> Int?) throws {
     try abstractEntities(count)
     try configuration(count)
   }
 
-  /// Throws if rows have no value for an attribute that is required after the step and has no default value.
+  /// Throws an error if rows have no value for an attribute that the step makes required and that has no default value.
   private func requiredValues() throws {
     for destination in step.destinationSchema.entities {
       guard let sourceName = step.mapping.sourceEntity(of: destination.name),
@@ -56,7 +61,7 @@ package struct StepChecks {
     }
   }
 
-  /// Throws if rows of an entity that becomes abstract could not be read any more.
+  /// Throws an error if the store has rows of an entity that becomes abstract, which could not be read afterwards.
   private func abstractEntities(_ count: (EntityLayout) throws -> Int?) throws {
     for entity in step.destinationSchema.entities where entity.isAbstract {
       guard let source = step.mapping.sourceEntity(of: entity.name).flatMap({ step.sourceSchema[$0] }),
@@ -71,7 +76,7 @@ package struct StepChecks {
     }
   }
 
-  /// Throws if the store has objects of an entity that leaves its configuration: they would be dropped.
+  /// Throws an error if the store has objects of an entity that leaves its configuration, which would be dropped.
   private func configuration(_ count: (EntityLayout) throws -> Int?) throws {
     for entity in step.sourceSchema.entities {
       guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
@@ -85,7 +90,8 @@ package struct StepChecks {
     }
   }
 
-  /// The problem of duplicates under a uniqueness constraint of the destination; nil if there are none.
+  /// Returns a problem that names duplicate values under a uniqueness constraint of the destination, or nil if there
+  /// are none.
   package func duplicates() throws -> InPlaceProblem? {
     try DuplicateValues.first(in: step.destinationSchema, on: database).map {
       InPlaceProblem(

@@ -4,38 +4,39 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// What a step does with the table of one root entity.
+/// The way in which a step produces the table of one root entity.
 package enum TablePlan {
-  /// It is created empty.
+  /// The table is created empty.
   case create(TableLayout)
-  /// Its rows stay in place; columns are renamed and added.
+  /// The rows stay in place; columns are renamed and added.
   case alter(TableLayout, from: TableLayout, AlteredColumns)
-  /// Rows are copied into a new table. Those of several tables have got keys that do not collide.
+  /// The rows are copied into a new table. Rows of several tables already have keys that do not collide.
   case rebuild(TableLayout, from: [TableLayout])
 }
 
-/// The changes to the columns of a table that stays.
+/// The changes to the columns of a table whose rows stay in place.
 package struct AlteredColumns {
   package var renamed: [(old: String, new: String)] = []
   package var added: [ColumnLayout] = []
-  /// The columns that no property uses any more, sorted.
+  /// The columns that no property uses anymore, sorted.
   package var removed: [String] = []
   /// The new values of columns, for the rows of a source entity.
   package var updates: [(entity: EntityLayout, values: [(column: String, value: ColumnSource)])] = []
-  /// New columns with values that are computed from columns that do not become theirs, by name. They are among `added`.
+  /// The names of new columns whose values are computed from columns that are not renamed to them. Also listed in
+  /// `added`.
   package var recomputed: Set<String> = []
 
-  /// Whether the table's definition stays as it is.
+  /// Whether the table's definition does not change.
   package var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
 }
 
-/// Decides whether a table is altered or rebuilt: rows stay in place where columns are only renamed, added or filled.
+/// Decides whether to alter or to rebuild a table. Rows stay in place if columns are only renamed, added or filled.
 package struct TablePlanner {
   package let step: InPlaceStep
   private let tablesBySource: [String: Set<String>]
-  /// The columns that each source entity's own properties use.
+  /// The columns used by each source entity's own properties.
   private let usedColumns: [String: Set<String>]
-  /// The columns in each source table that to-many relationships without inverse use.
+  /// The columns in each source table used by to-many relationships without inverse.
   private let ownerColumns: [String: Set<String>]
 
   package init(step: InPlaceStep) {
@@ -62,6 +63,8 @@ package struct TablePlanner {
     self.tablesBySource = tablesBySource
   }
 
+  /// Returns the plan for a destination table.
+  ///
   /// - Throws: `InPlaceProblem` for values that cannot be converted.
   package func plan(_ table: TableLayout) throws -> TablePlan {
     let pairs = step.pairs(in: table)
@@ -76,31 +79,32 @@ package struct TablePlanner {
     return .rebuild(table, from: names.compactMap { step.sourceSchema.table(named: $0) })
   }
 
-  /// Whether a table can take the new name while the other tables still have their old ones.
+  /// Returns whether a table can take its new name while the other tables still have their old names.
   private func nameIsFree(_ name: String, insteadOf old: String) -> Bool {
     name == old || step.sourceSchema.table(named: name) == nil
   }
 
-  /// Whether no other table gets rows of a source table.
+  /// Returns whether a destination table is the only one that gets rows of a source table.
   package func isOnlyTable(of source: TableLayout, _ table: TableLayout) -> Bool {
     tablesBySource[source.name] == [table.name]
   }
 
-  /// Whether columns of the source are NULL in the rows of entities that do not use them. Files may be from anywhere.
+  /// Whether source columns are known to be NULL in rows of entities that do not use them. This is not known of files,
+  /// which may come from anywhere.
   private var hasNoStrayValues: Bool { step.sourceSchema.dialect != .sqlite }
 
-  /// Whether SQLite can make the changes without copying the rows.
+  /// Returns whether SQLite can make the changes without copying the rows.
   private func staysInPlace(_ columns: AlteredColumns, of old: TableLayout, as new: TableLayout) -> Bool {
     guard columns.recomputed.isEmpty, columns.removed.isEmpty || step.cleanup == .deferred else { return false }
     let extra = step.extraColumns[old.name] ?? []
     if new.leavesQualifiedName(extra.union(columns.removed)) { return false }
     let taken = Set(old.columns.map(\.name)).union(extra)
-    // A new name that another column still has would need a temporary name: copying is simpler and as safe.
+    // If another column still has the new name, a temporary name would be needed. Copying is simpler and as safe.
     return columns.renamed.allSatisfy { !taken.contains($0.new) }
       && columns.added.allSatisfy { !taken.contains($0.name) }
   }
 
-  /// The changes to the columns of a table that gets its rows from one source table.
+  /// Returns the changes to the columns of a table that gets its rows from one source table.
   ///
   /// - Throws: `InPlaceProblem` for values that cannot be converted.
   package func alteredColumns(of table: TableLayout, from old: TableLayout) throws -> AlteredColumns {
@@ -117,7 +121,7 @@ package struct TablePlanner {
     for column in table.columns where !isHousekeeping.contains(column.role) {
       let given = sources.indices.compactMap { pair in sources[pair][column.name].map { (pair, $0) } }
       let origins = Set(given.compactMap(\.1.origin))
-      // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
+      // Rows of entities that do not continue the old column must not keep its values. Only one column can replace it.
       func isContinued(_ oldColumn: ColumnLayout) -> Bool {
         oldColumn.type == column.type && !used.contains(oldColumn.name)
           && pairs.indices.allSatisfy { pair in
@@ -156,23 +160,23 @@ package struct TablePlanner {
 
 /// The source of a join table's rows.
 package enum JoinTableSource {
-  /// A join table that stays as it is.
+  /// A join table that does not change.
   case same
-  /// A query over the source's tables that returns the columns in the order of `columns(of:)`.
+  /// A query over the source tables that returns the columns in the order of `columns(of:)`.
   case query(JoinTableQuery)
-  /// The relationship is new.
+  /// No source, because the relationship is new.
   case none
 }
 
 /// The parts of the query that fills a join table. Tables may have been renamed when it is executed.
 package struct JoinTableQuery {
   package let values: [String]
-  /// The source relationships with pairs for the table, each with whether it is the owner's side.
+  /// The source relationships with pairs for the table, and whether each is the owner's side.
   package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
-  /// A NULL of an order key.
+  /// NULL with the type of an order key.
   package let missingKey: String
 
-  /// The tables that have the pairs.
+  /// The tables that contain the pairs, sorted.
   package var tables: [String] { Set(pairs.map(\.pairs.table)).sorted() }
 
   package func sql(names: [String: String]) -> String {
@@ -183,7 +187,7 @@ package struct JoinTableQuery {
     let queries = pairs.flatMap { $0.pairs.queries(fromOwner: $0.fromOwner, names: names) }
       .joined(separator: " UNION ALL ")
     guard Set(pairs.map(\.fromOwner)).count > 1 else { return queries }
-    // A pair that both sides had becomes one row, with the order keys of either side.
+    // Merge a pair present on both sides into one row with the order keys of both.
     let told = pairs.flatMap { known in
       known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
         let places =
@@ -230,7 +234,7 @@ package struct JoinTablePlanner {
         missingKey: step.sourceSchema.dialect.missingKey))
   }
 
-  /// The join table of the source that has the rows of a destination table as they are, possibly under other names.
+  /// Returns the source join table that has the same rows as a destination table, possibly with other names.
   package func renamed(_ table: JoinTableLayout) -> JoinTableLayout? {
     let (forward, backward) = sources(of: table)
     guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.place,
@@ -242,7 +246,8 @@ package struct JoinTablePlanner {
     return hasOrder && hasInverseOrder ? old : nil
   }
 
-  /// Deletes rows whose objects are gone, or are of an entity that the relationship does not allow.
+  /// Returns statements that delete rows whose objects no longer exist or have an entity that the relationship does not
+  /// allow.
   package func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
     let (forward, backward) = sources(of: table)
     let owners = forward.map(\.declaringEntity) + backward.map(\.destinationEntity)
@@ -264,7 +269,7 @@ package struct JoinTablePlanner {
     ]
   }
 
-  /// The columns of a join table: its two keys, then its order keys.
+  /// Returns the columns of a join table: its two keys, then its order keys.
   package static func columns(of table: JoinTableLayout) -> [String] {
     [table.ownerColumn, table.destinationColumn] + [table.inverseOrderColumn, table.orderColumn].compactMap { $0 }
   }
@@ -285,7 +290,8 @@ package struct JoinTablePlanner {
     return end == new
   }
 
-  /// Order keys where the order is new: first the members that had one, then by primary key, spaced as Core Data spaces them.
+  /// Returns an expression for order keys of a new order: first the members that had one, then by primary key, with
+  /// Core Data's spacing.
   private func place(
     of member: String, after place: String, _ sources: [RelationshipLayout], within group: String
   ) -> String {

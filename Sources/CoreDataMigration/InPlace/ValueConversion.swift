@@ -7,9 +7,9 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The conversion of stored values when an attribute's type, or the way in which it is stored, changes.
+/// The conversion of stored values when an attribute's type or storage changes.
 package struct ValueConversion {
-  /// The SQL function that returns the value of a column's bytes, also where it is in a file of its own.
+  /// The SQL function that returns the value for the bytes of a column, even if the value is stored in a separate file.
   package static let inlineFunction = "Z_MIGRATION_INLINE"
   /// The SQL function that rounds a number to a `Float`.
   package static let floatFunction = "Z_MIGRATION_FLOAT"
@@ -21,12 +21,14 @@ package struct ValueConversion {
 
   private let change: Change
 
-  /// - Throws: `InPlaceProblem` for types that cannot be converted, which inference refuses before.
+  /// Determines the conversion.
+  ///
+  /// - Throws: `InPlaceProblem` for types that cannot be converted. Inference refuses them earlier.
   package init(
     from old: AttributeDocument, to new: AttributeDocument, entity: String, dialect: SQLDialect = .sqlite
   ) throws {
     if old.kind == new.kind {
-      // Only SQLite stores have files of their own for large values.
+      // Only SQLite stores keep large values in separate files.
       let movesValues =
         dialect == .sqlite && old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
       change =
@@ -43,14 +45,14 @@ package struct ValueConversion {
     change = .number(NumberCast(from: old.kind, to: new.kind, dialect: dialect))
   }
 
-  /// Whether the stored values serve as they are.
+  /// Whether the stored values can be kept unchanged.
   package var keepsValues: Bool { if case .number(.none) = change { true } else { false } }
 
-  /// The converted value as SQL.
+  /// Returns the converted value as SQL.
   package func sql(_ value: BoundSQL) -> BoundSQL {
     switch change {
     case .number(let cast): cast.sql(value)
-    // Values that may be kept in files begin with a byte that says where they are: 1 for here.
+    // Values that may be kept in files begin with a byte for their location; 1 means inline.
     case .intoFiles: "CASE WHEN \(value) IS NULL THEN NULL ELSE CAST(x'01' || \(value) AS BLOB) END"
     case .outOfFiles:
       "CASE WHEN \(value) IS NULL THEN NULL ELSE \(raw: Self.inlineFunction)(\(value)) END"
@@ -60,10 +62,10 @@ package struct ValueConversion {
 
 /// The conversion of a stored number to another numeric type, as setting it on an object would convert it.
 ///
-/// `DecimalConversion` has the rules.
+/// `DecimalConversion` documents the rules.
 package enum NumberCast {
   case none, boolean, integer, real, float, decimal
-  /// To a column of PostgreSQL, whose types differ where those of SQLite do not.
+  /// To a PostgreSQL column. Its types differ in cases where those of SQLite do not.
   case typed(from: AttributeKind, to: AttributeKind)
 
   package init(from old: AttributeKind, to new: AttributeKind, dialect: SQLDialect = .sqlite) {
@@ -77,7 +79,7 @@ package enum NumberCast {
       case .integer16, .integer32, .integer64: [.double, .float, .decimal].contains(old) ? .integer : .none
       case .double: .real
       case .float: old == .boolean || old == .integer16 ? .real : .float
-      // Several doubles may stand for one decimal. A predicate finds the nearest one.
+      // Several doubles may represent one decimal. Predicates match only the nearest one.
       case .decimal: old == .double || old == .float ? .decimal : .none
       default: .none
       }
@@ -105,7 +107,7 @@ package enum NumberCast {
     case .double: return "CAST(\(number) AS double precision)"
     case .float:
       let double: BoundSQL = old == .double ? value : "CAST(\(number) AS double precision)"
-      // PostgreSQL refuses what is nearer to 0 than to the least real; half of that rounds to 0 too.
+      // PostgreSQL rejects numbers nearer to 0 than to the smallest real. Half of the smallest real rounds to 0 too.
       return """
         CASE WHEN abs(\(double)) <= CAST('7.006492321624085e-46' AS double precision) \
         THEN CAST(\(double) * 0 AS real) ELSE CAST(\(double) AS real) END
@@ -113,7 +115,7 @@ package enum NumberCast {
     default:
       guard old == .float || old == .double else { return "CAST(\(number) AS numeric)" }
       let double: BoundSQL = old == .double ? value : "CAST(\(value) AS double precision)"
-      // By the shortest text: the cast to numeric rounds to 15 digits.
+      // Convert through the shortest text, because a cast to numeric rounds to 15 digits.
       return """
         CASE WHEN \(double) = trunc(\(double)) AND abs(\(double)) < 9223372036854775808.0 \
         THEN CAST(CAST(\(double) AS bigint) AS numeric) ELSE CAST(CAST(\(double) AS text) AS numeric) END
@@ -126,7 +128,7 @@ extension AttributeKind {
   fileprivate var isWhole: Bool { [.integer16, .integer32, .integer64].contains(self) }
 }
 
-/// Converts default values to the form in which a store keeps them.
+/// Converts default values to their stored form.
 package struct StoredDefault {
   private let attribute: AttributeDocument
   private let entity: String
@@ -165,7 +167,7 @@ package struct StoredDefault {
     }
   }
 
-  /// The value as a save would write it, encoded by the attribute's transformer.
+  /// Returns the value as a save would write it, encoded by the attribute's transformer.
   private func archived() throws -> SQLiteValue {
     do {
       return try values.archivedDefault(of: attribute).map { .blob($0) } ?? .null
@@ -189,7 +191,9 @@ package struct NumberConversion {
   private let new: AttributeKind
   private let dialect: SQLDialect
 
-  /// - Parameter column: the column, quoted.
+  /// Creates the conditions for a column.
+  ///
+  /// - Parameter column: The quoted name of the column.
   package init(column: String, from old: AttributeKind, to new: AttributeKind, dialect: SQLDialect = .sqlite) {
     self.column = column
     self.old = old
@@ -200,7 +204,7 @@ package struct NumberConversion {
   private var isReal: Bool { [.double, .float, .decimal].contains(old) }
   private var areNumbers: Bool { old != new && old.isNumeric && new.isNumeric && old != .boolean }
 
-  /// Selects the values that the new type cannot hold, which a migration refuses; nil where it holds all.
+  /// The condition that selects values the new type cannot hold, which a migration refuses; nil if it can hold all.
   package var refused: String? {
     guard areNumbers else { return nil }
     var conditions: [String] = []
@@ -213,14 +217,15 @@ package struct NumberConversion {
       conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
     case .float where old == .double || old == .decimal:
       conditions.append("ABS(\(column)) > 3.4028235677973366e38 AND ABS(\(column)) <= 1.7976931348623157e308")
-    // A decimal has 38 digits, shifted by up to 127.
+    // A decimal holds any 38 digits, shifted by up to 127 places.
     case .decimal where isReal: conditions.append("ABS(\(column)) >= 1e165")
     default: break
     }
     return conditions.isEmpty ? nil : conditions.map { "(\($0))" }.joined(separator: " OR ")
   }
 
-  /// Selects the values that are changed: truncated, rounded, or converted to Booleans; nil where there can be none.
+  /// The condition that selects values to be changed: truncated, rounded or converted to Booleans; nil if there can be
+  /// none.
   package var changed: String? {
     guard areNumbers, let condition = changes else { return nil }
     return refused.map { "(\(condition)) AND NOT \(dialect.definite("(\(raw: $0))").sql)" } ?? condition
@@ -232,7 +237,7 @@ package struct NumberConversion {
     case .boolean: return "\(column) NOT IN (0, 1)"
     case .integer16, .integer32, .integer64: return isReal ? "\(truncated(column)) <> \(column)" : nil
     case .float where old != .integer16:
-      // Multiplying by 2^29 + 1 and subtracting leaves the 24 digits of a Float of the 53 of a Double.
+      // Multiplying by 2^29 + 1 and subtracting rounds the 53 bits of a Double to the 24 bits of a Float.
       let rounded = "(\(real) * 536870913.0 - (\(real) * 536870913.0 - \(real)))"
       let isRounded = "\(inRangeOfFloat(rounded)) <> \(real)"
       return isWhole ? "\(isRounded) OR \(whole(real)) <> \(column)" : isRounded
@@ -243,19 +248,21 @@ package struct NumberConversion {
 
   private var real: String { "CAST(\(column) AS \(dialect.realType))" }
 
-  /// A number without its fraction. PostgreSQL would round it in a cast.
+  /// Returns a number without its fraction, which PostgreSQL would round in a cast.
   private func truncated(_ number: String) -> String {
     dialect == .sqlite ? "CAST(\(number) AS INTEGER)" : "TRUNC(\(number))"
   }
 
-  /// The integer that a double from an integer stands for: the greatest one for 2 to the power of 63, as SQLite casts it.
+  /// Returns the integer for a double that was converted from an integer. As in SQLite's cast, 2^63 becomes the maximum
+  /// integer.
   private func whole(_ real: String) -> String {
     dialect == .sqlite
       ? "CAST(\(real) AS INTEGER)"
       : "CASE WHEN \(real) < 9223372036854775808.0 THEN CAST(\(real) AS bigint) ELSE 9223372036854775807 END"
   }
 
-  /// A calculation that PostgreSQL refuses beyond the range of its type; greater numbers are refused before.
+  /// Returns a calculation restricted to numbers for which PostgreSQL does not overflow. `refused` selects greater
+  /// numbers.
   private func inRangeOfFloat(_ calculation: String) -> String {
     dialect == .sqlite ? calculation : "CASE WHEN ABS(\(real)) <= 3.4028235677973366e38 THEN \(calculation) END"
   }
@@ -263,11 +270,13 @@ package struct NumberConversion {
 
 /// Finds numbers that the new type of their attribute cannot hold.
 ///
-/// Truncating fractions and rounding digits is what a conversion of numbers does. A value out of range is an error.
+/// Conversions of numbers truncate fractions and round digits. A value out of range is an error.
 package struct NumberRanges {
   package let step: InPlaceStep
   package let connection: any SQLDatabase
 
+  /// Checks all attributes.
+  ///
   /// - Throws: `InPlaceProblem` for the first attribute with such values, naming one of them.
   package func check() throws {
     for destination in step.destinationSchema.entities {
