@@ -18,6 +18,19 @@ struct TightenedRules: Hashable, Sendable {
   }
 }
 
+/// A minimum count that a step raises, and the relationship of the store whose members are counted.
+struct RaisedMinimum: Hashable, Sendable {
+  let origin: AttributeOrigin
+  let minimum: Int
+  /// Whether an object without members keeps the rule, as with an optional relationship.
+  let allowsNone: Bool
+
+  /// The minimum counts of a step for which objects must be counted.
+  static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [RaisedMinimum] {
+    difference.changes.flatMap { judge.raisedMinimums($0) ?? [] }
+  }
+}
+
 /// The values that break rules, by their texts.
 struct RuleBreaks: Hashable, Sendable {
   private(set) var count = 0
@@ -108,5 +121,59 @@ extension FindingJudge {
   /// Such as `3 values break it, such as 700 (2 rows)`.
   static func breaking(_ breaks: RuleBreaks, _ example: String) -> String {
     "\(CountText.counted(breaks.count, "value")) \(breaks.count == 1 ? "breaks" : "break") it, such as \(example)"
+  }
+}
+
+extension FindingJudge {
+  /// What must be counted for a raised minimum count; nil for other changes, and where the members are not those in the store.
+  func raisedMinimums(_ change: ModelChange) -> [RaisedMinimum]? {
+    guard let counts, change.subject == .relationship, change.migration != .custom,
+      case .changed(.minimumCount, let before, let after) = change.kind, let minimum = Int(after),
+      Int(before) ?? 0 < minimum, let source = change.sourceEntity, let property = change.sourceProperty,
+      let relationship = newIndex[change.entity ?? ""]?.relationships.first(where: { $0.name == change.property }),
+      // The rows of removed entities are members in the store.
+      removed.allSatisfy({ $0.count > 1 })
+    else { return nil }
+    var result: [RaisedMinimum] = []
+    for name in family(of: source) where counts.rows[name] ?? 0 > 0 {
+      guard let origin = counts.origins[name]?[property] else { return nil }
+      result.append(RaisedMinimum(origin: origin, minimum: minimum, allowsNone: relationship.isOptional))
+    }
+    return result
+  }
+
+  /// The objects with too few members after a change; nil where they were not counted.
+  func lackingCount(_ change: ModelChange) -> Int? {
+    guard let counts, let minimums = raisedMinimums(change) else { return nil }
+    var sum = 0
+    for minimum in minimums {
+      guard let count = counts.lacking[minimum] else { return nil }
+      sum += count
+    }
+    return sum
+  }
+
+  /// A greater minimum count, which a migration in place does not check.
+  func raised(_ change: ModelChange, from before: String, to after: String) -> Finding {
+    let text = "at least \(after) instead of \(before)"
+    let rows = rowCount(of: change)
+    guard let rows, rows > 0, let lacking = lackingCount(change) else {
+      return finding(
+        .minimumCountRaised, rows == 0 ? .information : .warning, change,
+        "\(text); objects with fewer cannot be saved")
+    }
+    guard lacking > 0 else {
+      return finding(
+        .minimumCountRaised, .information, change,
+        rows == 1 ? "\(text); its only object has enough" : "\(text); all \(counted(rows, "object")) have enough")
+    }
+    return finding(
+      .minimumCountRaised, .warning, change,
+      "\(text); \(Self.lacking(lacking)), and cannot be saved before that changes")
+  }
+
+  /// Such as `3 objects have fewer`.
+  static func lacking(_ count: Int) -> String {
+    "\(CountText.counted(count, "object")) \(count == 1 ? "has" : "have") fewer"
   }
 }

@@ -236,7 +236,8 @@ extension FindingPage {
     what: "The minimum count of a relationship is greater than before.",
     why:
       "Objects with fewer are migrated in place as they are, and cannot be saved until they have enough. A migration by a "
-      + "mapping model validates its objects and fails.",
+      + "mapping model validates its objects and fails. With a store, the objects with fewer are counted; without any the "
+      + "finding is information.",
     example:
       "Order.lines has no minimum in Model 1 and the minimum 1 in Model 2: \"Order.lines: at least 1 instead of 0; "
       + "objects with fewer cannot be saved\".",

@@ -223,7 +223,8 @@ private struct MappingScale {
         + (breaking.map { "\($0), in the store; values that break it after the mapping stop the migration" }
           ?? "values that break it stop the migration")
     case (.minimumCountRaised, .changed(_, let before, let after)):
-      finding.message = "at least \(after) instead of \(before); objects with fewer stop the migration"
+      let lacking = judge.lackingCount(change).flatMap { $0 > 0 ? FindingJudge.lacking($0) + " in the store; " : nil }
+      finding.message = "at least \(after) instead of \(before); \(lacking ?? "")objects with fewer stop the migration"
     default: break
     }
     return finding

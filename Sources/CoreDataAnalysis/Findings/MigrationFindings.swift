@@ -51,7 +51,7 @@ struct FindingJudge {
   let newIndex: EntityIndex
   let counts: StoreCounts?
   /// Entities, and properties with their entities, that the new version lacks.
-  private let removed: Set<[String]>
+  let removed: Set<[String]>
   /// The names in the new version of the entities that both have.
   private let newNames: [String: String]
 
@@ -167,11 +167,7 @@ struct FindingJudge {
       if change.migration == .custom { return [finding(.destinationChanged, .error, change, text, isFailure: true)] }
       return [loss(.destinationChanged, change, values, text, values.map { "\(text); \(dropped($0, "link"))" })]
     case .changed(.minimumCount, let before, let after) where (Int(before) ?? 0) < (Int(after) ?? 0):
-      return [
-        finding(
-          .minimumCountRaised, rows == 0 ? .information : .warning, change,
-          "at least \(after) instead of \(before); objects with fewer cannot be saved")
-      ]
+      return [raised(change, from: before, to: after)]
     case .changed(.optional, _, "no") where isRequired(change):
       return [
         finding(
@@ -217,8 +213,8 @@ public struct StoreCounts: Hashable, Sendable {
   /// Values that are not null, by entity and property. Missing entries were not counted.
   public var values: [String: [String: Int]]
 
-  /// The attributes of the store that values come from, by entity and property. There is none for attributes that an
-  /// intermediate step has added.
+  /// The properties of the store that values and members come from, by entity and property. There is none for properties that
+  /// an intermediate step has added.
   var origins: [String: [String: AttributeOrigin]] = [:]
 
   /// The numbers of values that do not fit their new types.
@@ -230,6 +226,9 @@ public struct StoreCounts: Hashable, Sendable {
   /// The values that break validation rules which become stricter.
   var breaks: [TightenedRules: RuleBreaks] = [:]
 
+  /// The objects with fewer members than a minimum count that is raised.
+  var lacking: [RaisedMinimum: Int] = [:]
+
   /// Makes counts.
   public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {
     self.rows = rows
@@ -237,7 +236,7 @@ public struct StoreCounts: Hashable, Sendable {
   }
 }
 
-/// An attribute of the store that was counted.
+/// A property of the store that was counted.
 struct AttributeOrigin: Hashable, Sendable {
   let entity: String
   let property: String

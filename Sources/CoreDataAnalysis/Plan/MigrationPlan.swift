@@ -179,6 +179,7 @@ package struct MigrationPlan {
       try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
       try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
       try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
+      try counting.countLacking(in: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,
@@ -303,13 +304,13 @@ extension StoreCounts {
     }
   }
 
-  /// Follows the values of an attribute over a step.
+  /// Follows the values of an attribute, or the members of a relationship, over a step.
   private static func move(
     _ change: ModelChange, _ known: [String: AttributeOrigin], to next: inout [String: AttributeOrigin]
   ) {
     guard let property = change.property else { return }
     switch change.kind {
-    case .removed, .added: next[property] = nil
+    case .removed, .added, .changed(.toMany, _, _), .changed(.destination, _, _): next[property] = nil
     case .renamed(let old):
       next[old] = nil
       next[property] = known[old]

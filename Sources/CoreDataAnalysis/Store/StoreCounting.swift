@@ -89,9 +89,9 @@ extension StoreCounting {
       for entity in entities {
         guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
         counts.values[entity.name] = try values(of: layout, where: entity.condition(in: database.dialect, of: "o"))
-        for attribute in layout.attributes.keys {
-          counts.origins[entity.name, default: [:]][attribute] = AttributeOrigin(
-            entity: entity.name, property: attribute)
+        for property in Array(layout.attributes.keys) + layout.relationships.keys {
+          counts.origins[entity.name, default: [:]][property] = AttributeOrigin(
+            entity: entity.name, property: property)
         }
       }
     }
@@ -216,6 +216,31 @@ extension StoreCounting {
       }
     }
     return isEvaluable ? breaks : nil
+  }
+
+  /// Counts the objects with fewer members than the minimum counts that a step raises.
+  ///
+  /// - Throws: `StoreProblem`.
+  func countLacking(
+    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  ) throws {
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    for minimum in RaisedMinimum.all(in: difference, judge) where counts.lacking[minimum] == nil {
+      counts.lacking[minimum] = try lacking(minimum)
+    }
+  }
+
+  private func lacking(_ minimum: RaisedMinimum) throws -> Int? {
+    guard let entity = entities.first(where: { $0.name == minimum.origin.entity }), let layout = entity.layout,
+      let schema, let relationship = layout.relationships[minimum.origin.property], relationship.isToMany
+    else { return nil }
+    let pairs = RelationshipPairs(of: relationship, in: schema).queries(fromOwner: true)
+    let condition = minimum.allowsNone ? "c.N < \(minimum.minimum)" : "COALESCE(c.N, 0) < \(minimum.minimum)"
+    let sql =
+      "SELECT COUNT(*) FROM \(SQLName.quoted(layout.table)) o LEFT JOIN (SELECT p.OWNER AS OWNER, "
+      + "COUNT(DISTINCT p.MEMBER) AS N FROM (\(pairs.joined(separator: " UNION ALL "))) p GROUP BY p.OWNER) c "
+      + "ON c.OWNER = o.Z_PK WHERE \(entity.condition(in: database.dialect, of: "o")) AND \(condition)"
+    return try reading { Int(try database.scalar(sql)?.integer ?? 0) }
   }
 
   /// Nil where the values are not in columns of one table.
