@@ -258,30 +258,29 @@ struct RowWriter {
       guard case .columns(let attribute) = plan.steps[position],
         case .object(let new as NSDictionary) = change.slot(at: position)
       else { continue }
-      let columns: [String]
+      let before: NSDictionary
       switch old.slot(at: position) {
-      case .object(let value as NSDictionary): columns = Self.unchanged(attribute, value, new, isUnreadable: false)
-      case .object(let value as UnreadableValue):
-        columns = Self.unchanged(attribute, value.rest ?? [:], new, isUnreadable: true)
+      case .object(let value as NSDictionary): before = value
+      case .object(let value as UnreadableValue): before = value.rest ?? [:]
       default: continue
       }
-      for column in columns { kept[column] = try stored(column, of: change, plan) }
+      for column in Self.unchanged(attribute, before, new) { kept[column] = try stored(column, of: change, plan) }
     }
     return kept
   }
 
-  /// The columns of a composite attribute's elements in files, that are the same in two values of it.
+  /// The columns of a composite attribute's elements in files, that are the same in two values of it. Without a value in both an
+  /// element is NULL or could not be read, also where the object was saved since.
   private static func unchanged(
-    _ attribute: AttributeLayout, _ old: NSDictionary, _ new: NSDictionary, isUnreadable: Bool
+    _ attribute: AttributeLayout, _ old: NSDictionary, _ new: NSDictionary
   ) -> [String] {
     attribute.elements.flatMap { element -> [String] in
       let (before, after) = (old[element.name as NSString], new[element.name as NSString])
       guard let column = element.column else {
-        return unchanged(
-          element, before as? NSDictionary ?? [:], after as? NSDictionary ?? [:], isUnreadable: isUnreadable)
+        return unchanged(element, before as? NSDictionary ?? [:], after as? NSDictionary ?? [:])
       }
       guard element.allowsExternalStorage else { return [] }
-      guard let after else { return isUnreadable && before == nil ? [column] : [] }
+      guard let after else { return before == nil ? [column] : [] }
       guard let after = after as? Data, after.count >= ExternalData.smallestFile else { return [] }
       return before as? Data == after ? [column] : []
     }
