@@ -5,10 +5,10 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// The entities and properties that correspond in two versions of a model. Inferred mapping models are made from it, and
-/// in-place migrations planned.
+/// The correspondence between the entities and properties of two model versions, used to create inferred mapping models
+/// and to plan in-place migrations.
 ///
-/// Lists of properties hold persistent attributes and relationships only, inherited ones included, sorted by name.
+/// Lists of properties contain only persistent attributes and relationships, including inherited ones, sorted by name.
 package struct InferredMapping: Hashable, Sendable {
   /// A property in both versions.
   package struct PropertyMatch: Hashable, Sendable {
@@ -24,29 +24,29 @@ package struct InferredMapping: Hashable, Sendable {
     package var isUnchanged: Bool
     package var attributes: [PropertyMatch] = []
     package var relationships: [PropertyMatch] = []
-    /// Destination names.
+    /// The names of added attributes in the destination.
     package var addedAttributes: [String] = []
     package var addedRelationships: [String] = []
     /// Added attributes that are required and have no default value: the migration fails if the entity has objects.
     package var attributesWithoutValue: [String] = []
-    /// Source names.
+    /// The names of removed attributes in the source.
     package var removedAttributes: [String] = []
     package var removedRelationships: [String] = []
-    /// Relationships with a different destination entity, whose links are dropped. They are also among the removed and
-    /// added ones, and are listed here so that findings can name them.
+    /// Relationships with a different destination entity, whose links are dropped. They are also listed as removed and
+    /// added; this list lets findings name them.
     package var redirectedRelationships: [PropertyMatch] = []
   }
 
-  /// Sorted by the destination's name.
+  /// The matched entities, sorted by destination name.
   package var matched: [EntityMatch]
-  /// Names of destination entities, sorted.
+  /// The names of added destination entities, sorted.
   package var added: [String]
-  /// Names of source entities, sorted.
+  /// The names of removed source entities, sorted.
   package var removed: [String]
 
   /// Infers the mapping between two versions.
   ///
-  /// - Throws: `InferenceFailure` with everything that stands in the way.
+  /// - Throws: `InferenceFailure` with all obstacles.
   package init(source: ModelDocument, destination: ModelDocument) throws {
     let old = ModelSide(source, hashes: VersionHashes(source).entities)
     let new = ModelSide(destination, hashes: VersionHashes(destination).entities)
@@ -59,7 +59,7 @@ package struct InferredMapping: Hashable, Sendable {
     self.removed = removed
   }
 
-  /// The first new attribute that would leave existing objects without a required value.
+  /// The first added attribute that would leave existing objects without a required value.
   package var attributeWithoutValue: (entity: String, attribute: String)? {
     for match in matched {
       if let attribute = match.attributesWithoutValue.first { return (match.destination, attribute) }
@@ -77,11 +77,11 @@ package struct InferredMapping: Hashable, Sendable {
 }
 
 extension MappingDocument {
-  /// The mapping model that Xcode creates between two versions as a starting point: a mapping for every entity of the
-  /// destination that is not abstract, with all its properties.
+  /// Returns a mapping model as a starting point, like the one that Xcode creates between two versions: it maps every
+  /// destination entity that is not abstract, with all its properties.
   ///
-  /// Entities and properties are paired as inference pairs them, by renaming identifiers and names; Xcode goes by names
-  /// alone. Removed entities get no mapping.
+  /// Entities and properties are paired as in inference, by renaming identifiers and names, whereas Xcode uses names
+  /// only. Removed entities get no mapping.
   package static func drawn(from source: ModelDocument, to destination: ModelDocument) -> MappingDocument {
     let (oldIndex, newIndex) = (EntityIndex(source), EntityIndex(destination))
     let (oldHashes, newHashes) = (VersionHashes(source).entities, VersionHashes(destination).entities)
@@ -102,7 +102,7 @@ extension MappingDocument {
         left.flatMap(\.attributes).filter { !$0.isTransient }, right.flatMap(\.attributes).filter { !$0.isTransient },
         name: \.name, declared: \.renamingIdentifier)
       let values = Dictionary(attributes.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
-      // What is derived is computed.
+      // Derived attributes are computed.
       mapping.attributeMappings = right.flatMap(\.attributes).filter { !$0.isTransient && $0.derivation == nil }
         .map(\.name).sorted().map {
           PropertyMappingDocument(name: $0, valueExpression: values[$0].map { MappingExpressions.sourceValue($0) })
@@ -123,11 +123,11 @@ extension MappingDocument {
   }
 }
 
-/// Something that keeps a mapping model from being inferred.
+/// A reason why a mapping model cannot be inferred.
 package struct InferenceObstacle: Hashable, Sendable {
-  /// What was found, as a sentence.
+  /// A sentence that says what was found.
   package var reason: String
-  /// What to do, as a sentence.
+  /// A sentence that says what to do.
   package var advice: String
   package var entity: String?
   package var property: String?
@@ -140,7 +140,7 @@ package struct InferenceObstacle: Hashable, Sendable {
   }
 }
 
-/// Everything that keeps a mapping model from being inferred; never empty.
+/// All reasons why a mapping model cannot be inferred; never empty.
 package struct InferenceFailure: Error, Hashable, Sendable {
   package var obstacles: [InferenceObstacle]
 }

@@ -4,15 +4,16 @@
 import CoreDataModelFiles
 import Foundation
 
-/// Infers which entities and properties correspond in two versions of a model, or why that is impossible.
+/// Infers which entities and properties correspond in two model versions, or determines why that is impossible.
 package struct MappingInference {
   package let source: ModelSide
   package let destination: ModelSide
   private var obstacles: [InferenceObstacle] = []
-  /// The sources of matched destination entities, and the reverse.
+  /// The source names of matched entities by destination name. `destinationNames` is the inverse.
   package private(set) var sourceNames: [String: String] = [:]
   package private(set) var destinationNames: [String: String] = [:]
-  /// Properties already reported as obstacles, by declaring entity and name, so that sub-entities do not repeat them.
+  /// The properties already reported as obstacles, by declaring entity and name, so that sub-entities do not repeat
+  /// them.
   private var complaints: Set<[String]> = []
 
   package init(source: ModelSide, destination: ModelSide) {
@@ -20,7 +21,9 @@ package struct MappingInference {
     self.destination = destination
   }
 
-  /// - Throws: `InferenceFailure` with everything that stands in the way.
+  /// Infers the mapping.
+  ///
+  /// - Throws: `InferenceFailure` with all obstacles.
   package func run() throws -> InferredMapping {
     var work = self
     let result = work.infer()
@@ -41,7 +44,7 @@ package struct MappingInference {
       sourceNames[new.name] = old.name
       destinationNames[old.name] = new.name
     }
-    // Ancestors first, so that an obstacle of an inherited property names the entity that declares it.
+    // Process ancestors first, so that an obstacle for an inherited property names the entity that declares it.
     let pairs = entities.matched.map { (depth: destination.depth(of: $0.destination.name), pair: $0) }.sorted {
       ($0.depth, $0.pair.destination.name) < ($1.depth, $1.pair.destination.name)
     }
@@ -92,7 +95,8 @@ package struct MappingInference {
     return match
   }
 
-  /// An entity may get a new parent or leave its hierarchy, but not join one that existed without it.
+  /// Checks that an entity does not join a hierarchy that existed without it. It may get a new parent or leave its
+  /// hierarchy.
   private mutating func checkHierarchy(_ old: String, _ new: String) {
     let ancestors = destination.index.lineageNames(of: new).dropFirst()
     guard let ancestor = ancestors.first(where: { sourceNames[$0] != nil }),
@@ -141,12 +145,12 @@ package struct ModelSide {
     index = EntityIndex(document)
   }
 
-  /// The persistent attributes, inherited ones included; what an entity declares goes before what it inherits.
+  /// Returns the persistent attributes, including inherited ones. An entity's own declarations precede inherited ones.
   package func attributes(of name: String) -> [AttributeDocument] {
     unique(index.lineage(of: name).flatMap(\.attributes), name: \.name).filter { !$0.isTransient }
   }
 
-  /// The persistent relationships, inherited ones included.
+  /// Returns the persistent relationships, including inherited ones.
   package func relationships(of name: String) -> [RelationshipDocument] {
     unique(index.lineage(of: name).flatMap(\.relationships), name: \.name).filter { !$0.isTransient }
   }
@@ -155,7 +159,7 @@ package struct ModelSide {
     index.lineageNames(of: name).count
   }
 
-  /// The name of the entity that declares a property which `name` has or inherits.
+  /// Returns the name of the entity that declares a property which the entity `name` declares or inherits.
   package func entity(declaring property: String, for name: String) -> String {
     let owner = index.lineage(of: name).first { $0.propertyNames.contains(property) }
     return owner?.name ?? name
@@ -169,21 +173,23 @@ package struct ModelSide {
 
 /// Pairs the elements of two versions that share a renaming identifier.
 ///
-/// The renaming identifier of an element is its name unless it declares one. Where several elements share an identifier,
+/// The renaming identifier of an element is its name unless it declares one. If several elements share an identifier,
 /// those with equal names are paired.
 ///
-/// Differs from Apple: an element whose identifier has no match on the other side is matched by the name of the source
-/// element: the name that it declares as its identifier, or its own name where it declares none. So neither giving the
-/// former name, where the source element declares an identifier itself, nor clearing an old identifier loses data.
+/// Differs from Apple: a destination element whose identifier has no match is paired with the source element whose name
+/// is the declared identifier, or the element's own name if it declares none. Therefore no data is lost if a model
+/// declares the former name of an element that had an identifier, or clears an old identifier.
 package struct Pairing<Element> {
   package private(set) var matched: [(source: Element, destination: Element)] = []
   package private(set) var added: [Element] = []
   package private(set) var removed: [Element] = []
-  /// Identifiers that several destination elements share, so that the successor of the source element is ambiguous.
+  /// Identifiers shared by several destination elements, so that the successor of the source element is ambiguous.
   package private(set) var ambiguous: [(identifier: String, names: [String])] = []
 
-  /// - Parameter fallsBackOnNames: whether elements that declare an identifier without a match are matched by their names
-  ///   too: for comparisons that nothing depends on.
+  /// Pairs the elements of two lists.
+  ///
+  /// - Parameter fallsBackOnNames: Whether to pair by name also elements that declare an identifier without a match.
+  ///   Use this only for comparisons on which no data depends.
   package init(
     _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?,
     fallsBackOnNames: Bool = false
@@ -252,9 +258,9 @@ package struct Pairing<Element> {
   }
 }
 
-/// The changes of attributes for which a mapping can be inferred.
+/// The rules for attribute changes for which a mapping can be inferred.
 package enum AttributeRules {
-  /// What is wrong with an attribute that is in both versions.
+  /// Returns the obstacle in an attribute that exists in both versions, or nil if there is none.
   package static func obstacle(
     from source: AttributeDocument, to destination: AttributeDocument, entity: String
   ) -> InferenceObstacle? {
@@ -272,15 +278,15 @@ package enum AttributeRules {
       ?? elements.added.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
   }
 
-  /// What is wrong with an attribute that is new in an entity which may have objects.
+  /// Returns the obstacle in an attribute added to an entity that may have objects, or nil if there is none.
   ///
-  /// Whether the store has objects without a required value is checked by the migration.
+  /// The migration checks whether the store has objects without a required value.
   package static func obstacle(adding attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
     guard attribute.kind == .composite, !attribute.isOptional else { return nil }
     return attribute.elements.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
   }
 
-  /// Whether a new attribute leaves existing objects without a required value.
+  /// Returns whether an added attribute leaves existing objects without a required value.
   package static func needsValue(_ attribute: AttributeDocument) -> Bool {
     attribute.kind != .composite && !attribute.isOptional && attribute.defaultValue == nil
       && attribute.derivation == nil
@@ -295,11 +301,11 @@ package enum AttributeRules {
   }
 }
 
-/// The changes of relationships for which a mapping can be inferred.
+/// The rules for relationship changes for which a mapping can be inferred.
 package struct RelationshipRules {
   package let inference: MappingInference
 
-  /// What is wrong with a relationship that is in both versions.
+  /// Returns the obstacle in a relationship that exists in both versions, or nil if there is none.
   package func obstacle(
     from source: RelationshipDocument, to destination: RelationshipDocument, entity: String
   ) -> InferenceObstacle? {
@@ -309,7 +315,7 @@ package struct RelationshipRules {
           + "destination; there is no telling which object to keep.",
         advice: adviceForOne(of: source, destination), entity: entity, property: destination.name)
     }
-    // A to-many relationship may be empty until its object is validated the next time.
+    // A to-many relationship may be empty until its object is next validated.
     guard !destination.isOptional, !destination.isToMany, !leadsToSame(source, destination, orBelow: false) else {
       return nil
     }
@@ -322,7 +328,8 @@ package struct RelationshipRules {
       entity: entity, property: destination.name)
   }
 
-  /// Where the inverse is kept, a new relationship is filled from it.
+  /// Returns the advice for a relationship that becomes to-one. If the inverse is kept, a new relationship is filled
+  /// from it.
   private func adviceForOne(of source: RelationshipDocument, _ destination: RelationshipDocument) -> String {
     let old = inference.source.relationships(of: source.destinationEntityName ?? "")
       .first { $0.name == source.inverseName }
@@ -339,9 +346,9 @@ package struct RelationshipRules {
       + "identifier: its objects are then those that its inverse '\(new.name)' knows."
   }
 
-  /// Whether the relationship has a different destination entity, so that its links cannot be kept.
+  /// Returns whether the relationship has a different destination entity, so that its links cannot be kept.
   ///
-  /// The destination may become an ancestor or a sub-entity of what it was: then links to objects of that kind are kept.
+  /// If the new destination is an ancestor or a sub-entity of the old one, links to objects of that entity are kept.
   package func isRedirected(from source: RelationshipDocument, to destination: RelationshipDocument) -> Bool {
     !leadsToSame(source, destination, orBelow: true)
   }
@@ -353,7 +360,7 @@ package struct RelationshipRules {
     return index.isKind(successor, of: new) || (orBelow && index.isKind(new, of: successor))
   }
 
-  /// What is wrong with a relationship that is new in an entity which may have objects.
+  /// Returns the obstacle in a relationship added to an entity that may have objects, or nil if there is none.
   package func obstacle(adding relationship: RelationshipDocument, entity: String) -> InferenceObstacle? {
     guard !relationship.isOptional, !relationship.isToMany else { return nil }
     return InferenceObstacle(

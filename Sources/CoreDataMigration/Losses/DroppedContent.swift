@@ -5,27 +5,27 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// An entity, or a property of one, that a migration drops, or of whose values it keeps less.
+/// An entity or property that a migration drops or reduces.
 package struct DroppedContent: Hashable, Sendable {
-  /// How much of it goes.
+  /// The extent of the loss.
   package enum Extent: Hashable, Sendable {
     /// The entity with its rows, or the property with its values.
     case all
     /// The order of a relationship.
     case order
-    /// What another numeric type cannot hold.
+    /// Parts of numbers that another numeric type cannot hold.
     case precision(from: AttributeKind, to: AttributeKind)
   }
 
-  /// The entity by its name in the store.
+  /// The name of the entity in the store.
   package let entity: String
-  /// The property by its name in the store; nil where the entity is dropped with its rows.
+  /// The name of the property in the store; nil if the entity is dropped with its rows.
   package let property: String?
   package let isRelationship: Bool
   package let extent: Extent
-  /// How many of its rows, values or links the store holds.
+  /// The number of its rows, values or links in the store.
   package var count: Int
-  /// Its names in the intermediate versions, and in parents of the entity.
+  /// Its names in intermediate versions and in parents of the entity.
   package var aliases: Set<Place>
 
   package init(
@@ -40,7 +40,7 @@ package struct DroppedContent: Hashable, Sendable {
     self.aliases = aliases
   }
 
-  /// An entity, or a property of one.
+  /// The names of an entity and, optionally, one of its properties.
   package struct Place: Hashable, Sendable {
     package let entity: String
     package let property: String?
@@ -53,7 +53,7 @@ package struct DroppedContent: Hashable, Sendable {
 
   package var places: Set<Place> { aliases.union([Place(entity: entity, property: property)]) }
 
-  /// As `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
+  /// The content in words, such as `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
   package var words: String {
     let noun = property == nil ? "row" : isRelationship ? "link" : "value"
     return "\(extent == .order ? "the order of " : "")\(count) \(noun)\(count == 1 ? "" : "s") of \(name)"
@@ -61,7 +61,8 @@ package struct DroppedContent: Hashable, Sendable {
 
   private var name: String { "'\(property.map { "\(entity).\($0)" } ?? entity)'" }
 
-  /// As `'Recipe'`, `'Tag.size' (Double becomes Float)` or `the order of 'List.songs'`, without a count.
+  /// The reduction in words without a count: `'Recipe'`, `'Tag.size' (Double becomes Float)` or
+  /// `the order of 'List.songs'`.
   package var reduction: String {
     switch extent {
     case .all: name
@@ -70,13 +71,13 @@ package struct DroppedContent: Hashable, Sendable {
     }
   }
 
-  /// The reductions of a list, as `words(_:)`.
+  /// Returns the reductions of a list in the form of `words(_:)`.
   package static func reductions(_ items: [DroppedContent]) -> String {
     let shown = items.prefix(8).map(\.reduction).joined(separator: ", ")
     return shown + (items.count > 8 ? " and \(items.count - 8) more" : "")
   }
 
-  /// As `50 rows of 'Recipe', 3 values of 'Tag.name' and 4 more`.
+  /// Returns a list in words, such as `50 rows of 'Recipe', 3 values of 'Tag.name' and 4 more`.
   package static func words(_ items: [DroppedContent]) -> String {
     let shown = items.sorted { ($0.property == nil ? 0 : 1, -$0.count) < ($1.property == nil ? 0 : 1, -$1.count) }
       .prefix(6).map(\.words)
@@ -84,7 +85,7 @@ package struct DroppedContent: Hashable, Sendable {
     return shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
 
-  /// A step by an inferred mapping.
+  /// A step with an inferred mapping.
   package struct InferredLeg {
     package let source: ModelDocument
     package let mapping: InferredMapping
@@ -99,11 +100,12 @@ package struct DroppedContent: Hashable, Sendable {
     }
   }
 
-  /// The entities and properties of the first model that consecutive inferred steps drop, or of which they keep less.
+  /// Returns the entities and properties of the first model that consecutive inferred steps drop or reduce.
   ///
-  /// A relationship counts as dropped only if its inverse is dropped too: otherwise the inverse keeps the links.
+  /// A relationship counts as dropped only if its inverse is dropped too, because otherwise the inverse keeps the
+  /// links.
   ///
-  /// - Parameter entities: the entities that the store has.
+  /// - Parameter entities: The names of the store's entities.
   package static func dropped(by legs: [InferredLeg], of entities: Set<String>) -> [DroppedContent] {
     guard let first = legs.first else { return [] }
     return first.source.entities.filter { !$0.isAbstract && entities.contains($0.name) }.flatMap { entity in
@@ -113,7 +115,7 @@ package struct DroppedContent: Hashable, Sendable {
 
   private static func dropped(by legs: [InferredLeg], of entity: String) -> [DroppedContent] {
     var name = entity
-    // The present names of the properties, by their names in the store.
+    // The current names of the properties, by their names in the store.
     var properties: [String: String]?
     var dropped: [DroppedContent] = []
     for leg in legs {
@@ -152,7 +154,8 @@ package struct DroppedContent: Hashable, Sendable {
     return dropped.sorted { ($0.property ?? "") < ($1.property ?? "") }
   }
 
-  /// The names that findings have for a property: they name the entity that declares it, before or after the step.
+  /// Returns the names that findings may use for a property: they name the entity that declares it before or after the
+  /// step.
   private static func aliases(of property: String, in entity: String, _ leg: InferredLeg) -> Set<Place> {
     var places: Set<Place> = []
     for owner in leg.index.entities.lineageNames(of: entity) + [entity] {
@@ -162,7 +165,7 @@ package struct DroppedContent: Hashable, Sendable {
     return places
   }
 
-  /// How much of a property that a step keeps is lost; nil for nothing.
+  /// Returns the extent of the loss in a property that a step keeps, or nil if nothing is lost.
   private static func extent(
     of old: String, in oldEntity: String, _ new: String, in newEntity: String, _ leg: InferredLeg
   ) -> Extent? {
@@ -195,19 +198,21 @@ package struct StoreContents {
   private let database: any SQLDatabase
   private let schema: StoreSchema
 
-  /// - Parameter schema: where the entities of the store's own model stand in its tables.
+  /// Creates a counter.
+  ///
+  /// - Parameter schema: The layout of the store, for the store's own model.
   package init(_ database: any SQLDatabase, schema: StoreSchema) {
     self.database = database
     self.schema = schema
   }
 
-  /// Has SQLite read the table, which holds all values, instead of an index.
+  /// A clause that makes SQLite read the table, which contains all values, rather than an index.
   private var reading: String { database.dialect == .sqlite ? " NOT INDEXED" : "" }
 
-  /// Counts how much the store holds of each item.
+  /// Counts the contents of the store for each item.
   ///
-  /// - Returns: the items of which the store holds anything, with their counts.
-  /// - Throws: the errors of the database.
+  /// - Returns: The items with a count above zero.
+  /// - Throws: The errors of the database.
   package func counted(_ items: [DroppedContent]) throws -> [DroppedContent] {
     try items.compactMap { item in
       var item = item
@@ -226,21 +231,21 @@ package struct StoreContents {
     }
   }
 
-  /// The links of an ordered relationship, in rows of exactly one entity.
+  /// Returns the number of links of an ordered relationship in rows of exactly one entity.
   private func orderedLinkCount(of property: String, in entity: String) throws -> Int {
     guard let layout = schema[entity], let relationship = layout.relationships[property] else { return 0 }
     return try count(RelationshipPairs(of: relationship, in: schema).count(ofOwnersIn: layout.table), layout)
   }
 
-  /// The rows of exactly one entity.
+  /// Returns the number of rows of exactly one entity.
   private func rowCount(of entity: String) throws -> Int {
     guard let layout = schema[entity] else { return 0 }
     return try count("SELECT COUNT(*) FROM \(SQLName.quoted(layout.table)) o\(reading)", layout)
   }
 
-  /// The values of an attribute, or the links of a relationship, in rows of exactly one entity.
+  /// Returns the number of values of an attribute, or links of a relationship, in rows of exactly one entity.
   ///
-  /// A to-many relationship that is stored with its inverse has none of its own.
+  /// A to-many relationship that is stored in its inverse has no links of its own.
   private func valueCount(of property: String, in entity: String) throws -> Int {
     guard let layout = schema[entity] else { return 0 }
     let table = SQLName.quoted(layout.table)

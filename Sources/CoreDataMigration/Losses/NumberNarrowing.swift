@@ -4,7 +4,7 @@
 import CoreDataModelFiles
 
 extension AttributeKind {
-  /// Whether values of this type can be too large or too precise for another numeric type.
+  /// Returns whether values of this type can be too large or too precise for another numeric type.
   package func narrows(to other: AttributeKind) -> Bool {
     let exactBits: [AttributeKind: Int] = [
       .boolean: 1, .integer16: 16, .integer32: 32, .integer64: 64, .float: 24, .double: 53, .decimal: 127,

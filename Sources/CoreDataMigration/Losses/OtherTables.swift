@@ -4,25 +4,25 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The tables of a SQLite store that are not the model's, such as those of `NSPersistentCloudKitContainer`.
+/// Tables of a SQLite store that do not belong to its model, such as those of `NSPersistentCloudKitContainer`.
 ///
-/// A migration in place keeps them. A step that makes a new store leaves them behind.
+/// In-place migration keeps them. Steps that create a new store drop them.
 package enum OtherTables {
   /// A table.
   package struct Table: Hashable, Sendable {
     package let name: String
     package let rows: Int
 
-    /// As `2 rows of the table NOTES`.
+    /// The contents in words, such as `2 rows of the table NOTES`.
     package var words: String { "\(rows) \(rows == 1 ? "row" : "rows") of the table \(name)" }
   }
 
-  /// Returns the names of such tables, sorted: all but those of the model, of the store itself and of persistent history.
+  /// Returns the names of such tables, sorted: all except those of the model, the store itself and persistent history.
   package static func names(in catalog: DatabaseCatalog, besides schema: StoreSchema) -> [String] {
     let own = Set(
       (schema.tables.map(\.name) + schema.joinTables.map(\.name) + StoreSchema.housekeepingStatements.map(\.name)
         + [HistoryTables.change, HistoryTables.transaction, HistoryTables.string].map(\.table)).map { $0.uppercased() })
-    // R-tree indexes of Core Data. The tables of an index are named after it.
+    // Exclude Core Data's R-tree indexes, whose tables are named after them.
     let indexes = catalog.tables.filter { $0.isVirtual && $0.name.uppercased().hasPrefix("Z") }.map {
       $0.name.uppercased()
     }
@@ -33,7 +33,7 @@ package enum OtherTables {
     }.map(\.name).sorted()
   }
 
-  /// Returns these tables with the number of their rows.
+  /// Returns these tables with their row counts.
   package static func counted(
     _ connection: SQLiteConnection, in catalog: DatabaseCatalog, besides schema: StoreSchema
   ) throws -> [Table] {

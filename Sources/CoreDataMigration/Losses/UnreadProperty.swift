@@ -4,37 +4,37 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// A property of a source entity whose values a mapping model does not carry over: no expression of a mapping of the entity
+/// A property of a source entity whose values a mapping model drops, because no expression in the entity's mappings
 /// reads them.
 package struct UnreadProperty: Hashable, Sendable {
-  /// The entity whose rows have the values.
+  /// The entity whose rows contain the values.
   package let entity: String
   /// The entity that declares the property.
   package let owner: String
   package let property: String
   package let isRelationship: Bool
-  /// Whether values may be in files beside the store.
+  /// Whether values may be stored in external files.
   package let isExternal: Bool
   /// The destination entities of the mappings.
   package let destinations: [String]
-  /// Whether the mapping model says that the values are dropped.
+  /// Whether the mapping model drops the values intentionally.
   package let isIntended: Bool
   /// Whether the model allows the loss, in the user info of the property or of its entity.
   package let isAllowed: Bool
-  /// New properties of the destination for which the mappings have no expression.
+  /// The new properties of the destination for which the mappings have no expression.
   package let open: [String]
 
-  /// Whether the values are dropped without anybody having said so.
+  /// Whether neither the mapping model nor the model declares that the values are dropped.
   package var isUnintended: Bool { !isIntended && !isAllowed }
 
-  /// What is dropped, to be counted in a store.
+  /// The dropped content, for counting it in a store.
   package var content: DroppedContent {
     let places = Set(destinations + [owner]).map { DroppedContent.Place(entity: $0, property: property) }
     return DroppedContent(
       entity: entity, property: property, isRelationship: isRelationship, aliases: Set(places))
   }
 
-  /// As `firstName and lastName have no expression`; nil if all new properties have one.
+  /// The open properties in words, such as `firstName and lastName have no expression`; nil if there are none.
   package var openWords: String? {
     guard let last = open.last else { return nil }
     guard open.count > 1 else { return "\(last) has no expression" }
@@ -45,13 +45,15 @@ package struct UnreadProperty: Hashable, Sendable {
 extension MappingDocument {
   /// Returns the properties whose values the mapping model drops, sorted by entity and name.
   ///
-  /// Rows that no entity mapping takes, that one removes, or that a migration policy handles are not considered; nor are derived
-  /// and transient properties, and relationships whose inverse is read.
+  /// Ignores entities that no mapping carries over or a migration policy handles, derived and transient properties, and
+  /// relationships whose inverse is read.
   ///
-  /// The mapping model says that values are dropped in one of three ways: the user info of the entity mapping lists the property
-  /// (`EntityMappingDocument.dropsKey`); the destination has the same property, with an expression that does not read it, such as
-  /// `nil`; or a new property of the destination has the expression `nil`, and every other new one has an expression or a default
-  /// value.
+  /// A mapping model can drop values intentionally in three ways:
+  ///
+  /// - The user info of the entity mapping lists the property (`EntityMappingDocument.dropsKey`).
+  /// - The destination has the same property, with an expression that does not read it, such as `nil`.
+  /// - A new property of the destination has the expression `nil`, and every other new property has an expression or a
+  ///   default value.
   package func unreadProperties(from source: ModelDocument, to destination: ModelDocument) -> [UnreadProperty] {
     UnreadProperties(self, from: source, to: destination).found
   }
@@ -61,10 +63,10 @@ extension EntityMappingDocument {
   /// Whether the mapping copies all properties that both entities have.
   package var copiesAll: Bool { kind == .copy && attributeMappings.isEmpty && relationshipMappings.isEmpty }
 
-  /// Whether the mapping has a migration policy of its own.
+  /// Whether the mapping has a custom migration policy.
   package var hasPolicy: Bool { !(policyClassName ?? "").isEmpty }
 
-  /// Whether the mapping makes destination objects of source objects.
+  /// Whether the mapping creates destination objects from source objects.
   package var carriesObjects: Bool {
     kind != .add && kind != .remove && sourceEntityName != nil && destinationEntityName != nil
   }
@@ -75,7 +77,7 @@ private struct UnreadProperties {
   private let mappings: [EntityMappingDocument]
   private let old: EntityIndex
   private let new: EntityIndex
-  /// The keys that expressions of any mapping read of objects other than the source object.
+  /// The keys that expressions of any mapping read from objects other than the source object.
   private let furtherKeys: Set<String>
   private(set) var found: [UnreadProperty] = []
 
@@ -123,7 +125,7 @@ private struct UnreadProperties {
         open: Set(reads.flatMap { $0.open(isRelationship) }).sorted()))
   }
 
-  /// The mappings that make objects of exactly this entity's rows.
+  /// Returns the mappings that create objects from rows of exactly this entity.
   private func takers(of entity: String) -> [EntityMappingDocument] {
     mappings.filter { mapping in
       if mapping.sourceEntityName == entity { return true }
@@ -136,7 +138,7 @@ private struct UnreadProperties {
     }
   }
 
-  /// Whether the links of a relationship may be kept, because mappings of its destination read the inverse.
+  /// Returns whether the links of a relationship may be kept because mappings of its destination read the inverse.
   private func isKeptByInverse(_ relationship: RelationshipDocument) -> Bool {
     guard let inverse = relationship.inverseName, let destination = relationship.destinationEntityName else {
       return false
@@ -154,19 +156,19 @@ private struct UnreadProperties {
   }
 }
 
-/// What one entity mapping reads of the rows of one entity.
+/// The properties that one entity mapping reads from the rows of one entity.
 private struct Reads {
   let destination: String
-  /// The source properties that it reads.
+  /// The source properties that the mapping reads.
   private(set) var keys: Set<String> = []
-  /// Whether an expression passes the source object on, so that it may read anything.
+  /// Whether an expression passes on the source object, so that any property may be read.
   private(set) var isUnknown = false
   private let dropped: Set<String>
-  /// The destination's properties by the names of the source's.
+  /// The destination properties by source property.
   private let successors: [String: String]
-  /// The destination's properties that have an expression, and whether it is nil.
+  /// The destination properties with an expression, and whether it is `nil`.
   private var given: [String: Bool] = [:]
-  /// The destination's new properties that are stored, and whether they have a default value.
+  /// The new stored properties of the destination, and whether they have a default value.
   private var added: (attributes: [String: Bool], relationships: [String: Bool]) = ([:], [:])
 
   init(_ mapping: EntityMappingDocument, of entity: String, _ old: EntityIndex, _ new: EntityIndex) {
@@ -186,7 +188,7 @@ private struct Reads {
     for attribute in attributes.added where attribute.derivation == nil {
       added.attributes[attribute.name] = attribute.defaultValue != nil
     }
-    // The values of derived attributes are computed.
+    // Derived attributes are computed and need no expression.
     for attribute in right.flatMap(\.attributes) where attribute.derivation != nil { given[attribute.name] = false }
     for relationship in relationships.added { added.relationships[relationship.name] = false }
     if mapping.copiesAll {
@@ -206,10 +208,10 @@ private struct Reads {
     isRelationship ? added.relationships : added.attributes
   }
 
-  /// New properties without an expression.
+  /// Returns the new properties without an expression.
   func open(_ isRelationship: Bool) -> [String] { newProperties(isRelationship).keys.filter { given[$0] == nil } }
 
-  /// Whether the mapping says that the values of a property it does not read are dropped.
+  /// Returns whether the mapping intentionally drops the values of a property that it does not read.
   func isIntended(_ name: String, _ isRelationship: Bool) -> Bool {
     if dropped.contains(name) { return true }
     if let successor = successors[name] { return given[successor] != nil }

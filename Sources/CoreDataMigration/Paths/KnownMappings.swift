@@ -6,18 +6,23 @@ import Foundation
 
 /// The mapping models between the versions of a model.
 ///
-/// A source (`.xcmappingmodel`) that names two of the versions is for these two, whatever hashes it holds: those inside a
-/// source grow stale with every edit. Any other mapping model is for the versions whose entities have the hashes that it
-/// names; if there are several and it maps all entities of some, for those. If its entities do not determine the two versions –
-/// it omits some, or its entities are unchanged from version to version – it is for one step of the migration, in whichever order
-/// the versions are: the one of which it omits the fewest entities, and of several the shortest. If that leaves several, it joins
-/// another mapping model that is for one of them. If there is none, it is for the two ends of the migration where it fits them, and
-/// for the first of the steps otherwise. So it never runs twice.
+/// A source (`.xcmappingmodel`) that names two of the versions applies to these two, whatever hashes it contains,
+/// because the hashes in a source become outdated with every edit.
 ///
-/// **Stale mapping models.** A mapping model that fits no two versions is stale for the two versions, in order, of which it
-/// has the most entity hashes right, and at least half of them over both sides; on a tie, for each such pair. A source is
-/// stale for the versions that it names when one of them lacks an entity that it maps. If most of its entities are missing,
-/// the source belongs to another model with versions of the same names.
+/// Any other mapping model applies to the versions whose entity hashes it contains. If there are several such versions,
+/// and it maps all entities of some of them, it applies to those. This may still leave several pairs of versions, if
+/// the mapping model omits entities or its entities do not change between versions. It then applies to only one step of
+/// the migration, so that it never runs twice, regardless of the order of the versions:
+///
+/// 1. The pair of which it omits the fewest entities; among equals, the shortest step.
+/// 2. Among several, one to which another mapping model applies.
+/// 3. Otherwise the two ends of the migration, if it fits them.
+/// 4. Otherwise the first step.
+///
+/// **Stale mapping models.** A mapping model that fits no two versions is stale for the pair of versions, in order, for
+/// which most of its entity hashes are right, provided that at least half of them are, over both sides. On a tie, it is
+/// stale for each such pair. A source is stale for the versions that it names if one of them lacks an entity that it
+/// maps. If most of its entities are missing, the source belongs to another model with versions of the same names.
 package struct KnownMappings {
   package struct Pair: Hashable {
     package let source: Int
@@ -32,22 +37,25 @@ package struct KnownMappings {
   private let versions: [ModelVersion]
   private let names: [String: Int]
   private let all: [MappingFile]
-  /// The versions at which the migration begins and ends; nil where none is planned.
+  /// The first and the last version of the migration; nil if none is planned.
   private let ends: Pair?
-  /// The mapping models that fit two versions; those that map the most entities come first.
+  /// The mapping models that fit two versions, those with the most entity mappings first.
   package private(set) var fitting: [Pair: [MappingFile]] = [:]
-  /// The mapping models that were meant for two versions and do not fit them.
+  /// The mapping models that were intended for two versions but do not fit them.
   package private(set) var stale: [Pair: [MappingFile]] = [:]
 
-  /// The mapping models that are for no two of the versions, and not stale either.
+  /// The mapping models that neither fit nor are stale for any two versions.
   package private(set) var unplaced: [MappingFile] = []
-  /// The mapping models that are for one of several steps of the migration.
+  /// The mapping models that apply to one of several steps of the migration.
   private var undecided: [(MappingFile, [Pair])] = []
 
+  /// Assigns mapping models to versions.
+  ///
   /// - Parameters:
-  ///   - versions: in their order.
-  ///   - names: the positions of versions by name, where some have several names.
-  ///   - ends: the versions at which the migration begins and ends; nil where none is planned.
+  ///   - mappings: The mapping models.
+  ///   - versions: The versions in order.
+  ///   - names: The positions of versions by name. A version may have several names.
+  ///   - ends: The first and the last version of the migration; nil if none is planned.
   package init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int], ends: Pair? = nil) {
     self.versions = versions
     self.names = names
@@ -66,7 +74,7 @@ package struct KnownMappings {
       fitting[pair, default: []].append(mapping)
     }
     for pair in fitting.keys {
-      // Of equals the first stays first.
+      // Keep the order of mapping models with equal counts.
       let list = fitting[pair] ?? []
       fitting[pair] = list.enumerated().sorted { left, right in
         let counts = (left.element.document.entityMappings.count, right.element.document.entityMappings.count)
@@ -75,7 +83,7 @@ package struct KnownMappings {
     }
   }
 
-  /// Returns the mapping model that continues where another ends, or ends where it begins, at an unknown version.
+  /// Returns a mapping model that starts at the unknown version where another ends, or ends where it starts.
   package func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
     let wanted = Self.hashes(of: mapping, side)
     let other: MappingMismatch.Side = side == .destination ? .source : .destination
@@ -90,10 +98,11 @@ package struct KnownMappings {
     return Dictionary(entities.compactMap { entity in entity.hash.map { (entity.entity, $0) } }) { first, _ in first }
   }
 
-  /// Keeps the mapping models that Core Data would find for two versions: all that fit them, whatever other versions they fit.
+  /// Keeps only the mapping models that Core Data would find for two versions: all that fit them, even if they fit
+  /// other versions too.
   package mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
     let ends = [versions[source], versions[destination]]
-    // Models made in code may share one name, which then identifies none of them.
+    // Models created in code may share a name, which then identifies none of them.
     let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
     let both = Pair(source: 0, destination: 1)
     let two = KnownMappings(mappings, versions: ends, names: names, ends: both)
@@ -102,7 +111,7 @@ package struct KnownMappings {
     stale = stale.filter { $0.key == pair }
   }
 
-  /// The versions that a source names, if both are known.
+  /// Returns the versions that a source names, if both are known.
   private func named(_ mapping: MappingFile) -> Pair? {
     guard let source = mapping.document.sourceVersionName, let destination = mapping.document.destinationVersionName,
       let first = names[source], let second = names[destination], first != second
@@ -159,9 +168,9 @@ package struct KnownMappings {
     for pair in best.pairs { stale[pair, default: []].append(mapping) }
   }
 
-  /// Returns the pairs that the mapping model is for, of the versions that have all its entities.
+  /// Returns the pairs to which a mapping model may apply, among the versions that have all its entities.
   ///
-  /// On each side these are the versions without other entities, if there are any.
+  /// On each side, prefers versions without other entities.
   private func pairs(
     from sources: [Int], to destinations: [Int],
     of sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>), _ hashes: [[String: Data]]
@@ -186,27 +195,27 @@ package struct KnownMappings {
     return isOnTheWay && shortest.count > 1 && all.contains(ends) ? shortest + [ends] : shortest
   }
 
-  /// The pair that a mapping model is for of several: the ends of the migration, or the first.
+  /// Returns one of several pairs: the ends of the migration, or the first pair.
   private func choice(of pairs: [Pair]) -> Pair {
     guard let ends, !pairs.contains(ends) else { return ends ?? pairs[0] }
     let isForward = ends.source < ends.destination
     return pairs.min { isForward ? $0.source < $1.source : $0.source > $1.source } ?? ends
   }
 
-  /// Whether a pair is between the ends of a migration, and in its direction.
+  /// Returns whether a pair lies between the ends of a migration and has its direction.
   private func isWithin(_ pair: Pair, _ ends: Pair) -> Bool {
     let range = min(ends.source, ends.destination)...max(ends.source, ends.destination)
     return (pair.source < pair.destination) == (ends.source < ends.destination) && range.contains(pair.source)
       && range.contains(pair.destination)
   }
 
-  /// The pairs in an order; all where none is.
+  /// Returns the pairs in the given order, or all pairs if none is in that order.
   private func onward(_ pairs: [Pair], _ isOnward: (Int, Int) -> Bool) -> [Pair] {
     let found = pairs.filter { isOnward($0.source, $0.destination) }
     return found.isEmpty ? pairs : found
   }
 
-  /// The pairs of which the mapping model omits the fewest entities.
+  /// Returns the pairs of which the mapping model omits the fewest entities.
   private func leastUnmapped(
     _ pairs: [Pair], _ sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>)
   ) -> [Pair] {
@@ -215,13 +224,13 @@ package struct KnownMappings {
     return counted.filter { $0.count == least }.map(\.0)
   }
 
-  /// Returns the versions whose entities are all named; all given versions where there are none.
+  /// Returns the versions whose entities are all named, or all given versions if there are none.
   private func tightest(_ fitting: [Int], of side: Set<MappingFile.NamedEntity>) -> [Int] {
     let complete = fitting.filter { unmapped($0, side) == 0 }
     return complete.isEmpty ? fitting : complete
   }
 
-  /// The number of entities of a version that one side of a mapping model does not name.
+  /// Returns the number of entities of a version that one side of a mapping model does not name.
   private func unmapped(_ version: Int, _ side: Set<MappingFile.NamedEntity>) -> Int {
     let names = Set(side.map(\.entity))
     return versions[version].document.entities.count { !$0.isAbstract && !names.contains($0.name) }
@@ -229,7 +238,7 @@ package struct KnownMappings {
 }
 
 extension [MappingFile] {
-  /// Returns the mapping models that are for no two versions, not even stale ones.
+  /// Returns the mapping models that neither fit nor are stale for any two versions.
   package func unused(among versions: [ModelVersion]) -> [MappingFile] {
     let names = Dictionary(versions.enumerated().map { ($0.element.name, $0.offset) }) { first, _ in first }
     return filter { file in
@@ -239,12 +248,12 @@ extension [MappingFile] {
   }
 }
 
-/// A mapping model that a migration may use, from a file or made in code.
+/// A mapping model that a migration may use, read from a file or created in code.
 package struct MappingFile {
-  /// The file; nil for a mapping model that was made in code.
+  /// The file; nil for a mapping model created in code.
   package let url: URL?
   package let document: MappingDocument
-  /// The mapping model that was made in code.
+  /// The mapping model created in code.
   package let object: AnyObject?
 
   package init(url: URL?, document: MappingDocument, object: AnyObject? = nil) {
@@ -278,7 +287,7 @@ package struct MappingFile {
     }
   }
 
-  /// Returns the entities whose hashes differ between the mapping model and the models; empty where it fits.
+  /// Returns the entities whose hashes differ between the mapping model and the models; empty if it fits.
   package static func mismatches(
     of document: MappingDocument, source: [String: Data], destination: [String: Data]
   ) -> [MappingMismatch] {
@@ -290,7 +299,7 @@ package struct MappingFile {
     }
   }
 
-  /// Whether the mapping model uses policies of the program.
+  /// Whether the mapping model needs code of the program, such as migration policies.
   package var needsCode: Bool {
     document.entityMappings.contains { $0.kind == .custom || !($0.policyClassName ?? "").isEmpty }
   }
@@ -307,9 +316,9 @@ package struct MappingMismatch: Hashable, Sendable {
   package var side: Side
   /// The entity that the mapping names.
   package var entity: String
-  /// The version hash in the mapping; nil where it has none.
+  /// The version hash in the mapping; nil if it has none.
   package var wanted: Data?
-  /// The version hash in the model; nil where it lacks the entity.
+  /// The version hash in the model; nil if the model lacks the entity.
   package var found: Data?
 
   package init(mapping: String, side: Side, entity: String, wanted: Data? = nil, found: Data? = nil) {

@@ -4,13 +4,13 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The search for the path from one version to another. `MigrationPath` has the rules.
+/// The search for the path from one version to another. `MigrationPath` documents the rules.
 package struct PathSearch {
   /// A step between the versions at two positions.
   package struct Leg {
     package let source: Int
     package let destination: Int
-    /// Nil for an inferred step.
+    /// The mapping model; nil for an inferred step.
     package let mapping: MappingFile?
   }
 
@@ -47,19 +47,19 @@ package struct PathSearch {
     let state: State
     let previous: State?
     let mapping: MappingFile?
-    /// The number of states whose departures were looked at before.
+    /// The number of states that were expanded before.
     let turn: Int
-    /// The cost of the way to `previous`.
+    /// The cost of the path to `previous`.
     let before: PathCost
   }
 
-  /// Returns the cheapest path; nil where there is none.
+  /// Returns the cheapest path, or nil if there is none.
   ///
-  /// Steps that leave objects without a required value are used only where there is no other path: they work for stores
+  /// Steps that leave objects without a required value are used only if there is no other path. They work for stores
   /// without such objects.
   package func legs() -> [Leg]? { legs(isStrict: true) ?? legs(isStrict: false) }
 
-  /// Whether a step can be inferred; if strict, whether it works for all stores.
+  /// Returns whether a step can be inferred and, if strict, works for all stores.
   package func canInfer(from source: Int, to destination: Int, isStrict: Bool) -> Bool {
     guard let mapping = inferred.mapping(from: source, to: destination) else { return false }
     return !isStrict || mapping.attributeWithoutValue == nil
@@ -76,12 +76,12 @@ package struct PathSearch {
     let departing = Dictionary(grouping: mappings.fitting.keys, by: \.source)
     var arrivals: [State: Arrival] = [:]
     var queue = CheapestFirst<Arrival>()
-    // Equal costs come in the order of the states that lead there, and then of the versions.
+    // Arrivals with equal costs are ordered by the states they come from, then by version.
     func insert(_ arrival: Arrival, _ price: PathCost) {
       let order = (arrival.turn * versions.count + arrival.state.version) * 2 + (arrival.mapping == nil ? 1 : 0)
       queue.insert(arrival, arrival.before + price, order: order)
     }
-    // Of the inferred steps from a state, one that skips more versions costs more, so each follows the one before.
+    // An inferred step that skips more versions costs more, so each is inserted when the previous one is removed.
     func insertInferred(from state: State, to next: Int, _ turn: Int, _ cost: PathCost) {
       guard infers, versions.indices.contains(next), isOnward(state.version, next) else { return }
       insert(
@@ -99,7 +99,7 @@ package struct PathSearch {
         insertInferred(from: previous, to: state.version + direction, arrival.turn, arrival.before)
       }
       guard arrivals[state] == nil else { continue }
-      // Inference is expensive, so it is tried only where nothing cheaper leads on.
+      // Inference is expensive, so try it only if nothing cheaper has reached this state.
       if let previous = arrival.previous, arrival.mapping == nil,
         !canInfer(from: previous.version, to: state.version, isStrict: isStrict)
       {
@@ -117,7 +117,7 @@ package struct PathSearch {
             codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: isOnward(state.version, next.version) ? 0 : 1,
             steps: 1))
       }
-      // Inference drops what a version lacks, so no path leaves the versions between its ends.
+      // Inferred steps drop what a version lacks, so they never leave the range between the ends.
       insertInferred(from: state, to: state.version + direction, turn, cost)
     }
     return nil
@@ -135,22 +135,22 @@ package struct PathSearch {
 
   // MARK: The order of versions
 
-  /// A version's position on the path from source to destination.
+  /// Returns the position of a version in the direction from source to destination.
   private func rank(_ version: Int) -> Int { source <= destination ? version : -version }
 
-  /// Whether a step leads towards the destination, and not past it.
+  /// Returns whether a step leads towards the destination and not past it.
   private func isOnward(_ version: Int, _ next: Int) -> Bool {
     rank(version) >= rank(source) && rank(next) > rank(version) && rank(next) <= rank(destination)
   }
 
-  /// The number of mapping models that another inferred step would bypass.
+  /// Returns the number of mapping models that another inferred step would bypass.
   private func passedOver(_ state: State, to next: Int) -> Int {
     mappings.fitting.keys.count { pair in
       isWithin(pair, state.runStart, next) && rank(pair.destination) > rank(state.version)
     }
   }
 
-  /// Whether two versions are between two others.
+  /// Returns whether two versions are between two others.
   private func isWithin(_ pair: KnownMappings.Pair, _ start: Int, _ end: Int) -> Bool {
     rank(pair.source) < rank(pair.destination) && rank(pair.source) >= rank(start)
       && rank(pair.destination) <= rank(end)
@@ -173,7 +173,7 @@ package struct PathSearch {
     .sorted { (rank($0.pair.source), rank($0.pair.destination)) < (rank($1.pair.source), rank($1.pair.destination)) }
   }
 
-  /// Returns the versions strictly between two others, in path order; none where the path may have only one step.
+  /// Returns the versions strictly between two others, in path order; none if the path may have only one step.
   package func between(_ start: Int, _ end: Int) -> [Int] {
     guard isProgressive else { return [] }
     let inside = versions.indices.filter { $0 > min(start, end) && $0 < max(start, end) }
@@ -183,9 +183,10 @@ package struct PathSearch {
 
 // MARK: Detours
 
-/// The versions may be out of order: a version in between may lack what both ends have, and going through it would lose data.
+/// The removal of detours. Versions may be out of order: an intermediate version may lack what both ends have, and
+/// going through it would lose data.
 extension PathSearch {
-  /// Removes versions between inferred steps that would drop an entity or property which the direct step keeps.
+  /// Removes intermediate versions of inferred steps that would drop an entity or property which the direct step keeps.
   package func withoutDetours(_ legs: [Leg]) -> [Leg] {
     var result: [Leg] = []
     var run: [Leg] = []
@@ -202,7 +203,7 @@ extension PathSearch {
 
   private func shortened(_ run: [Leg]) -> [Leg] {
     guard run.count > 1, let first = run.first?.source, let last = run.last?.destination,
-      // Without a direct step there is nothing to compare with.
+      // Without a direct step, there is nothing to compare with.
       let direct = inferred.mapping(from: first, to: last)
     else { return run }
     let isStrict = run.allSatisfy { canInfer(from: $0.source, to: $0.destination, isStrict: true) }
@@ -217,12 +218,13 @@ extension PathSearch {
     return zip(path, path.dropFirst()).map { Leg(source: $0, destination: $1, mapping: nil) }
   }
 
-  /// Returns what going through a version drops and the direct step keeps, such as `Note.name`; nil for nothing.
+  /// Returns an entity or property, such as `Note.name`, that a path through a version drops although the direct step
+  /// keeps it, or nil if there is none.
   package func lost(from source: Int, through version: Int, to destination: Int) -> String? {
     inferred.mapping(from: source, to: destination).flatMap { lost($0, through: [source, version, destination]) }
   }
 
-  /// Whether something that a mapping keeps is dropped on a path with the same ends.
+  /// Returns whether a path drops something that a direct mapping with the same ends keeps.
   private func loses(_ direct: InferredMapping, through path: [Int]) -> Bool { lost(direct, through: path) != nil }
 
   private func lost(_ direct: InferredMapping, through path: [Int]) -> String? {
@@ -232,7 +234,7 @@ extension PathSearch {
         properties: Set((match.attributes + match.relationships).map(\.source)))
     }
     for (source, destination) in zip(path, path.dropFirst()) {
-      // `canInfer` checks elsewhere whether the step exists.
+      // The step may not exist; `canInfer` reports that elsewhere.
       guard let mapping = inferred.mapping(from: source, to: destination) else { return nil }
       for position in traces.indices {
         guard let match = mapping.match(ofSource: traces[position].entity) else { return traces[position].entity }
@@ -256,15 +258,15 @@ extension PathSearch {
   }
 }
 
-/// The cost of a path; each part outweighs all parts after it.
+/// The cost of a path. Each component outweighs all later ones.
 package struct PathCost: Comparable {
   /// The number of mapping models that inferred steps bypass.
   package var passedOver = 0
-  /// The number of steps that need code of the program.
+  /// The number of steps that need the program's code.
   package var codeSteps = 0
   /// The number of steps that copy the store.
   package var copies = 0
-  /// The number of mapping models to versions that are not between the two ends.
+  /// The number of mapping models that lead to versions outside the range between the two ends.
   package var outside = 0
   /// The number of versions that inferred steps skip.
   package var skipped = 0
@@ -325,7 +327,9 @@ package struct InferredSteps {
   private let versions: [ModelVersion]
   private let mappings: InferredMappings
 
-  /// - Parameter mappings: those that are known; several searches can share them.
+  /// Creates a cache for versions.
+  ///
+  /// - Parameter mappings: The known mappings, which several searches can share.
   package init(_ versions: [ModelVersion], sharing mappings: InferredMappings = InferredMappings()) {
     self.versions = versions
     self.mappings = mappings
@@ -333,19 +337,19 @@ package struct InferredSteps {
 
   package func side(_ version: Int) -> ModelSide { mappings.side(versions[version]) }
 
-  /// The mapping between two versions, or the reason why it cannot be inferred.
+  /// Returns the mapping between two versions, or the reason why it cannot be inferred.
   package func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
     mappings.result(from: versions[source], to: versions[destination])
   }
 
-  /// The mapping between two versions; nil where none can be inferred.
+  /// Returns the mapping between two versions, or nil if none can be inferred.
   package func mapping(from source: Int, to destination: Int) -> InferredMapping? {
     guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
     return mapping
   }
 }
 
-/// Inferred mappings between versions of any order.
+/// A cache of inferred mappings, independent of the order of versions.
 package final class InferredMappings {
   private struct Pair: Hashable {
     let source: ObjectIdentifier
@@ -355,7 +359,7 @@ package final class InferredMappings {
   private var sides: [ObjectIdentifier: (version: ModelVersion, side: ModelSide)] = [:]
   private var results: [Pair: Result<InferredMapping, any Error>] = [:]
 
-  /// The number of mappings that were inferred, or tried.
+  /// The number of mappings that were inferred or could not be.
   package var count: Int { results.count }
 
   package init() {}
@@ -363,7 +367,7 @@ package final class InferredMappings {
   fileprivate func side(_ version: ModelVersion) -> ModelSide {
     if let known = sides[version.identity] { return known.side }
     let side = ModelSide(version.document, hashes: version.hashes)
-    // The version is kept, so that its identity stays its own.
+    // Retain the version, so that its identity is not reused.
     sides[version.identity] = (version, side)
     return side
   }

@@ -1,17 +1,19 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The versions from which the path to the last one goes through all versions in between, by inferred steps.
+/// The versions from which the path to the last version consists of inferred steps through all versions in between.
 ///
-/// It is what `PathSearch` finds for each of them without mapping models, in time proportional to the number of versions: what
-/// the steps from a version keep follows from what those from the next one keep.
+/// Yields the same result as a `PathSearch` from each version without mapping models, but in time proportional to the
+/// number of versions: what the steps from a version keep is computed from what the steps from the next one keep.
 package struct PlainPaths {
-  /// For each version, whether its path goes through all that follow.
+  /// For each version, whether its path goes through all later versions.
   package let arePlain: [Bool]
 
+  /// Determines the versions.
+  ///
   /// - Parameters:
-  ///   - versions: in order; no two have the same hashes.
-  ///   - mappings: the mappings that are known.
+  ///   - versions: The versions in order; no two have the same hashes.
+  ///   - mappings: The known mappings.
   package init(_ versions: [ModelVersion], sharing mappings: InferredMappings) {
     let inferred = InferredSteps(versions, sharing: mappings)
     var arePlain = versions.map { _ in false }
@@ -37,12 +39,12 @@ package struct PlainPaths {
     self.arePlain = arePlain
   }
 
-  /// What a path keeps, by the names of the version at which it begins.
+  /// The entities and properties that a path keeps, by their names in its first version.
   private struct Kept {
-    /// The properties of each entity; nil for everything.
+    /// The properties of each entity; nil if everything is kept.
     private var properties: [String: Set<String>]?
 
-    /// What is kept if another step comes before.
+    /// Returns what the path keeps with another step before it.
     func before(_ step: InferredMapping) -> Kept {
       var result: [String: Set<String>] = [:]
       for match in step.matched {
@@ -59,7 +61,7 @@ package struct PlainPaths {
       return kept
     }
 
-    /// Whether everything is kept that a mapping from the same version keeps.
+    /// Returns whether the path keeps everything that a mapping from the same version keeps.
     func hasAll(of direct: InferredMapping) -> Bool {
       guard let properties else { return true }
       return direct.matched.allSatisfy { match in

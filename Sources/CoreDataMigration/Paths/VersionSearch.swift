@@ -4,11 +4,12 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The search for the version with the hashes of a store; it reads as few versions as possible.
+/// The search for the version with the hashes of a store, reading as few versions as possible.
 ///
-/// A compiled bundle records the hashes of its versions, so those that seem to fit are read first. In other bundles the
-/// current version and its neighbours come first, then versions far apart, and then those between the two that have the most
-/// entities in common with the store. The order determines only how many versions are read: a fitting version is always found.
+/// A compiled bundle records the hashes of its versions, so those that seem to fit are read first. In other bundles,
+/// the current version and its neighbors are read first, then versions far apart, then the versions between the two
+/// that have the most entities in common with the store. The order only affects how many versions are read: a fitting
+/// version is always found.
 package struct VersionSearch {
   package let shelf: VersionShelf
   /// The position of the current version.
@@ -23,12 +24,12 @@ package struct VersionSearch {
     self.fits = fits
   }
 
-  /// Bundles with at most this many versions are read completely.
+  /// The number of versions up to which a bundle is read completely.
   private static let few = 8
 
   /// Returns the positions of the fitting versions, in order.
   ///
-  /// Versions with equal hashes may be missing where they are not neighbours.
+  /// Of versions with equal hashes, some may be missing if they are not neighbors.
   package func run() -> [Int] {
     let all = Array(shelf.names.indices)
     guard all.count > Self.few else { return fitting(all) }
@@ -43,7 +44,7 @@ package struct VersionSearch {
   }
 
   private func fitting(_ positions: [Int]) -> [Int] {
-    // Reading them together uses all processors.
+    // Reading the versions together uses all processors.
     _ = shelf.versions(at: positions)
     return positions.filter { shelf.version(at: $0).map(fits) == true }
   }
@@ -94,7 +95,7 @@ package struct VersionSearch {
   }
 }
 
-/// The versions of `ModelVersions`, each made when it is first needed.
+/// The versions of `ModelVersions`, each created when it is first needed.
 package final class VersionShelf {
   /// The names of all versions in order, including versions that cannot be read.
   package let names: [String]
@@ -131,10 +132,10 @@ package final class VersionShelf {
     return positions.compactMap { made[$0] ?? nil }
   }
 
-  /// Returns the version at a position; nil where it cannot be read.
+  /// Returns the version at a position, or nil if it cannot be read.
   package func version(at position: Int) -> ModelVersion? { versions(at: [position]).first }
 
-  /// Returns the first unreadable version between two others, and why it cannot be read; nil where all can.
+  /// Returns the first unreadable version between two others with its error, or nil if all can be read.
   package func unreadable(between source: String, and destination: String) -> (name: String, error: ModelFileError)? {
     guard let first = names.firstIndex(of: source), let last = names.firstIndex(of: destination) else { return nil }
     return bundle?.unreadable(between: first, and: last).first
@@ -143,13 +144,13 @@ package final class VersionShelf {
 
 /// A named version of a model.
 ///
-/// Most versions are only compared, so a version consists of the document in its file and its hashes. A program's model is
-/// made only of the versions that a migration goes through.
+/// Most versions are only compared, so a version consists of the document in its file and its hashes. Model objects are
+/// created only for the versions that a migration goes through.
 package struct ModelVersion {
   package let name: String
   private let content: Content
 
-  /// The content that copies of a version share.
+  /// The content shared by copies of a version.
   private final class Content {
     let url: URL?
     var object: AnyObject?
@@ -162,13 +163,13 @@ package struct ModelVersion {
     }
   }
 
-  /// Names a validated document.
+  /// Creates a version from a validated document.
   package init(name: String, document: ModelDocument, versionHashes: VersionHashes, url: URL? = nil) {
     self.name = name
     content = Content(url: url) { (document, versionHashes) }
   }
 
-  /// Names a model of the program, whose document is made when it is first needed.
+  /// Creates a version from a model of the program. Its document is created when it is first needed.
   package init(name: String, object: AnyObject, _ makeDocument: @escaping () -> (ModelDocument, VersionHashes)) {
     self.name = name
     content = Content(url: nil, makeDocument)
@@ -178,27 +179,27 @@ package struct ModelVersion {
   /// The file that the version was read from; nil for a model of the program.
   package var url: URL? { content.url }
 
-  /// The program's model of this version, kept here by the code that makes it.
+  /// The model object of this version, cached here by the code that creates it.
   package var object: AnyObject? {
     get { content.object }
     nonmutating set { content.object = newValue }
   }
 
-  /// Tells versions apart, as long as one of the copies exists.
+  /// The identity of the version, unique as long as one of its copies exists.
   package var identity: ObjectIdentifier { ObjectIdentifier(content) }
 
   package var document: ModelDocument { content.made.0 }
 
-  /// The hashes of its entities and properties.
+  /// The hashes of the version's entities and properties.
   package var versionHashes: VersionHashes { content.made.1 }
 
-  /// The hash of each entity.
+  /// The entity hashes by name.
   package var hashes: [String: Data] { versionHashes.entities }
 
-  /// Its likeness, for comparison with other versions.
+  /// The likeness of the version, for comparison with other versions.
   package var likeness: ModelLikeness { ModelLikeness(document, versionHashes) }
 
-  /// Whether one of a store's identifiers is the version's. Empty identifiers are ignored.
+  /// Returns whether one of a store's version identifiers is that of this version. Ignores empty identifiers.
   package func isNamed(by identifiers: [String]) -> Bool {
     identifiers.contains { !$0.isEmpty && ($0 == name || document.versionIdentifiers.contains($0)) }
   }
@@ -206,16 +207,18 @@ package struct ModelVersion {
 
 /// The versions of a path search in order, including its two ends.
 ///
-/// Versions with equal hashes are one version with several names. An end that is not a known version is placed beside the
-/// version most similar to it: before it as the source, after it as the destination.
+/// Versions with equal hashes become one version with several names. An end that is not a known version is placed next
+/// to the version most similar to it: before it if it is the source, after it if it is the destination.
 package struct VersionOrder {
   package private(set) var versions: [ModelVersion] = []
   package private(set) var source = 0
   package private(set) var destination = 0
-  /// The positions of versions by name.
+  /// The positions of the versions by name.
   package private(set) var names: [String: Int] = [:]
 
-  /// - Parameter nearest: the version after an unknown source; nil for the most similar one.
+  /// Orders the versions.
+  ///
+  /// - Parameter nearest: The version to follow an unknown source; nil for the most similar one.
   package init(
     known: [ModelVersion], source: ModelVersion, destination: ModelVersion,
     nearest: ModelVersion? = nil
@@ -254,7 +257,7 @@ package struct VersionOrder {
     version.hashes
   }
 
-  /// The position of the version most similar to another.
+  /// Returns the position of the version most similar to another one.
   private func mostSimilar(to end: ModelVersion, last: Bool) -> Int? {
     let own = end.likeness
     let distances = versions.map { own.distance(to: $0.likeness) }
@@ -263,16 +266,16 @@ package struct VersionOrder {
   }
 }
 
-/// The first version on the path of a store that no known version has written.
+/// Chooses the first version on the path of a store that was not written by a known version.
 ///
-/// It is the version where an inferred step drops the least of the store's content; among equals, the one most similar to the
-/// store's model.
+/// The choice is the version to which an inferred step drops the least of the store's contents; among equals, the one
+/// most similar to the store's model.
 package struct NearestVersion {
-  /// Counts how much of each item the store has, and omits those it does not have.
+  /// Counts the contents of the store for each item, and omits items with a count of zero.
   package typealias Counter = ([DroppedContent]) throws -> [DroppedContent]
 
   package let model: ModelVersion
-  /// The entities that the store has.
+  /// The names of the store's entities.
   package let entities: Set<String>
   package let counted: Counter
 
@@ -282,7 +285,9 @@ package struct NearestVersion {
     self.counted = counted
   }
 
-  /// - Throws: the errors of counting.
+  /// Returns the best version, or nil if there are none.
+  ///
+  /// - Throws: The errors of the counter.
   package func choose(among versions: [ModelVersion]) throws -> ModelVersion? {
     let side = ModelSide(model.document, hashes: model.hashes)
     let own = model.likeness
@@ -297,7 +302,7 @@ package struct NearestVersion {
             by: [.init(source: model.document, destination: version.document, mapping: mapping)], of: entities)
         ).count
       } catch is InferenceFailure {
-        // An unreachable version is only better than none.
+        // An unreachable version is chosen only if there is no other.
         losses = Int.max
       }
       let distance = own.distance(to: version.likeness)
