@@ -22,7 +22,7 @@ package enum FileCalls {
     package init(_ found: stat) { self.init(device: UInt64(found.st_dev), number: UInt64(found.st_ino)) }
   }
 
-  /// Whether a directory entry exists at the URL. Does not follow a symbolic link.
+  /// Returns whether a directory entry exists at the URL. Does not follow a symbolic link.
   package static func exists(_ url: URL) -> Bool { status(url) != nil }
 
   /// Returns the identity of a file, or nil if it does not exist.
@@ -41,7 +41,7 @@ package enum FileCalls {
     }
   }
 
-  /// Whether the URL names a symbolic link.
+  /// Returns whether the URL names a symbolic link.
   package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
   /// Gives a new file the permissions of another and, where allowed, its owner. The new file is never more accessible
@@ -239,13 +239,13 @@ extension FileCalls {
     return isOverflowing ? .max : bytes
   }
 
-  /// Whether the URL names a regular file. Does not follow a symbolic link.
+  /// Returns whether the URL names a regular file. Does not follow a symbolic link.
   package static func isRegular(_ url: URL) -> Bool {
     var found = stat()
     return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFREG
   }
 
-  /// Whether the URL names a directory. Does not follow a symbolic link.
+  /// Returns whether the URL names a directory. Does not follow a symbolic link.
   package static func isDirectory(_ url: URL) -> Bool {
     var found = stat()
     return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR

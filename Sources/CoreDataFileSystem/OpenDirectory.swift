@@ -104,7 +104,7 @@ package final class OpenDirectory {
 
   package func exists(_ name: String) -> Bool { status(name) != nil }
 
-  /// Whether the entry is a regular file. Does not follow a symbolic link.
+  /// Returns whether the entry is a regular file. Does not follow a symbolic link.
   package func isRegularFile(_ name: String) -> Bool { status(name).map { $0.st_mode & S_IFMT == S_IFREG } ?? false }
 
   package func identity(_ name: String) -> FileCalls.Identity? { status(name).map(FileCalls.Identity.init) }

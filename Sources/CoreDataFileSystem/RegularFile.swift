@@ -138,8 +138,8 @@ package enum RegularFile {
     try check(found, url)
   }
 
-  /// Whether a path refers to the null device, or begins with `/dev/null/`, as in `/dev/null/Name.sqlite`. Core Data
-  /// uses both for stores in memory.
+  /// Returns whether a path refers to the null device, or begins with `/dev/null/`, as in `/dev/null/Name.sqlite`. Core
+  /// Data uses both for stores in memory.
   package static func isNullDevice(_ url: URL) -> Bool {
     if url.path.hasPrefix("/dev/null/") { return true }
     var (found, null) = (stat(), stat())

@@ -20,7 +20,6 @@ package struct PostgreSQLAddress: Hashable, Sendable {
   private(set) var parameters: [Parameter] = []
   private var secrets = Secrets()
 
-  /// A libpq parameter.
   struct Parameter: Hashable, Sendable {
     let keyword: String
     let value: String

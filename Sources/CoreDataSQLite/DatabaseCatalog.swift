@@ -150,7 +150,7 @@ extension SQLiteConnection {
     return DatabaseCatalog(tables: tables, indexes: indexes, triggers: triggers, views: views)
   }
 
-  /// Whether the main database has a table with the given name, ignoring case.
+  /// Returns whether the main database has a table with the given name, ignoring case.
   package func hasTable(_ name: String) throws -> Bool {
     let sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     return try scalar(sql, [.text(name)]) != nil

@@ -62,8 +62,8 @@ package enum DatabaseCompanions {
     return String(decoding: bytes.dropLast(16).suffix(length), as: UTF8.self)
   }
 
-  /// Whether SQLite creates super-journals with such a name: the name of the main database, `-mj`, six hexadecimal
-  /// digits, 9, and two more hexadecimal digits.
+  /// Returns whether SQLite creates super-journals with such a name: the name of the main database, `-mj`, six
+  /// hexadecimal digits, 9, and two more hexadecimal digits.
   private static func isSuperJournalName(_ name: String) -> Bool {
     let end = Array(name.utf8.suffix(12))
     guard end.count == 12, end.starts(with: Array("-mj".utf8)), end[9] == UInt8(ascii: "9") else { return false }
@@ -94,7 +94,7 @@ package enum DatabaseCompanions {
     }
   }
 
-  /// Whether a database has a rollback journal that SQLite may have to roll back.
+  /// Returns whether a database has a rollback journal that SQLite may have to roll back.
   ///
   /// Its writer may still be active; only SQLite can find out, from the lock that the writer holds. A journal that
   /// begins with a zero byte is finished.
@@ -110,7 +110,7 @@ package enum DatabaseCompanions {
     }
   }
 
-  /// Whether the companion files contain nothing that SQLite could apply to a database of that name.
+  /// Returns whether the companion files contain nothing that SQLite could apply to a database of that name.
   ///
   /// The log must be empty or missing, and the journal empty, missing or finished. The log's index does not matter,
   /// because the first connection rebuilds it.

@@ -30,7 +30,7 @@ package enum SQLName {
     }
   }
 
-  /// Whether SQLite treats two names as equal: it ignores the case of ASCII letters only.
+  /// Returns whether SQLite treats two names as equal: it ignores the case of ASCII letters only.
   package static func areEqual(_ first: String, _ second: String) -> Bool {
     folded(first) == folded(second)
   }

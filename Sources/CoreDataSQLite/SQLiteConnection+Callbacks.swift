@@ -118,7 +118,7 @@ package struct SQLiteFunctionCall {
   /// Returns a copy of an argument.
   package func value(_ position: Int) -> SQLiteValue { SQLiteValue(argument: arguments?[position]) }
 
-  /// Whether an argument is null.
+  /// Returns whether an argument is null.
   package func isNull(_ position: Int) -> Bool { sqlite3_value_type(arguments?[position]) == SQLITE_NULL }
 
   /// Returns the bytes of a text argument, which need not be UTF-8, or nil for any other type. Valid until the function

@@ -166,7 +166,7 @@ extension SQLiteConnection {
     return sqlite3_file_control(handle.live, "main", SQLITE_FCNTL_DATA_VERSION, &state) == SQLITE_OK ? state : nil
   }
 
-  /// Whether the open file has been moved away or replaced by another.
+  /// Returns whether the open file has been moved away or replaced by another.
   ///
   /// - Throws: `SQLiteError` if the file system cannot tell.
   package func hasMoved() throws -> Bool {

@@ -8,7 +8,7 @@ import CoreDataStoreFiles
 ///
 /// In-place migration keeps them. Steps that create a new store drop them.
 package enum OtherTables {
-  /// A table.
+  /// A table and its row count.
   package struct Table: Hashable, Sendable {
     package let name: String
     package let rows: Int

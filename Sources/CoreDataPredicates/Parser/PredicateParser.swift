@@ -475,7 +475,7 @@ public enum PredicateArgument: Hashable, Sendable {
 
 /// An error at a position of a predicate format.
 public struct PredicateSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The whole format.
+  /// The complete format.
   public let format: String
   /// The number of characters before the error.
   public let position: Int

@@ -26,7 +26,7 @@ package enum Number {
     }
   }
 
-  /// The nearest double.
+  /// The number as the nearest double.
   package var real: Double {
     switch self {
     case .integer(let value): Double(value)

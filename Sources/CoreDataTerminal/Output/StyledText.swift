@@ -65,7 +65,7 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
     return String(result)
   }
 
-  /// Whether a character is a C0 or C1 control character, or changes the text direction.
+  /// Returns whether a character is a C0 or C1 control character, or changes the text direction.
   static func steersTerminal(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x09, 0x0A: false

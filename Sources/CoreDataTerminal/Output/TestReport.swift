@@ -3,7 +3,7 @@
 
 /// Results of checks as JUnit XML, which continuous integration services read.
 package struct TestReport: Hashable, Sendable {
-  /// A check.
+  /// A check and its result.
   package struct Case: Hashable, Sendable {
     package var name: String
     /// The duration in seconds; nil if it was not measured.

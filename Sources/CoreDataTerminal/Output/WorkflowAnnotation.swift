@@ -10,11 +10,8 @@ package struct WorkflowAnnotation: Hashable, Sendable {
     case error, warning, notice
   }
 
-  /// The severity.
   package var level: Level
-  /// The message.
   package var message: String
-  /// The title.
   package var title: String?
   /// The path of the annotated file.
   package var file: String?
