@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// An open regular file that is read in parts. Nothing is mapped, so that a file that gets shorter only ends earlier.
+/// An open regular file that is read in parts. The file is not mapped, so truncating it only ends the reading earlier.
 package final class ReadableFile {
-  /// The size when the file was opened, in bytes.
+  /// The size in bytes when the file was opened.
   package let size: Int
   private let descriptor: Int32
   private let url: URL
@@ -18,7 +18,7 @@ package final class ReadableFile {
 
   /// Fills a buffer with the bytes from an offset.
   ///
-  /// - Returns: the number of bytes read: less than the buffer holds only at the end of the file.
+  /// - Returns: The number of bytes read, less than the size of the buffer only at the end of the file.
   /// - Throws: `FileFailure`.
   package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     var filled = 0
@@ -35,9 +35,9 @@ package final class ReadableFile {
 }
 
 extension OpenDirectory {
-  /// Opens a regular file, to be read in parts.
+  /// Opens a regular file for reading in parts.
   ///
-  /// - Throws: the errors of `read(_:limit:)`.
+  /// - Throws: The errors of `read(_:limit:)`.
   package func file(_ name: String, limit: Int) throws -> ReadableFile {
     let file = try openRegularFile(name)
     var found = stat()

@@ -162,7 +162,7 @@ extension SQLiteConnection {
   }
 
   private func readTable(_ name: String, sql: String) throws -> DatabaseCatalog.Table {
-    // SQLite writes its own words this way. Files may be from anywhere.
+    // SQLite itself writes these words in this form, but files may come from anywhere.
     let isPlain = sql.utf8.starts(with: "CREATE TABLE ".utf8)
     let words = isPlain ? [] : sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3)
     let isVirtual = words.map { $0.uppercased() } == ["CREATE", "VIRTUAL", "TABLE"]
@@ -205,10 +205,10 @@ extension DatabaseCatalog.Table {
     return nil
   }
 
-  /// Whether the definition contains the letters of a word, in any case, be it within a name or a comment. This takes much less
-  /// time than finding its words.
+  /// Returns whether the definition contains the letters of a word in any case, even within a name or a comment. Much
+  /// faster than parsing its words.
   ///
-  /// - Parameter word: ASCII letters in upper case.
+  /// - Parameter word: The word, in uppercase ASCII letters.
   package func mayContain(word: String) -> Bool {
     let letters = Array(word.utf8)
     var sql = sql

@@ -65,7 +65,7 @@ final class DatabaseHandle {
   }
 
   func closeBlob(_ blob: OpaquePointer) {
-    // The result repeats an error that has already been thrown.
+    // The result only repeats an error that has already been thrown.
     if blobs.remove(blob) != nil { sqlite3_blob_close(blob) }
   }
 

@@ -20,7 +20,7 @@ package enum SQLName {
     return isPlain ? name : "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""
   }
 
-  /// Whether a byte of UTF-8 can be part of a name without quotation marks.
+  /// Returns whether a UTF-8 byte can be part of an unquoted name.
   package static func isLetterDigitOrUnderscore(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

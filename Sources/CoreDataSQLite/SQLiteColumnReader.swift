@@ -4,17 +4,17 @@
 import CSQLite
 import Foundation
 
-/// Reads texts and BLOBs of one column in parts, so that memory need not hold a whole value.
+/// Reads the texts and BLOBs of a column in parts, so that a whole value need not fit in memory.
 ///
-/// The table must be an ordinary one whose rows have numbers. Each value read belongs to the row of the last ``move(to:)``. Like a
-/// statement, a reader may outlive its connection's use; reading then throws an error.
+/// The table must be an ordinary rowid table. Reads the value in the row of the last ``move(to:)``. Like a statement, a
+/// reader may outlive its connection's use; reading then throws an error.
 package final class SQLiteColumnReader {
   private let handle: DatabaseHandle
   private let table: String
   private let column: String
   private var pointer: OpaquePointer?
 
-  /// The row of the current value; nil before the first.
+  /// The row of the current value; nil before the first call of `move(to:)`.
   package private(set) var row: Int64?
   /// The number of bytes of the current value.
   package private(set) var count = 0
@@ -41,7 +41,7 @@ package final class SQLiteColumnReader {
     if let pointer {
       let result = sqlite3_blob_reopen(pointer, row)
       guard result == SQLITE_OK else {
-        // SQLite does not use a handle again whose move has failed.
+        // SQLite does not reuse a handle after moving it has failed.
         defer { close() }
         throw SQLiteError(result: result, database: database, sql: place(row), path: handle.path)
       }
@@ -58,7 +58,7 @@ package final class SQLiteColumnReader {
     (self.row, count) = (row, Int(sqlite3_blob_bytes(opened)))
   }
 
-  /// The read as SQL, for errors.
+  /// The read in the form of SQL, for errors.
   private func place(_ row: Int64) -> String {
     "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(table)) WHERE rowid = \(row)"
   }
@@ -80,8 +80,10 @@ package final class SQLiteColumnReader {
 }
 
 extension SQLiteConnection {
-  /// Returns a reader for the texts and BLOBs of a column, or nil if its values cannot be read in parts: that needs an ordinary
-  /// table whose integer primary key has the given name, a column that is not generated, and UTF-8.
+  /// Returns a reader for the texts and BLOBs of a column, or nil if its values cannot be read in parts.
+  ///
+  /// Reading in parts requires an ordinary table whose integer primary key has the given name, a column that is not
+  /// generated, and a database in UTF-8.
   package func columnReader(
     _ column: String, of table: DatabaseCatalog.Table, key: String
   ) throws -> SQLiteColumnReader? {
@@ -93,7 +95,7 @@ extension SQLiteConnection {
     return SQLiteColumnReader(handle: handle, table: table.name, column: column)
   }
 
-  /// Whether the primary key has an index of its own, because the table is WITHOUT ROWID or the key is not the row's number.
+  /// Returns whether the primary key has its own index, because the table is WITHOUT ROWID or the key is not the rowid.
   private func hasKeyIndex(_ table: String) throws -> Bool {
     try rows("PRAGMA main.index_list(\(SQLName.quoted(table)))").contains { $0["origin"]?.text == "pk" }
   }

@@ -4,27 +4,30 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// A change of a table's columns that leaves its rows as they are.
+/// A change to the columns of a table that does not affect its rows.
 package enum ColumnChange: Sendable {
   case renamed(from: String, to: String)
   case added(ColumnLayout)
 }
 
-/// The changes of columns that are made in the definitions of many tables at once.
+/// Replaces the definitions of many tables together, instead of altering the tables one by one.
 ///
-/// SQLite reads all definitions again for each `ALTER TABLE`, which takes minutes for thousands of tables. So where a step has
-/// many of these statements, the definitions are replaced together. Tables that Core Data would not have defined are left to
-/// `ALTER TABLE`, which knows more kinds of definitions.
+/// SQLite parses all definitions again for each `ALTER TABLE`, which takes minutes for thousands of tables. Therefore a
+/// step with many such statements replaces the definitions together. Tables that Core Data would define differently are
+/// left to `ALTER TABLE`, which handles all kinds of definitions.
 struct ColumnChanges {
-  /// The characters that SQLite may read again before definitions are replaced together.
+  /// The number of bytes of definitions that SQLite may parse again; above it, definitions are replaced together.
   private static let mostCharacters = 10_000_000
 
   /// The new definitions by table.
   private(set) var definitions: [String: String] = [:]
-  /// The columns that these tables have afterwards.
+  /// The resulting columns by table.
   private var columns: [String: [String]] = [:]
 
-  /// - Parameter catalog: the database before the statements, which drop all triggers of derived attributes first.
+  /// Plans the new definitions.
+  ///
+  /// - Parameter catalog: The catalog before the statements, which begin by dropping all triggers of derived
+  ///   attributes.
   init(_ statements: [MigrationStatement], _ catalog: DatabaseCatalog) {
     let changes = statements.compactMap(\.columnChange)
     let length =
@@ -35,7 +38,8 @@ struct ColumnChanges {
       catalog.triggers.allSatisfy({ dropped.contains("DROP TRIGGER \(SQLName.quoted($0.name))") })
     else { return }
     let byTable = Dictionary(grouping: changes, by: \.table)
-    // SQLite marks a file that has rows of fewer columns than its table. One statement has it do so.
+    // SQLite marks a file in which rows have fewer columns than their table. Leave one table to ALTER TABLE, so that
+    // SQLite sets the mark.
     let marking = changes.first { if case .added = $0.change { true } else { false } }?.table
     for (name, changes) in byTable where name != marking {
       guard let table = catalog.table(named: name), let definition = PlainDefinition(table) else { continue }
@@ -47,7 +51,7 @@ struct ColumnChanges {
 
   /// Replaces the definitions.
   ///
-  /// - Throws: `SQLiteError`; `InPlaceProblem` if SQLite does not read the columns that were meant.
+  /// - Throws: `SQLiteError`; `InPlaceProblem` if SQLite then reads other columns than intended.
   func carryOut(_ connection: SQLiteConnection) throws {
     try connection.redefineTables(definitions)
     let catalog = try connection.catalog()
@@ -67,7 +71,7 @@ private struct PlainDefinition {
   let table: String
   private(set) var columns: [(name: String, type: String, isKey: Bool)]
 
-  /// Nil for a definition that says more.
+  /// Parses a definition. Returns nil if it contains anything else.
   init?(_ table: DatabaseCatalog.Table) {
     guard !table.isVirtual else { return nil }
     self.table = table.name
@@ -78,7 +82,7 @@ private struct PlainDefinition {
     else { return nil }
   }
 
-  /// The characters that matter where names have neither spaces nor quotation marks.
+  /// Returns a definition without white space and quotation marks, for comparison.
   private static func essence(of sql: String) -> [UInt8] {
     sql.utf8.filter { !(9...13).contains($0) && $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\"") }
   }

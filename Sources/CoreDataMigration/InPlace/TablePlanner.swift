@@ -109,7 +109,7 @@ package struct TablePlanner {
   /// - Throws: `InPlaceProblem` for values that cannot be converted.
   package func alteredColumns(of table: TableLayout, from old: TableLayout) throws -> AlteredColumns {
     let pairs = step.pairs(in: table)
-    // The values of columns by the positions of pairs, which are many in a deep hierarchy.
+    // The sources of all columns for each pair, computed once, because a deep hierarchy has many pairs.
     let sources = try pairs.map { pair in
       try ColumnSources(step: step, source: pair.source, destination: pair.destination).all()
     }

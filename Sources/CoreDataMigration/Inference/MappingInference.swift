@@ -224,9 +224,10 @@ package struct Pairing<Element> {
     removed = left.values.sorted { name($0) < name($1) }
   }
 
-  /// Matches added elements with source elements that have the names which they declare as identifiers, or their own.
+  /// Matches added elements with source elements by the name that they declare as their identifier, or by their own
+  /// name.
   ///
-  /// - Parameter left: the source elements without a match, by name.
+  /// - Parameter left: The unmatched source elements by name.
   private mutating func matchByNames(
     _ left: inout [String: Element], name: (Element) -> String, declared: (Element) -> String?,
     _ fallsBackOnNames: Bool
@@ -249,8 +250,8 @@ package struct Pairing<Element> {
     added.removeAll { found.contains(name($0)) }
   }
 
-  /// The position in the source of each destination element's partner, nil for none. Nil if elements of one side share an
-  /// identifier.
+  /// Returns the position of each destination element's partner in the source, or nil if it has none. Returns nil if
+  /// elements of one side share an identifier.
   private static func partners(_ source: [String], _ destination: [String]) -> [Int?]? {
     let positions = Dictionary(source.enumerated().map { ($1, $0) }) { first, _ in first }
     guard positions.count == source.count, Set(destination).count == destination.count else { return nil }

@@ -79,7 +79,7 @@ package indirect enum JSONText: Hashable, Sendable {
     text += "\""
   }
 
-  /// Appends the characters of a string as they stand between its quotation marks. Parts of a string can be escaped one by one.
+  /// Appends the escaped characters of a string without quotation marks. A string can be escaped in parts.
   package static func escape(_ value: String, to text: inout String) {
     for scalar in value.unicodeScalars {
       switch scalar {
