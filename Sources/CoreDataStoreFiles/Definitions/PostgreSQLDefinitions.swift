@@ -4,9 +4,9 @@
 import CoreDataMistakes
 import CoreDataSQLite
 
-/// The statements of PostgreSQL that create what a store consists of: tables, sequences, indexes and constraints.
+/// The PostgreSQL statements that create a store: tables, sequences, indexes and constraints.
 ///
-/// `creationStatements` are those of a new store. A migration uses the statements of single tables, columns and indexes.
+/// `creationStatements` creates a new store. A migration uses the statements of single tables, columns and indexes.
 package struct PostgreSQLDefinitions {
   private let schema: StoreSchema
 
@@ -19,7 +19,7 @@ package struct PostgreSQLDefinitions {
     self.schema = schema
   }
 
-  /// All statements that create an empty store. Constraints come last, since they need the tables of each other.
+  /// All statements that create an empty store. Constraints come last, since they refer to other tables.
   package var creationStatements: [SchemaStatement] {
     schema.tables.flatMap { [statement(of: $0), sequenceStatement(of: $0)] }
       + schema.joinTables.map(statement) + schema.indexes.map(statement) + foreignKeys.map(\.statement)
@@ -70,7 +70,7 @@ package struct PostgreSQLDefinitions {
     return "\(SQLName.quoted(column.name)) \(Self.declaration(of: column.type))\(constraint)"
   }
 
-  /// A type as it is declared. Texts are in the order of their bytes, as they are in memory and in SQLite.
+  /// The declared type of a column. Strings are ordered by their bytes, as in memory and in SQLite.
   package static func declaration(of type: ColumnType) -> String {
     type == .text ? "\(type.rawValue) COLLATE \"C\"" : type.rawValue
   }
@@ -85,7 +85,7 @@ package struct PostgreSQLDefinitions {
 
   // MARK: Indexes
 
-  /// Returns the statement that creates an index, or the constraint of a unique one; nil for a name that no index has.
+  /// Returns the statement that creates an index, or the constraint of a unique one; nil if no index has the name.
   package func statement(ofIndex name: String) -> SchemaStatement? {
     schema.indexes.first { $0.name == name }.map(statement)
   }
@@ -99,7 +99,7 @@ package struct PostgreSQLDefinitions {
         name: index.name, sql: "CREATE INDEX \(name) ON \(table) (\(list))\(condition(of: index))")
     }
     let columns = index.elements.flatMap { terms(of: $0, isOrdered: false) }
-    // A constraint of equal values has columns only. One that excludes equal values may have expressions, as dates need.
+    // A uniqueness constraint can have columns only. An exclusion constraint may have expressions, which dates need.
     let isPlain = index.elements.allSatisfy { $0.remainderColumn == nil }
     let constraint =
       isPlain
@@ -119,7 +119,7 @@ package struct PostgreSQLDefinitions {
         ? "ALTER TABLE \(SQLName.quoted(index.table)) DROP CONSTRAINT \(name)" : "DROP INDEX \(name)")
   }
 
-  /// The columns of an element. A missing value is less than all others, as it is in memory and in SQLite.
+  /// The columns of an element. NULL sorts before all other values, as in memory and in SQLite.
   private func terms(of element: IndexLayout.Element, isOrdered: Bool) -> [String] {
     let direction = element.isAscending ? " ASC NULLS FIRST" : " DESC NULLS LAST"
     let column = SQLName.quoted(element.column)
@@ -127,8 +127,8 @@ package struct PostgreSQLDefinitions {
     return terms.map { $0 + (isOrdered ? direction : "") }
   }
 
-  /// The WHERE clause of a partial index. It is empty, and the index contains all rows, for a predicate that an index
-  /// cannot have.
+  /// The WHERE clause of a partial index. Empty, so that the index contains all rows, if PostgreSQL cannot use the
+  /// predicate.
   private func condition(of index: IndexLayout) -> String {
     guard let predicate = index.predicate, case .fetch(let name) = index.purpose, let entity = schema[name],
       let condition = PredicateSQL.indexCondition(predicate, of: entity, in: schema)
@@ -138,7 +138,7 @@ package struct PostgreSQLDefinitions {
 
   // MARK: Foreign keys
 
-  /// A constraint by which a column can contain only primary keys of a table.
+  /// A foreign key: a constraint that limits a column to the primary keys of a table.
   package struct ForeignKey: Hashable, Sendable {
     package var name: String
     package var table: String
@@ -166,8 +166,8 @@ package struct PostgreSQLDefinitions {
     }
   }
 
-  /// The constraints of to-one relationships whose inverse has another delete rule than No Action, by which the keys of
-  /// deleted objects stay, and those of join tables.
+  /// The foreign keys of the store: those of join tables, and those of to-one relationships unless the inverse has the
+  /// delete rule No Action, which leaves the keys of deleted objects in place.
   package var foreignKeys: [ForeignKey] {
     let own = schema.entities.flatMap { entity in
       entity.relationships.values.sorted { $0.name < $1.name }.compactMap { relationship -> ForeignKey? in

@@ -10,12 +10,12 @@ package struct DuplicateValues {
   package let entity: String
   /// The constraint's properties, in its order.
   package let properties: [String]
-  /// Some of the values with the numbers of their rows, and the total: `'a' (3 rows); 'c' (2 rows)`.
+  /// Some of the values with the number of rows for each, and the total: `'a' (3 rows); 'c' (2 rows)`.
   package let summary: String
-  /// The rows that share their values with others.
+  /// The number of rows that share their values with others.
   package let rowCount: Int
 
-  /// The first constraint of a schema that rows of the database violate; nil where none is.
+  /// Returns the first uniqueness constraint of a schema that rows of the database violate; nil if there is none.
   package static func first(in schema: StoreSchema, on connection: any SQLDatabase) throws -> DuplicateValues? {
     for index in schema.indexes {
       if let found = try DuplicateValues(violating: index, of: schema, on: connection) {
@@ -25,7 +25,7 @@ package struct DuplicateValues {
     return nil
   }
 
-  /// Nil where the index does not belong to a constraint, or has no duplicates.
+  /// Returns nil if the index does not belong to a constraint, or has no duplicates.
   ///
   /// - Parameter usesIndexes: whether the indexes of the file agree with their tables.
   package init?(
@@ -57,7 +57,7 @@ package struct DuplicateValues {
 }
 
 extension EntityLayout {
-  /// The attribute, or the relationship to one object, that a column holds.
+  /// Returns the attribute or to-one relationship stored in a column.
   fileprivate func property(inColumn column: String) -> String? {
     if let attribute = attributes.values.first(where: { $0.column == column }) { return attribute.name }
     return relationships.values.first {

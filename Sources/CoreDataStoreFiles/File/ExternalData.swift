@@ -7,25 +7,25 @@ import Foundation
 
 /// Large binary values in files beside a store.
 ///
-/// The first byte of a column says where the value is: 1 if its bytes follow, 2 if the name of a file in
-/// `.<store>_SUPPORT/_EXTERNAL_DATA` follows, a UUID and a zero byte.
+/// The first byte of a column says where the value is: after 1 come the bytes of the value; after 2 comes the name of a
+/// file in `.<store>_SUPPORT/_EXTERNAL_DATA`, a UUID followed by a zero byte.
 package final class ExternalData {
-  /// The size from which a value is kept in a file. Core Data's own limit is not documented.
+  /// The size, in bytes, from which a value is stored in a file. Core Data's own limit is not documented.
   package static let smallestFile = 100 * 1024
 
   package static let inlineMark: UInt8 = 1
   private static let fileMark: UInt8 = 2
 
-  /// Where the files are.
+  /// The directory of the files.
   package var folder: URL { support.values }
   private let support: SupportDirectory
-  /// Whether large values are kept in files. A store in memory keeps all values itself.
+  /// Whether large values are stored in files. An in-memory store keeps all values in its rows.
   private let hasFiles: Bool
   /// The names of files written since the last commit, which a rollback removes.
   private var written: [String] = []
   /// The names of files that no row references after the commit.
   private var obsolete: [String] = []
-  /// Whether an outer transaction is open, whose end decides which files stay.
+  /// Whether an outer transaction is open, which decides at its end which files stay.
   package var isHoldingBack = false
 
   /// A position in the lists, to undo everything after it.
@@ -47,7 +47,7 @@ package final class ExternalData {
     guard let mark = bytes.first else { return bytes }
     if mark == Self.inlineMark { return Data(bytes.dropFirst()) }
     guard let name = Self.fileName(in: bytes) else {
-      // Without a mark, the column was written before the attribute allowed external storage.
+      // A column without a marker byte was written before the attribute allowed external storage.
       return bytes
     }
     do {
@@ -57,7 +57,7 @@ package final class ExternalData {
     }
   }
 
-  /// Why the file of a value could not be read: it is missing, or no regular file.
+  /// The reason the file of a value could not be read: it is missing, or is not a regular file.
   package struct UnreadableFile: Error, CustomStringConvertible {
     package let path: String
     package let cause: any Error
@@ -72,14 +72,14 @@ package final class ExternalData {
       }
     }
 
-    /// Whether reading the file again is likely to fail too, unlike after a failure of the disk or a lack of memory.
+    /// Whether a retry is likely to fail too, unlike after a disk error or a lack of memory.
     package var isLasting: Bool {
       guard let failure = cause as? FileFailure else { return cause is RegularFile.Problem }
       return [ENOENT, ENOTDIR, EISDIR, ELOOP, EACCES, EPERM].contains(failure.number)
     }
   }
 
-  /// The column's bytes for a value. Writes a file for a large one.
+  /// Returns the column's bytes for a value, after writing a large value to a file.
   package func stored(_ value: Data) throws -> Data {
     guard value.count >= Self.smallestFile, hasFiles else { return Data([Self.inlineMark]) + value }
     let name = UUID().uuidString
@@ -88,9 +88,10 @@ package final class ExternalData {
     return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
   }
 
-  /// The column's bytes for a value of another store, whose file is linked beside this store under a new name.
+  /// Returns the column's bytes for a value of another store, after linking its file beside this store under a new
+  /// name.
   ///
-  /// Files of values never change, so they can be shared.
+  /// External data files never change, so they can be shared.
   package func adopted(_ bytes: Data, from other: ExternalData) throws -> Data {
     guard let old = Self.fileName(in: bytes) else { return bytes }
     guard hasFiles else { return Data([Self.inlineMark]) + (try other.value(of: bytes)) }
@@ -128,10 +129,10 @@ package final class ExternalData {
     if isHoldingBack { return }
     do {
       if !obsolete.isEmpty { try synchronize() }
-      // A leftover file only costs space; the rows are right.
+      // A leftover file only takes up space; the rows are correct.
       removeFiles(obsolete)
     } catch {
-      // After a power failure the old rows may come back, and need their files. All of them stay.
+      // After a power failure the old rows may come back and need their files, so all of them stay.
     }
     written = []
     obsolete = []
@@ -139,29 +140,29 @@ package final class ExternalData {
 
   /// Removes the files of rows that were rolled back.
   ///
-  /// - Parameter mark: where the part of the transaction began that is undone; nil for all of it.
+  /// - Parameter mark: the beginning of the part of the transaction that was rolled back; nil for all of it.
   package func didRollBack(to mark: Mark? = nil) {
     let (first, second) = (mark?.written ?? 0, mark?.obsolete ?? 0)
-    // As above: nothing references these files.
+    // As in `didCommit(_:)`: no row references these files.
     removeFiles(written[first...])
     written.removeSubrange(first...)
     obsolete.removeSubrange(second...)
   }
 
   private func removeFiles(_ names: some Collection<String>) {
-    // A leftover file only costs space.
+    // A leftover file only takes up space.
     guard !names.isEmpty, let directory = try? support.open() else { return }
     for name in names { try? directory.removeFile(name) }
   }
 
-  /// The name of the file that a column references; nil where it holds a value.
+  /// Returns the name of the file that a column references; nil if the column holds the value itself.
   package static func fileName(in bytes: Data) -> String? {
     guard bytes.count == fileNameLength, bytes.first == fileMark, bytes.last == 0 else { return nil }
     let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     return isFileName(name) ? name : nil
   }
 
-  /// Whether a text is a UUID, as the names of all files of values are.
+  /// Whether a string is a UUID, as the names of all external data files are.
   package static func isFileName(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     return bytes.count == 36
@@ -171,7 +172,7 @@ package final class ExternalData {
   }
 }
 
-/// Finds the files that the rows of a store reference. This needs no model, since such a column can be recognized.
+/// Finds the files that the rows of a store reference. No model is needed, since the columns can be recognized.
 package enum ExternalReferences {
   /// The names of all referenced files, including missing ones.
   ///
@@ -205,9 +206,9 @@ package enum ExternalReferences {
 
 /// The directory of a store's external data: `.Name_SUPPORT/_EXTERNAL_DATA` beside `Name.sqlite`.
 ///
-/// Symbolic links are followed neither to the directory nor to its files: otherwise a store from an archive could expose or
-/// remove any file of the user. A support directory that is a link is used only where the store is reached through a link
-/// too, and both lead to the same place.
+/// Symbolic links to the directory or its files are not followed: otherwise a store from an archive could expose or
+/// remove any file of the user. A support directory that is a link is used only if the store is reached through a link
+/// too and both lead to the same directory.
 package struct SupportDirectory {
   /// `.Name_SUPPORT`.
   package let url: URL
@@ -239,20 +240,20 @@ package struct SupportDirectory {
 
   // MARK: Values elsewhere
 
-  /// Other directories that may hold values which are missing here.
+  /// Other directories that may hold values missing from this one.
   ///
-  /// If a backup `Data~.sqlite` was restored by renaming it to `Data.sqlite`, its values are still in `.Data~_SUPPORT`. Since
-  /// file names are unique, a file with the right name has the right content.
+  /// If a backup `Data~.sqlite` was restored by renaming it to `Data.sqlite`, its values are still in `.Data~_SUPPORT`.
+  /// Since file names are unique, a file with the right name has the right content.
   private var others: [SupportDirectory] {
     let stores = FileCalls.isSymbolicLink(store) ? [store, store.resolvingSymlinksInPath()] : [store]
     return (stores.map(Self.sibling) + stores.flatMap(Self.ofBackups)).filter { $0 != url }
       .map { SupportDirectory(url: $0, store: store) }
   }
 
-  /// Opens the directories in `others`, without those that cannot be opened.
+  /// Opens the directories in `others`, skipping those that cannot be opened.
   package func openOthers() -> [OpenDirectory] { others.compactMap { try? $0.open() } }
 
-  /// The failure to open one of those directories, which may hold missing values.
+  /// Returns the error of opening the first such directory that cannot be opened, and so may hold missing values.
   package func failureToOpenOthers() -> FileFailure? {
     for other in others {
       do {
@@ -260,7 +261,7 @@ package struct SupportDirectory {
       } catch let failure as FileFailure {
         return failure
       } catch {
-        // A link or a file instead of a directory cannot hold values.
+        // A link or a file instead of a directory cannot contain values.
       }
     }
     return nil
@@ -270,7 +271,7 @@ package struct SupportDirectory {
   private static func ofBackups(of store: URL) -> [URL] {
     let folder = store.deletingLastPathComponent()
     let (prefix, suffix) = (".\(store.deletingPathExtension().lastPathComponent)~", "_SUPPORT")
-    // Where the directory cannot be listed, nothing can be found in it.
+    // If the directory cannot be listed, no backups are found in it.
     let names = (try? OpenDirectory.open(folder).names()) ?? []
     return names.filter { name in
       name.hasPrefix(prefix) && name.hasSuffix(suffix) && name.count >= prefix.count + suffix.count
@@ -286,9 +287,9 @@ package struct SupportDirectory {
   /// `.Name_SUPPORT/_EXTERNAL_DATA`.
   package var values: URL { url.appendingPathComponent(Self.valuesName, isDirectory: true) }
 
-  /// Opens the directory of the values; nil where there is none.
+  /// Opens the directory of the values; nil if there is none.
   ///
-  /// - Throws: `RegularFile.Problem.notDirectory` where a link, or something else, is in its place; `FileFailure`.
+  /// - Throws: `RegularFile.Problem.notDirectory` if a link or something else is in its place; `FileFailure`.
   package func open() throws -> OpenDirectory? {
     do {
       return try OpenDirectory.open(url.deletingLastPathComponent()).directoryIfPresent(url.lastPathComponent)?
@@ -298,9 +299,9 @@ package struct SupportDirectory {
     }
   }
 
-  /// Opens the directory of the values, and creates it if it does not exist.
+  /// Opens the directory of the values, creating it if it does not exist.
   ///
-  /// - Throws: as `open()`.
+  /// - Throws: the same errors as `open()`.
   package func make() throws -> OpenDirectory {
     let mode = fileMode | (fileMode & 0o444) >> 2
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())
@@ -312,7 +313,7 @@ package struct SupportDirectory {
     return values
   }
 
-  /// Gives both directories the owner, the group and the permissions of another directory, or those that suit a store's file.
+  /// Gives both directories the owner, group and permissions of another directory, or those that match a store's file.
   package func takePermissions(of found: stat) throws {
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())
     guard let support = try parent.directoryIfPresent(url.lastPathComponent) else { return }
@@ -320,15 +321,15 @@ package struct SupportDirectory {
     try support.takePermissions(of: found)
   }
 
-  /// The permissions of files of values: those of the store, or fewer.
+  /// The permissions of external data files: at most those of the store.
   package var fileMode: mode_t {
     var found = stat()
     return stat(store.path, &found) == 0 ? found.st_mode & 0o666 | 0o600 : 0o666
   }
 
-  /// The names of the files; none where there is no directory.
+  /// Returns the names of the files; empty if there is no directory.
   ///
-  /// - Throws: as `open()`.
+  /// - Throws: the same errors as `open()`.
   package func names() throws -> Set<String> { Set(try open()?.names() ?? []) }
 
   /// Syncs the names of new files to disk.
@@ -338,7 +339,7 @@ package struct SupportDirectory {
     try support.synchronize()
   }
 
-  /// Removes files, and the directories if they are empty then.
+  /// Removes files, and then the directories if they are empty.
   package func remove(_ names: some Collection<String>) throws {
     guard !names.isEmpty else { return }
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())
@@ -350,25 +351,25 @@ package struct SupportDirectory {
     try parent.removeDirectoryIfEmpty(url.lastPathComponent)
   }
 
-  /// The largest file of a value that is read, in bytes.
+  /// The size limit for reading an external data file, in bytes.
   package static let greatestValue = Int(Int32.max)
 
-  /// Returns the contents of a value's file, which may be in the directory of a backup. Those of a large file are read when they
-  /// are used, so that a fetch does not read the pictures of all objects.
+  /// Returns the contents of an external data file, which may be in the directory of a backup. A large file is read on
+  /// first use, so that a fetch does not read the pictures of all objects.
   ///
   /// - Throws: `RegularFile.Problem` for a link, a device, a FIFO or a file of more than 2 GiB; `FileFailure`.
   package func read(_ name: String) throws -> Data {
     try directory(of: name).contents(name, limit: Self.greatestValue)
   }
 
-  /// Opens a value's file to read it in parts.
+  /// Opens an external data file to read it in parts.
   ///
-  /// - Throws: as `read(_:)`.
+  /// - Throws: the same errors as `read(_:)`.
   package func file(_ name: String) throws -> ReadableFile {
     try directory(of: name).file(name, limit: Self.greatestValue)
   }
 
-  /// Opens the directory that has a file: that of the store, or of a backup.
+  /// Opens the directory that contains a file: the store's own, or that of a backup.
   private func directory(of name: String) throws -> OpenDirectory {
     if let own = try open(), own.exists(name) { return own }
     guard let other = openOthers().first(where: { $0.exists(name) }) else {

@@ -7,18 +7,19 @@ import Foundation
 
 /// SQLite's check of all pages of a store (`PRAGMA quick_check`).
 package enum PageCheck {
-  /// The size from which a file is checked beside other work, in bytes. A thread for a smaller one takes longer.
+  /// The size, in bytes, from which a file is checked concurrently with other work. Below it, starting a thread takes
+  /// longer than the check.
   package static let largeFile = 4 << 20
   /// How many contradictions an error lists.
   private static let limit = 3
 
-  /// A store that the check finds damaged, or that cannot be checked.
+  /// The error for a store that the check finds damaged, or that cannot be checked.
   package struct Failure: Error {
     /// A `StoreFileProblem.contradictory`, or a `SQLiteError`.
     package let cause: any Error
   }
 
-  /// Checks a store by a connection that is open.
+  /// Checks a store over an open connection.
   ///
   /// - Parameter url: the store, for errors.
   /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
@@ -27,15 +28,16 @@ package enum PageCheck {
     guard found.isEmpty else { throw StoreFileProblem.contradictory(path: url.path, found: found) }
   }
 
-  /// Checks a store that nobody writes to before a body reads it, or, if it is large, meanwhile by a connection and on a
-  /// thread of its own. Damaged pages are the reason that counts then, whatever the body has thrown.
+  /// Checks a store that no other process writes to before a body reads it. A large store is checked concurrently with
+  /// the body, over its own connection and thread; if the check finds damaged pages, that error is thrown whatever the
+  /// body has thrown.
   ///
   /// - Parameters:
-  ///   - connection: an open connection to the store. It checks the store after the body if a second one cannot.
+  ///   - connection: an open connection to the store. It checks the store after the body if a second connection cannot.
   ///   - url: the store, for errors.
   ///   - largeFile: the size from which a file is large, in bytes.
   ///   - isCancelled: whether an error of the body is a cancellation, which ends the check too.
-  /// - Throws: `Failure`; what the body throws.
+  /// - Throws: `Failure`; the errors of the body.
   package static func during<Result>(
     _ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile,
     isCancelled: () -> Bool, _ body: () throws -> Result
@@ -61,8 +63,9 @@ package enum PageCheck {
     return result
   }
 
-  /// The check of a large store beside other work, by a connection and on a thread of its own. It reads the store as it is
-  /// when the check begins, or as it was before a transaction of another connection that is open then.
+  /// The check of a large store concurrent with other work, over its own connection and thread. It reads the store as
+  /// it is when the check begins, or, if another connection has an open transaction then, as it was before that
+  /// transaction.
   package final class Beside {
     private let second: SQLiteConnection
     private let check: ParallelWork<Void>
@@ -71,12 +74,12 @@ package enum PageCheck {
     ///   - connection: an open connection to the store.
     ///   - url: the store, for errors.
     ///   - largeFile: the size from which a file is large, in bytes.
-    /// - Returns: nil for a small store, and if there can be no second connection.
+    /// - Returns: nil for a small store, and if no second connection can be opened.
     package init?(_ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile) {
       guard let second = connectionBeside(connection, largeFile: largeFile) else { return nil }
       self.second = second
       check = ParallelWork {
-        // Only read from.
+        // The connection only reads.
         defer { try? second.close() }
         try run(second, url: url)
       }
@@ -87,7 +90,8 @@ package enum PageCheck {
     /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
     package func wait() throws { try check.wait() }
 
-    /// Waits for the end of the check when the other work has failed, and returns what is damaged, which is the reason then.
+    /// Waits for the end of the check after the other work has failed, and returns the damage found, which is then the
+    /// cause.
     ///
     /// - Parameter isCancelled: whether to end the check too.
     package func damage(isCancelled: Bool) -> (any Error)? {
@@ -96,7 +100,7 @@ package enum PageCheck {
         try check.wait()
         return nil
       } catch let failure as SQLiteError where !failure.isCorrupt && !failure.isNotADatabase {
-        // The check has found nothing.
+        // The check found no damage.
         return nil
       } catch {
         return error
@@ -112,7 +116,7 @@ package enum PageCheck {
     }
   }
 
-  /// A second connection to a large store; nil if there can be none, or if it would have to wait.
+  /// Returns a second connection to a large store; nil if it cannot be opened, or would have to wait.
   private static func connectionBeside(_ connection: SQLiteConnection, largeFile: Int) -> SQLiteConnection? {
     guard FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile else {
       return nil
@@ -121,7 +125,7 @@ package enum PageCheck {
       let second = try SQLiteConnection(
         path: connection.path, mode: connection.mode == .immutable ? .immutable : .readOnly, busyTimeout: 0)
       do {
-        // From here on it sees the store as it is now. It opens what it needs.
+        // The first read pins the current state of the store, and opens the files that the connection needs.
         try second.begin(.deferred)
         _ = try second.pragma("schema_version")
         return second
@@ -130,7 +134,7 @@ package enum PageCheck {
         throw error
       }
     } catch {
-      // The open connection checks the store then.
+      // The connection that is already open checks the store instead.
       return nil
     }
   }

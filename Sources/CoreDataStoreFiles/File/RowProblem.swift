@@ -10,10 +10,10 @@ package struct RowProblem: Error, CustomStringConvertible {
     case unknownEntity(number: Int64)
     /// The file of a large value is missing or cannot be read.
     case unreadableFile(entity: String, reason: String, isLasting: Bool)
-    /// A value of a type that the property cannot have.
+    /// A value whose type the property cannot have.
     case unwritableValue(found: String)
 
-    /// PostgreSQL's text has no character U+0000.
+    /// PostgreSQL's text cannot contain U+0000.
     package static let zeroCharacter = Kind.unwritableValue(
       found: "a text with the character U+0000, which PostgreSQL cannot store")
   }

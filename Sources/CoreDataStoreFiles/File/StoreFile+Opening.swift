@@ -5,31 +5,31 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// How a store is opened, each for one need:
+/// The ways to open a store, each for one purpose:
 ///
 /// - `open` to work with a store;
-/// - `peek` to read its metadata, quickly and without leaving files beside it where that can be avoided;
+/// - `peek` to read its metadata, quickly and without leaving files beside it if possible;
 /// - `openToCopy` to copy it, without checkpointing its log or leaving files beside it;
-/// - `openUntouched` to inspect it, without changing a byte of it or of what lies beside it.
+/// - `openUntouched` to inspect it, without changing a byte of it or of the files beside it.
 extension StoreFile {
   // MARK: Working with a store
 
   /// Opens an existing store.
   ///
-  /// A hot journal is rolled back first: in the store itself where it can be written, otherwise in a private copy. A store
-  /// with a write-ahead log can be read only with files beside it. Where its directory allows none, the store is read without
-  /// locks if its log is empty, otherwise from a copy; a copy is read-only.
+  /// A hot journal is rolled back first: in the store itself if it can be written, otherwise in a private copy. SQLite
+  /// can read a store with a write-ahead log only with files beside it. If the directory is read-only, a store whose
+  /// log is empty is read without locks, and any other from a copy; a copy is read-only.
   ///
   /// - Parameters:
   ///   - url: the file.
   ///   - isReadOnly: whether nothing will be written.
-  ///   - timeout: seconds to wait for the locks of others; nil for the default.
-  /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
+  ///   - timeout: how long to wait for the locks of others, in seconds; nil for the default.
+  /// - Throws: `StoreFileProblem` if the file is not a store; `SQLiteError` if SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
     do {
-      // The file must not be trusted before its journal has been rolled back.
+      // The file is unreliable until its journal has been rolled back.
       let hadJournal = DatabaseCompanions.hasJournal(url.path)
       if !hadJournal { try checkHeader(of: url) }
       let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
@@ -45,7 +45,7 @@ extension StoreFile {
   ///
   /// A store in WAL mode whose log is empty is read without locks, so that SQLite leaves no files beside it.
   ///
-  /// - Throws: as `open(_:isReadOnly:timeout:)`.
+  /// - Throws: the same errors as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
@@ -61,11 +61,11 @@ extension StoreFile {
 
   /// Opens a store to copy it.
   ///
-  /// A reader of a store with a log must not be the last one to close it: SQLite would leave its files beside the store. A
-  /// writer removes them, but also checkpoints a log, which is not wanted here. Either way a transaction whose writer was
-  /// killed is rolled back.
+  /// If a reader is the last connection to close a store with a log, SQLite leaves its files beside the store. A writer
+  /// removes them, but it also checkpoints the log, which a copy must not do. Either kind rolls back the transaction of
+  /// a killed writer.
   package static func openToCopy(_ store: URL) throws -> StoreFile {
-    // Where a writer was killed, a private copy is read in which SQLite has rolled the journal back.
+    // After a killed writer, the copy is made from a private copy in which SQLite has rolled the journal back.
     if DatabaseCompanions.hasJournal(store.path) { return try open(store, isReadOnly: true) }
     let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
@@ -78,7 +78,7 @@ extension StoreFile {
       do {
         return try opened(store, modes[1])
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly || error.isFull {
-        // Neither allowed: a store with a log in a directory that cannot be written.
+        // Neither kind can open the store: it has a log and its directory is read-only.
         return try open(store, isReadOnly: true)
       }
     }
@@ -89,7 +89,7 @@ extension StoreFile {
     do {
       _ = try connection.pragma("schema_version")
     } catch {
-      // Why the store cannot be read is what matters.
+      // The error that is being thrown takes precedence.
       try? connection.close()
       throw error
     }
@@ -98,12 +98,12 @@ extension StoreFile {
 
   // MARK: Inspecting
 
-  /// Opens a file so that neither it nor what lies beside it changes by a single byte.
+  /// Opens a file without changing a byte of it or of the files beside it.
   ///
-  /// SQLite writes even when it reads: it makes and removes `-wal` and `-shm` files, and recovers an unfinished transaction.
-  /// A file with a write-ahead log, or with a journal to roll back, is therefore read from a private copy, and one in WAL
-  /// mode without a log is opened as unchangeable, without locks: `checkUnchanged` throws where another program has written
-  /// to it meanwhile. Any other file is read where it is, under SQLite's locks.
+  /// SQLite writes even when it reads: it creates and removes `-wal` and `-shm` files, and recovers an unfinished
+  /// transaction. So a file with a write-ahead log, or with a journal to roll back, is read from a private copy. A file
+  /// in WAL mode without a log is opened as immutable, without locks; `checkUnchanged` throws if another program has
+  /// written to it meanwhile. Any other file is read in place, under SQLite's locks.
   ///
   /// - Throws: `StoreFileProblem.busy`; `SQLiteError`, `FileFailure`, `RegularFile.Problem`.
   package static func openUntouched(_ url: URL) throws -> StoreFile {
@@ -122,39 +122,40 @@ extension StoreFile {
     throw StoreFileProblem.busy(path: url.path)
   }
 
-  /// What changes with every write to a store's file, its log and its journal.
+  /// File attributes that change with every write to a store's file, its log and its journal.
   package static func stamps(of url: URL) -> [[Int64]?] {
     let path = DatabaseFile.target(of: url.path)
     return ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: path + $0)) }
   }
 
-  /// Makes sure that what was read without locks is of one state of the store.
+  /// Makes sure that everything read without locks belongs to one state of the store.
   ///
-  /// - Throws: `StoreFileProblem.busy` where another program has written to the store since it was opened.
+  /// - Throws: `StoreFileProblem.busy` if another program has written to the store since it was opened.
   package func checkUnchanged() throws {
     if let stamps, Self.stamps(of: url) != stamps { throw StoreFileProblem.busy(path: url.path) }
   }
 
   // MARK: Checks
 
-  /// Whether SQLite would make an index of a write-ahead log beside the store to read it: also for a store without a log if
-  /// there is a file of that name, whatever it holds.
+  /// Whether SQLite would create a `-shm` index beside the store to read it. It does so even in rollback mode if a
+  /// `-wal` file exists, whatever its content.
   private static func wouldUseLog(_ url: URL) throws -> Bool {
     if FileCalls.exists(URL(fileURLWithPath: DatabaseFile.target(of: url.path) + "-wal")) { return true }
     return try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true
   }
 
-  /// Whether a file is there that holds nothing yet: SQLite takes an empty file for a new database, and so do we.
+  /// Whether a file exists that is still empty: SQLite treats an empty file as a new database, and so does this
+  /// framework.
   package static func isNew(_ url: URL) throws -> Bool {
     let files = FileManager.default
     guard files.fileExists(atPath: url.path) else { return true }
     try checkKind(of: url)
     guard try fileSize(of: url.path) == 0 else { return false }
-    // All of a young store can be in its log, which the main file then must not be separated from.
+    // All data of a recently created store can be in its log, which must not be separated from the main file.
     return FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: url.path) + "-wal")) == 0
   }
 
-  /// Refuses what opening would block on, and what must not be replaced by a file.
+  /// Throws for files on which opening would block, and for those that must not be replaced by a file.
   private static func checkKind(of url: URL) throws {
     do {
       try RegularFile.check(url)
@@ -173,15 +174,15 @@ extension StoreFile {
     guard let header else { return }
     let (expected, isOverflowing) = header.pageCount.multipliedReportingOverflow(by: header.pageSize)
     let found = try fileSize(of: url.path)
-    // The log may hold the pages that the file is short of; so may a writer that has begun to commit in this moment.
+    // The missing pages may be in the log, or a writer may have begun to commit just now.
     if isOverflowing || found < expected, try logSize(of: url) == 0, !DatabaseCompanions.hasJournal(url.path) {
       throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
     }
   }
 
-  /// The size of a file; 0 where there is none.
+  /// The size of a file in bytes; 0 if there is none.
   private static func fileSize(of path: String) throws -> Int {
-    // One question: a log may go at any moment, when the last one who uses the store leaves.
+    // A single `stat` call: a log can disappear at any moment, when the last connection to the store closes.
     var status = stat()
     if stat(path, &status) == 0 { return Int(status.st_size) }
     let number = errno
@@ -193,7 +194,8 @@ extension StoreFile {
 
   private static func logSize(of url: URL) throws -> Int { try DatabaseCompanions.logSize(url.path) }
 
-  /// A value that is kept in a file of its own can be read by a function of ours into a query of a small store.
+  /// The least limit for the size of a value, in bytes. Even a query of a small store can read an external data file
+  /// through one of this framework's SQL functions.
   private static let leastValueLimit = 256 << 20
 
   private static func size(of url: URL) throws -> Int {
@@ -210,7 +212,8 @@ extension StoreFile {
         return StoreFile(url: url, connection: connection)
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
         try connection.close()
-        // Such a store can be written, and others may be writing to it: an immutable connection would not see that.
+        // If only resources were lacking, others may be writing to the store, which an immutable connection would not
+        // notice.
         if error.isOutOfResources { throw error }
         if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
@@ -234,10 +237,10 @@ extension StoreFile {
 
   private typealias PrivateCopy = (file: URL, directory: PrivateDirectory)
 
-  /// Copies a store with its log and its journal into a private directory, and opens the copy. If the disk is full, the next place
-  /// is tried.
+  /// Copies a store with its log and its journal into a private directory, and opens the copy. If the disk is full, the
+  /// next candidate directory is tried.
   ///
-  /// - Returns: nil where another process has written meanwhile: the copies do not belong together then.
+  /// - Returns: nil if another process wrote to the store while it was copied, so that the copies do not match.
   /// - Throws: `StoreFileProblem.noRoomForCopy`; `SQLiteError`, `FileFailure`, `RegularFile.Problem`.
   private static func openCopy(of url: URL, valueLimit: Int?) throws -> StoreFile? {
     let size = try size(of: url)
@@ -250,7 +253,7 @@ extension StoreFile {
       } catch  where FullDisk.isCause(of: error) {
         failure = StoreFileProblem.noRoomForCopy(path: url.path, bytes: size, places: places.map(\.path))
       } catch let error as FileFailure where error.isAboutPermissions || error.number == ENOENT {
-        // No directory may be made there. That another place is full says more.
+        // No directory can be created there. An earlier error about a full disk is more helpful.
         failure = failure ?? error
       }
     }
@@ -258,24 +261,24 @@ extension StoreFile {
     return nil
   }
 
-  /// - Returns: nil where another process has written meanwhile.
+  /// - Returns: nil if another process wrote to the store meanwhile.
   private static func privateCopy(of url: URL, in directory: PrivateDirectory) throws -> PrivateCopy? {
     let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
     do {
       let before = stamps(of: url)
-      // What SQLite would ignore may have any size, and is left out.
+      // Files that SQLite would ignore are left out, since they may have any size.
       let wanted = ["-journal": DatabaseCompanions.hasJournal(url.path), "-wal": try logSize(of: url) > 0]
-      // These first: the database may be half rolled back, since rolling back can begin anew at any time.
+      // These come first: the database may be half rolled back, and another process can start rolling back at any time.
       for suffix in ["-journal", "-wal"] where wanted[suffix] == true {
         try FileCalls.copyBytes(URL(fileURLWithPath: source + suffix), to: URL(fileURLWithPath: copy.path + suffix))
       }
       try DatabaseFile(path: source).copy(to: copy.path)
       if stamps(of: url) == before { return (copy, directory) }
     } catch let failure as FileFailure where failure.number == ENOENT {
-      // Rolled back by another process at this moment.
+      // Another process has just rolled it back.
     } catch {
-      // Why the store cannot be read is what matters.
+      // The error that is being thrown takes precedence.
       try? directory.remove()
       throw error
     }
@@ -296,15 +299,16 @@ extension StoreFile {
       }
       return StoreFile(url: url, connection: connection, copy: copy.directory)
     } catch {
-      // The copy is of no use; what SQLite says is what matters.
+      // The copy is useless; SQLite's error takes precedence.
       try? copy.directory.remove()
       throw error
     }
   }
 
-  /// Checkpoints the log of a store that a program was refused: many programs move such a store away, and only its main file.
+  /// Checkpoints the log of a store that could not be opened: many programs then move the main file away without its
+  /// log.
   ///
-  /// Waits for nobody. A log that belongs to another store stays as it is.
+  /// Does not wait for locks. A log that belongs to another store stays as it is.
   package static func checkpointRefused(_ url: URL) {
     func identifier(_ mode: SQLiteConnection.Mode) throws -> String? {
       let connection = try SQLiteConnection(url: url, mode: mode, busyTimeout: 0)
@@ -314,11 +318,12 @@ extension StoreFile {
       }
       return try connection.scalar("SELECT Z_UUID FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")?.text
     }
-    // The caller throws why the store was refused. A log that cannot be checkpointed stays beside it.
+    // The caller throws the reason the store was refused. A log that cannot be checkpointed stays beside it.
     guard (try? logSize(of: url)) ?? 0 > 0, FileManager.default.isWritableFile(atPath: url.path),
       let seen = try? identifier(.readOnly)
     else { return }
-    // As above: without its log, a young or half-written main file cannot be read. Otherwise it says which store it is.
+    // As above: without its log, a recently created or half-written main file cannot be read. Otherwise it says which
+    // store it is.
     if let own = try? identifier(.immutable), own != seen { return }
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite, busyTimeout: 0) else { return }
     defer { try? connection.close() }
@@ -326,15 +331,16 @@ extension StoreFile {
     _ = try? connection.checkpoint(.truncate, waiting: 0)
   }
 
-  /// Checkpoints a log for whose index the disk has no space. SQLite keeps the index in memory for a connection that has the store
-  /// for itself.
+  /// Checkpoints a log whose `-shm` index does not fit on the disk. A connection with exclusive access keeps the index
+  /// in memory.
   ///
   /// - Returns: whether the log is empty now.
   private static func checkpointAlone(_ url: URL) -> Bool {
-    // The caller throws its own error if this is impossible: another process uses the store, or the pages in the log need space too.
+    // If this fails, the caller throws its own error: another process uses the store, or the pages in the log need
+    // space too.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite, busyTimeout: 0) else { return false }
     defer {
-      // What the checkpoint has not done stays in the log.
+      // Whatever was not checkpointed stays in the log.
       try? connection.close()
     }
     guard (try? connection.setPragma("locking_mode", to: "EXCLUSIVE")) != nil,
@@ -343,7 +349,7 @@ extension StoreFile {
     return (try? connection.checkpoint(.truncate))?.isComplete == true
   }
 
-  /// - Throws: `StoreFileProblem.notAStore` where Core Data's tables are missing.
+  /// - Throws: `StoreFileProblem.notAStore` if Core Data's tables are missing.
   package func checkTables() throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] where try !connection.hasTable(table) {
       throw StoreFileProblem.notAStore(path: url.path, missingTable: table)
@@ -352,11 +358,11 @@ extension StoreFile {
 
   // MARK: Rollback journals
 
-  /// Whether a hot rollback journal is beside a store: one whose writer was killed.
+  /// Whether a hot rollback journal, left by a killed writer, is beside a store.
   ///
   /// Nothing is changed. The journal of a running writer is not hot.
   ///
-  /// - Throws: `SQLiteError` where the store cannot be opened.
+  /// - Throws: `SQLiteError` if the store cannot be opened.
   package static func hasHotJournal(_ url: URL) throws -> Bool {
     // SQLite removes a journal without a database when a database is created there.
     guard FileManager.default.fileExists(atPath: url.path), DatabaseCompanions.hasJournal(url.path) else {
@@ -378,11 +384,12 @@ extension StoreFile {
 
   /// Rolls back a hot journal, if there is one.
   ///
-  /// Opening the store for writing does the same. It must happen before any decision that depends on the file's content.
+  /// Opening the store for writing does the same. It must happen before any decision that depends on the file's
+  /// content.
   ///
-  /// - Parameter timeout: seconds to wait for the locks of others.
-  /// - Returns: whether there was one. Also false where the store cannot be written: then a copy is read.
-  /// - Throws: `SQLiteError` where SQLite cannot roll back.
+  /// - Parameter timeout: how long to wait for the locks of others, in seconds.
+  /// - Returns: whether there was one. Also false if the store cannot be written: it is then read from a copy.
+  /// - Throws: `SQLiteError` if SQLite cannot roll back.
   @discardableResult
   package static func rollBackHotJournal(_ url: URL, timeout: TimeInterval = 5) throws -> Bool {
     guard try hasHotJournal(url), FileManager.default.isWritableFile(atPath: url.path) else { return false }
@@ -390,7 +397,7 @@ extension StoreFile {
     do {
       _ = try connection.pragma("schema_version")
     } catch let error as SQLiteError where error.isReadOnly || error.isCannotOpen {
-      // The directory cannot be written.
+      // The directory is read-only.
       try connection.close()
       return false
     } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {

@@ -6,11 +6,11 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// A Core Data store as a file: its housekeeping tables, which can be read without a model.
+/// A Core Data store as a file, with its housekeeping tables, which can be read without a model.
 package final class StoreFile {
   package let url: URL
   package let connection: SQLiteConnection
-  /// The directory of the private copy that the store is read from; nil where it is read where it is.
+  /// The directory of the private copy that the store is read from; nil if it is read in place.
   private let copy: PrivateDirectory?
   /// The state of the files when they were opened without locks.
   let stamps: [[Int64]?]?
@@ -24,7 +24,7 @@ package final class StoreFile {
 
   deinit {
     guard let copy else { return }
-    // Nothing of the copy is needed any more. It is private, and the next copy of the same store removes it.
+    // The copy is no longer needed. It is private, and the next copy of the same store removes it.
     try? connection.close()
     try? copy.remove()
   }
@@ -32,27 +32,27 @@ package final class StoreFile {
   /// Whether the store is read from a private copy.
   package var isCopy: Bool { copy != nil }
 
-  /// The bytes of the file and of its write-ahead log.
+  /// The sizes of the file and of its write-ahead log, in bytes.
   package var sizes: (store: Int, log: Int) {
     let path = DatabaseFile.target(of: url.path)
     return (Int(FileCalls.size(URL(fileURLWithPath: path))), Int(FileCalls.size(URL(fileURLWithPath: path + "-wal"))))
   }
 
-  /// Whether nothing can be written.
+  /// Whether the store cannot be written.
   package var isReadOnly: Bool { copy != nil || connection.isReadOnly }
 
   package func close() throws { try connection.close() }
 
   // MARK: Housekeeping tables
 
-  /// All metadata, the UUID included.
+  /// Returns all metadata, including the UUID.
   ///
-  /// Where `Z_PLIST` is empty, they are derived from the model that the store carries; values set by apps are lost.
+  /// If `Z_PLIST` is empty, the metadata is derived from the model cached in the store; values set by apps are lost.
   ///
-  /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
+  /// - Throws: `StoreFileProblem` if there is no metadata or it cannot be read.
   package func metadata() throws -> [String: Any] { try readMetadata().metadata }
 
-  /// As `metadata()`, with whether they were derived from the model that the store carries.
+  /// As `metadata()`, with whether the metadata was derived from the model cached in the store.
   package func readMetadata() throws -> (metadata: [String: Any], isDerived: Bool) {
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
     guard let row = rows.first else {
@@ -99,7 +99,7 @@ package final class StoreFile {
     return try StoreMetadata.derived(from: document, entities: names)
   }
 
-  /// Replaces all metadata; the UUID only where the dictionary has one.
+  /// Replaces all metadata; the UUID only if the dictionary contains one.
   package func setMetadata(_ metadata: [String: Any]) throws {
     let list = try StoreMetadata.encode(metadata)
     try connection.transaction {
@@ -111,9 +111,9 @@ package final class StoreFile {
     }
   }
 
-  /// The rows of `Z_PRIMARYKEY`, by entity number.
+  /// Returns the rows of `Z_PRIMARYKEY` by entity number.
   ///
-  /// - Throws: `StoreFileProblem` where they contradict each other.
+  /// - Throws: `StoreFileProblem` if they contradict each other.
   package func primaryKeys() throws -> [PrimaryKeyRow] {
     do {
       return try PrimaryKeyRow.read(connection)
@@ -132,7 +132,7 @@ package final class StoreFile {
     }
   }
 
-  /// The model that the store carries; nil where it has none, as in stores of old systems.
+  /// Returns the model cached in the store; nil if there is none, as in stores of old systems.
   package func cachedModel() throws -> ModelDocument? {
     guard try connection.hasTable("Z_MODELCACHE"),
       let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")?.blob, !content.isEmpty
@@ -140,9 +140,9 @@ package final class StoreFile {
     return try ModelCache.decode(content)
   }
 
-  /// The content of `Z_MODELCACHE` for a model.
+  /// Returns the content of `Z_MODELCACHE` for a model.
   ///
-  /// - Throws: `StoreFileProblem.unkeepableModel` where the model holds a value that cannot be archived.
+  /// - Throws: `StoreFileProblem.unkeepableModel` if the model holds a value that cannot be archived.
   package static func modelCache(of document: ModelDocument) throws -> Data {
     do {
       return try ModelCache.encode(document)
@@ -151,7 +151,7 @@ package final class StoreFile {
     }
   }
 
-  /// Replaces the model that the store carries.
+  /// Replaces the model cached in the store.
   package func setCachedModel(_ document: ModelDocument) throws {
     let content = SQLiteValue.blob(try Self.modelCache(of: document))
     try connection.transaction {
@@ -161,9 +161,10 @@ package final class StoreFile {
     }
   }
 
-  /// The layout of a model's entities in this file.
+  /// Returns the layout of a model's entities in this file.
   ///
-  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an
+  ///   error.
   package func schema(
     for document: ModelDocument, configuration: String? = nil, allowsMissing: Bool = false
   ) throws -> StoreSchema {
@@ -173,7 +174,7 @@ package final class StoreFile {
   }
 }
 
-/// Why a file cannot be used as a store.
+/// The reason a file cannot be used as a store.
 package enum StoreFileProblem: Error, Hashable, Sendable {
   /// There is no file, and none may be created.
   case missing(path: String)
@@ -189,17 +190,17 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case unreadableMetadata(path: String, found: String)
   /// Other processes kept writing to the store while it was opened.
   case busy(path: String)
-  /// The store can be read only from a copy, for which no place has room.
+  /// The store can be read only from a copy, and no candidate directory has enough space for it.
   case noRoomForCopy(path: String, bytes: Int, places: [String])
   /// SQLite's check of the file finds pages that contradict each other.
   case contradictory(path: String, found: [String])
-  /// The table of entities contradicts itself.
+  /// The rows of `Z_PRIMARYKEY` contradict each other.
   case contradictoryEntities(path: String, PrimaryKeyProblem)
-  /// The metadata hold a value that cannot be stored.
+  /// The metadata contains a value that cannot be stored.
   case unwritableMetadata(reason: String)
-  /// The store carries no model: it is older than model caches, or the cache is empty.
+  /// The store has no cached model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
-  /// The model holds a value that cannot be archived.
+  /// The model contains a value that cannot be archived.
   case unkeepableModel(ModelFileError)
 }
 
@@ -237,16 +238,16 @@ extension StoreFileProblem: CustomStringConvertible {
 extension StoreFile {
   /// Creates an empty store with the tables of a model's configuration.
   ///
-  /// The store is created under a temporary name in the same directory and renamed when it is complete, so that nobody sees
-  /// an incomplete store, and a failure leaves nothing behind.
+  /// The store is created under a temporary name in the same directory and renamed when it is complete, so that no
+  /// other process sees an incomplete store, and a failure leaves nothing behind.
   ///
   /// - Parameters:
-  ///   - url: where; an empty file there is replaced.
+  ///   - url: the location of the store; an empty file there is replaced.
   ///   - document: the model.
   ///   - configuration: the configuration; nil for all entities.
   ///   - metadata: additional metadata; `NSStoreUUID` replaces the new identifier.
   ///   - pragmas: by name; only `page_size` and `journal_mode` are applied here, the others when the store is opened.
-  /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and errors of the file system;
+  /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and file system errors;
   ///   `StoreFileProblem.notAStore` for a file that is not empty.
   package static func create(
     at url: URL, document: ModelDocument, configuration: String? = nil, metadata: [String: Any] = [:],
@@ -258,15 +259,15 @@ extension StoreFile {
     else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
   }
 
-  /// Creates an empty store, as `create(at:document:configuration:metadata:pragmas:)`, unless another process has created
-  /// one there meanwhile.
+  /// Creates an empty store like `create(at:document:configuration:metadata:pragmas:)`, unless another process has
+  /// created one there meanwhile.
   ///
   /// - Returns: whether this store was created.
-  /// - Throws: as that method, but for a file that is not empty.
+  /// - Throws: the same errors as that method, except for a file that is not empty.
   package static func createUnlessPresent(
     at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
   ) throws -> Bool {
-    // The store could be made, and not opened.
+    // The store could be created, but not opened.
     guard TemporaryName.leavesRoom(url) else {
       throw FileFailure(operation: "create the store", path: url.path, number: ENAMETOOLONG)
     }
@@ -280,11 +281,12 @@ extension StoreFile {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {
         try fill(connection, schema, document, identifier, metadata, pragmas)
-        // Closing checkpoints the log too, but does not report a failure, which would leave a log under the temporary name.
+        // Closing checkpoints the log too, but does not report failures, which would leave a log under the temporary
+        // name.
         _ = try connection.checkpoint(.truncate)
         try connection.close()
       } catch {
-        // Why the store could not be created is what matters.
+        // The error that is being thrown takes precedence.
         try? connection.close()
         throw error
       }
@@ -292,7 +294,7 @@ extension StoreFile {
       if !isPlaced { try FileManager.default.removeItem(at: draft) }
       return isPlaced
     } catch {
-      // As above; leftovers have a temporary name and are harmless.
+      // As above; leftover files have a temporary name and are harmless.
       for suffix in ["", "-wal", "-shm", "-journal"] {
         try? FileManager.default.removeItem(atPath: draft.path + suffix)
       }
@@ -300,10 +302,10 @@ extension StoreFile {
     }
   }
 
-  /// Creates a store in memory, which ends with its connection.
+  /// Creates an in-memory store, which lives as long as its connection.
   ///
   /// - Parameter url: the store's URL, `/dev/null`.
-  /// - Throws: as `create(at:document:configuration:metadata:pragmas:)`.
+  /// - Throws: the same errors as `create(at:document:configuration:metadata:pragmas:)`.
   package static func createInMemory(
     _ url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
   ) throws -> StoreFile {
@@ -341,10 +343,10 @@ extension StoreFile {
     }
   }
 
-  /// - Returns: false if there is a store by now.
+  /// - Returns: false if another process has created a store there meanwhile.
   private static func putInPlace(_ draft: URL, at url: URL) throws -> Bool {
     let files = FileManager.default
-    // Another process may create the same store. Without the lock it could remove this one's files as remains.
+    // Another process may create the same store. Without the lock it could remove this store's files as leftovers.
     let folder = try OpenDirectory.open(url.deletingLastPathComponent())
     try folder.lock()
     guard try isNew(url) else { return false }
@@ -354,7 +356,7 @@ extension StoreFile {
       for suffix in ["-wal", "-shm", "-journal"] { try FileCalls.removeFile(URL(fileURLWithPath: url.path + suffix)) }
       try files.removeItem(at: url)
     } else if FileCalls.isSymbolicLink(url) {
-      // A link to nothing is replaced too.
+      // A broken symbolic link is replaced too.
       try FileCalls.removeFile(url)
     }
     guard try FileCalls.renameToNew(draft, to: url) else { return false }

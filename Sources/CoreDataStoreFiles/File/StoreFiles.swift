@@ -5,33 +5,33 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The files of a SQLite store: the database, SQLite's companion files, and files of large values.
+/// The files of a SQLite store: the database, SQLite's companion files, and external data files.
 package enum StoreFiles {
-  /// How files of values are copied.
+  /// How external data files are copied.
   package enum ValueCopy {
-    /// As files of their own, for copies that stay.
+    /// As separate files, for permanent copies.
     case copied
-    /// As hard links where the file system has them, since files of values never change.
+    /// As hard links if the file system supports them, since external data files never change.
     case linked
   }
 
   package static let companionSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// The database and what SQLite keeps beside it.
+  /// The database and SQLite's companion files.
   package static func databaseFiles(of store: URL) -> [URL] {
     [store] + companionSuffixes.map { sibling(of: store, $0) }
   }
 
-  // MARK: Files of values
+  // MARK: External data files
 
-  /// The directory in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
+  /// The directory of values too large for the database: `.Name_SUPPORT` beside `Name.sqlite`.
   package static func externalData(of store: URL) -> URL { SupportDirectory(store: store).url }
 
-  /// Links back the files of values that a store's rows reference and that only the directory of a backup has.
+  /// Links back the external data files that a store's rows reference and that only the directory of a backup has.
   ///
-  /// Without such a directory beside the store, this costs one directory listing.
+  /// If there is no such directory beside the store, this costs one directory listing.
   ///
-  /// - Returns: how many there were.
+  /// - Returns: the number of files linked.
   /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
   @discardableResult
   package static func bringBackValues(of store: URL) throws -> Int {
@@ -55,7 +55,7 @@ package enum StoreFiles {
     return count
   }
 
-  /// Gives a copy of a store, and its files of values, the permissions of the store and, where allowed, its owner.
+  /// Gives a copy of a store and its external data files the permissions of the store and, if allowed, its owner.
   ///
   /// - Throws: `FileFailure`; `RegularFile.Problem`.
   package static func takePermissions(of store: URL, for copy: URL) throws {
@@ -69,9 +69,9 @@ package enum StoreFiles {
     try FileCalls.takePermissions(of: original, for: copy)
   }
 
-  /// Gives a complete store on the same disk its name: first its files of values, then its database.
+  /// Moves a complete store on the same disk to its final name: first its external data files, then its database.
   ///
-  /// - Parameter holdsValues: whether it is a SQLite store, which may have files of values.
+  /// - Parameter holdsValues: whether it is a SQLite store, which may have external data files.
   /// - Returns: false if the name is taken.
   /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
   package static func move(_ draft: URL, to store: URL, holdsValues: Bool) throws -> Bool {
@@ -84,7 +84,7 @@ package enum StoreFiles {
         return true
       }
     } catch {
-      // Why the store could not get its name is what matters. A leftover file only costs space.
+      // The error that is being thrown takes precedence. A leftover file only takes up space.
       if !FileCalls.exists(store) { try? SupportDirectory(store: store).remove(linked) }
       throw error
     }
@@ -92,11 +92,10 @@ package enum StoreFiles {
     return false
   }
 
-  /// Links the files of a draft's values beside the store that the draft becomes. All files in the draft's private
-  /// directory are its
-  /// own, so its rows need not be read.
+  /// Links a draft's external data files beside the store that the draft becomes. All files in the draft's private
+  /// directory are its own, so its rows need not be read.
   ///
-  /// - Parameter linked: the names of the files that were not there before, also of those before an error.
+  /// - Parameter linked: receives the names of the files that did not exist before, also if an error is thrown.
   private static func moveValues(of draft: URL, to store: URL, _ linked: inout [String]) throws {
     guard let values = try SupportDirectory(store: draft).open() else { return }
     let support = SupportDirectory(store: store)
@@ -111,14 +110,15 @@ package enum StoreFiles {
 
   // MARK: Copying
 
-  /// Copies a consistent state of a store, even while others use it. The log's content becomes part of the copy's database.
+  /// Copies a consistent state of a store, even while others use it. The log's content becomes part of the copy's
+  /// database.
   ///
   /// Only the owner can read the copy's database. Nothing is left at the destination if the copy fails.
   ///
   /// - Parameters:
   ///   - source: the store.
-  ///   - destination: where nothing is yet.
-  /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem` where the file of a value is a link or a device.
+  ///   - destination: a location without a file.
+  /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem` if an external data file is a link or a device.
   package static func copy(from source: URL, to destination: URL, values: ValueCopy = .copied) throws {
     try FileCalls.makePrivateFile(destination)
     do {
@@ -135,14 +135,14 @@ package enum StoreFiles {
         if try !ExternalReferences.names(in: file.connection).isDisjoint(with: lost) { break }
       }
     } catch {
-      // Why the copy failed is what matters.
+      // The error that is being thrown takes precedence.
       for file in databaseFiles(of: destination) { try? FileCalls.removeFile(file) }
       try? FileCalls.removeTree(externalData(of: destination))
       throw error
     }
   }
 
-  /// Links the files of a store's values beside a copy of its database.
+  /// Links a store's external data files beside a copy of its database.
   package static func linkValues(of source: URL, to copy: URL) throws {
     _ = try copyValues(of: source, to: copy, .linked)
   }
@@ -159,18 +159,19 @@ package enum StoreFiles {
       named = try ExternalReferences.names(in: copy)
       try copy.close()
     } catch {
-      // Why the names cannot be read is what matters.
+      // The error that is being thrown takes precedence.
       try? copy.close()
       throw error
     }
-    // A backup errs on the safe side and includes files of the store's own directory that no row seems to reference.
+    // A backup errs on the safe side: it includes files in the store's own directory that no row seems to reference.
     let unnamed = way == .copied ? try own.map(values(in:)) ?? [] : []
     let target = SupportDirectory(store: destination)
     var made: OpenDirectory?
     var lost: Set<String> = []
     for name in named.union(unnamed).sorted() {
       guard let directory = directories.first(where: { $0.exists(name) }) else {
-        // The file was lost earlier, or is in a directory that cannot be read, and then the copy would be incomplete.
+        // The file was lost earlier, or it is in a directory that cannot be read; in the latter case the copy would be
+        // incomplete.
         if let failure = support.failureToOpenOthers() { throw failure }
         continue
       }
@@ -189,16 +190,17 @@ package enum StoreFiles {
     return lost.intersection(named)
   }
 
-  /// The bytes of the files that a backup of a store copies from its directory of values; 0 where it cannot be read.
+  /// The size of the external data files that a backup of a store copies, in bytes; 0 if their directory cannot be
+  /// read.
   package static func valuesSize(of store: URL) -> Int {
-    // An estimate; what reads the files tells why they cannot be read.
+    // This is an estimate; the code that reads the files reports why they cannot be read.
     guard let directory = try? SupportDirectory(store: store).open(), let names = try? values(in: directory) else {
       return 0
     }
     return names.reduce(0) { $0 + Int(directory.status($1)?.st_size ?? 0) }
   }
 
-  /// The regular files in a directory that have names of values.
+  /// Returns the regular files in a directory whose names are those of external data files.
   private static func values(in directory: OpenDirectory) throws -> [String] {
     try directory.names().filter { name in
       UUID(uuidString: name) != nil && directory.isRegularFile(name)
@@ -207,15 +209,15 @@ package enum StoreFiles {
 
   // MARK: Removing
 
-  /// Removes a store: its database, and the files of values that its rows reference.
+  /// Removes a store: its database, and the external data files that its rows reference.
   ///
-  /// The directory of values may be shared: `Data.sqlite` and `Data.store` use the same one.
+  /// The directory of the values may be shared: `Data.sqlite` and `Data.store` use the same one.
   ///
   /// - Throws: `FileFailure`.
   package static func remove(at store: URL) throws {
-    // A store at the null device is in memory, and the device belongs to the system.
+    // A store at the null device is in memory; the device itself belongs to the system.
     if RegularFile.isNullDevice(store) { return }
-    // If the database cannot be read, its files are unknown, and stay.
+    // If the database cannot be read, its files are unknown and stay.
     let names = (try? StoreFile.openToCopy(store)).flatMap { file -> Set<String>? in
       defer { try? file.close() }
       return try? ExternalReferences.names(in: file.connection)
@@ -226,15 +228,15 @@ package enum StoreFiles {
 
   // MARK: Logs without a database
 
-  /// Logs without a database, which SQLite would apply to the next database with that name.
+  /// Logs without a database, which SQLite would apply to the next database of that name.
   package static func deadLogs(of store: URL) -> [URL] {
     guard !FileCalls.exists(store) else { return [] }
     return companionSuffixes.map { sibling(of: store, $0) }.filter(FileCalls.exists)
   }
 
-  /// Renames logs without a database, so that SQLite does not apply them to the next one.
-  /// A log may hold the last copy of somebody's rows: `Data.sqlite-wal` is renamed to `Data.sqlite-wal~` and kept. Empty logs
-  /// and shared memory files are removed.
+  /// Renames logs without a database, so that SQLite does not apply them to the next one. A log may hold the only copy
+  /// of some rows, so it is kept: `Data.sqlite-wal` is renamed to `Data.sqlite-wal~`. Empty logs and shared-memory
+  /// files are removed.
   ///
   /// - Returns: the new names of the logs that are kept.
   /// - Throws: `FileFailure`.
@@ -261,14 +263,14 @@ package enum StoreFiles {
 
 /// Names of temporary files and directories beside a store.
 package enum TemporaryName {
-  /// Whether the names of the files that SQLite makes beside a store are not too long: up to 8 bytes longer than its own,
-  /// which can have 255, in a path of at most 511.
+  /// Whether the files that SQLite creates beside a store get names of valid length. They are up to 8 bytes longer than
+  /// the store's name; a name can have 255 bytes, and a path 511.
   package static func leavesRoom(_ store: URL) -> Bool {
     store.lastPathComponent.utf8.count <= 247 && store.path.utf8.count <= 503
   }
 
-  /// The name of a store without what would make a longer one too long: a name can have 255 bytes, of which an identifier
-  /// needs 36, and the files that SQLite makes 8.
+  /// The store's name, shortened so that temporary names derived from it are valid: a name can have 255 bytes, of which
+  /// an identifier takes 36 and SQLite's suffixes take 8.
   package static func stem(of store: URL) -> String {
     var name = store.lastPathComponent
     while name.utf8.count > 200 { name.removeLast() }
@@ -278,11 +280,11 @@ package enum TemporaryName {
 
 /// Private directories for temporary copies of a store, which are read or used to rehearse a migration.
 package enum CopyDirectory {
-  /// Creates a directory beside a store or in the temporary directory, if one of them allows it.
+  /// Creates a directory beside a store or in the temporary directory, whichever can be written.
   ///
-  /// Copies of the same store that killed processes have left are removed.
+  /// Copies of the same store left by killed processes are removed.
   ///
-  /// - Parameter holdsRows: false for a small copy without rows, which is rather made in the temporary directory.
+  /// - Parameter holdsRows: false for a small copy without rows, for which the temporary directory is preferred.
   /// - Throws: `FileFailure`.
   package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
     let (folder, prefix) = place(of: store)
@@ -290,8 +292,8 @@ package enum CopyDirectory {
     return try PrivateDirectory.make(prefix: prefix, in: holdsRows ? [folder, temporary] : [temporary, folder])
   }
 
-  /// The directories in which a store can be copied to be read: beside it, the temporary directory, and memory where the
-  /// system has a directory there with ample room.
+  /// The directories in which a store can be copied for reading: beside it, the temporary directory, and an in-memory
+  /// file system if there is one with ample space.
   ///
   /// - Parameter bytes: the size of the copy.
   static func places(for store: URL, bytes: Int) -> [URL] {
@@ -303,14 +305,14 @@ package enum CopyDirectory {
     return places
   }
 
-  /// Creates a directory for a copy in one directory, from which copies that killed processes have left are removed.
+  /// Creates a directory for a copy in a parent directory, after removing copies left there by killed processes.
   ///
   /// - Throws: `FileFailure`.
   static func make(for store: URL, in parent: URL) throws -> PrivateDirectory {
     try PrivateDirectory.make(prefix: place(of: store).prefix, in: [parent])
   }
 
-  /// Removes the copies beside a store that killed processes have left.
+  /// Removes copies left beside a store by killed processes.
   package static func removeAbandoned(for store: URL) {
     let (folder, prefix) = place(of: store)
     PrivateDirectory.removeAbandoned(prefix: prefix, in: folder)

@@ -6,10 +6,10 @@ import Foundation
 
 /// The metadata of a store: one property list with keys of the framework and of the app.
 package enum StoreMetadata {
-  /// The version of Core Data that our stores claim: that of the newest systems whose stores have been examined.
+  /// The Core Data version recorded in our stores: that of the newest systems whose stores have been examined.
   package static let frameworkVersion = 1526
 
-  /// The names of the framework's own values.
+  /// The keys of the framework's own values.
   package enum Key {
     package static let frameworkVersion = "NSPersistenceFrameworkVersion"
     package static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
@@ -25,14 +25,14 @@ package enum StoreMetadata {
     package static let deferredCleanup = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     /// Set in a store whose staged migration is incomplete.
     package static let pendingStage = "OpenCoreDataPendingMigrationStage"
-    /// Set in a store into which rows of another are being copied in parts.
+    /// Set in a store while rows of another store are being copied into it in parts.
     package static let unfinishedCopy = "OpenCoreDataUnfinishedCopy"
   }
 
-  /// The type of a SQLite store, as in its metadata.
+  /// The type of a SQLite store in its metadata.
   package static let sqliteType = "SQLite"
 
-  /// The framework's keys for a store of a model's configuration; the UUID is not among them.
+  /// Returns the framework's metadata for a store with a model's configuration, without the UUID.
   ///
   /// - Parameter hashes: the model's hashes, if they are known.
   package static func ofModel(
@@ -71,14 +71,14 @@ package enum StoreMetadata {
     }
   }
 
-  /// Derives metadata from the model that a store carries, where `Z_PLIST` is empty.
+  /// Derives metadata from the model cached in a store, for a store whose `Z_PLIST` is empty.
   ///
-  /// - Parameter entities: the names in the store's table of entities; those of other entities of the model are left out,
-  ///   where the store was made with a configuration.
+  /// - Parameter entities: the entity names in the store's `Z_PRIMARYKEY`. If the store was created with a
+  ///   configuration, other entities of the model are left out.
   package static func derived(from document: ModelDocument, entities: [String]) throws -> [String: Any] {
     let names = Set(document.entities.map(\.name))
     let kept = names.intersection(entities)
-    // The table may have names from before a rename.
+    // The table may still have names from before a rename.
     let isPart = kept.count == entities.count && kept.count < names.count
     let all = VersionHashes(document).entities
     let hashes = isPart ? all.filter { kept.contains($0.key) } : all
@@ -91,7 +91,7 @@ package enum StoreMetadata {
     ]
   }
 
-  /// The dictionary in `Z_PLIST`.
+  /// Decodes the dictionary in `Z_PLIST`.
   ///
   /// - Throws: `PropertyLists.Unreadable`.
   package static func decode(_ data: Data) throws -> [String: Any] { try PropertyLists.dictionary(of: data) }

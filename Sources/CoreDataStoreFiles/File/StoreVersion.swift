@@ -4,11 +4,11 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The version of the model that a store is of, as its metadata describe it.
+/// The model version of a store, as described by its metadata.
 package struct StoreVersion: Hashable, Sendable {
   /// The version hashes of the store's entities.
   package let hashes: [String: Data]
-  /// The identifiers of the version that are not empty.
+  /// The identifiers of the version, without empty ones.
   package let identifiers: [String]
 
   package init(metadata: [String: Any]) {
@@ -17,16 +17,16 @@ package struct StoreVersion: Hashable, Sendable {
       .filter { !$0.isEmpty }
   }
 
-  /// The checksum of the version, as `NSManagedObjectModel.versionChecksum`.
+  /// The checksum of the version, like `NSManagedObjectModel.versionChecksum`.
   package var checksum: String { VersionHashes.checksum(of: hashes) }
 
-  /// The version in a sentence: by its identifiers, or else by its checksum.
+  /// The version as text for a sentence: its identifiers, or else its checksum.
   package var words: String { words(nil, addingChecksum: false) }
 
-  /// Names the version in a sentence.
+  /// Names the version for a sentence.
   ///
   /// - Parameters:
-  ///   - name: the name of the version among those of the program; nil for one that it does not have.
+  ///   - name: the program's name for the version; nil if the program does not have this version.
   ///   - adds: whether to add the checksum to a name.
   private func words(_ name: String?, addingChecksum adds: Bool) -> String {
     if let name = name ?? (identifiers.isEmpty ? nil : identifiers.joined(separator: ", ")) {
@@ -35,7 +35,7 @@ package struct StoreVersion: Hashable, Sendable {
     return "a version without a name (checksum \(checksum))"
   }
 
-  /// Names two versions in a sentence, with their checksums where their names do not tell them apart.
+  /// Names two versions for a sentence, with their checksums if their names are equal.
   package static func words(
     _ first: StoreVersion, _ second: StoreVersion, name: (StoreVersion) -> String?
   ) -> (first: String, second: String) {
@@ -49,10 +49,10 @@ package struct StoreVersion: Hashable, Sendable {
   }
 }
 
-/// What another connection has made of an open store.
+/// A change to an open store by another connection.
 package enum StoreVersionProblem: Error, Hashable, Sendable {
-  /// The store is of another version of its model than when it was opened.
+  /// The store has been migrated to another model version since it was opened.
   case migrated(from: StoreVersion, to: StoreVersion)
-  /// The store is of the same version, but its entities have other numbers, or its tables or columns other names.
+  /// The store has the same version, but its entity numbers, tables or column names have changed.
   case rearranged
 }

@@ -7,14 +7,14 @@ import Foundation
 
 /// Detects that another connection has changed the version of an open store.
 ///
-/// A connection to a store relies on the tables, columns and entity numbers that the store had when it was opened. Another
-/// connection, of this process or of another one, can migrate the store in place meanwhile. Every transaction therefore calls
-/// `check()` before it reads or writes anything else: what the check finds is true for the rest of the transaction.
+/// A connection to a store relies on the tables, columns and entity numbers that the store had when it was opened.
+/// Another connection, of this process or of another one, can migrate the store in place meanwhile. Every transaction
+/// therefore calls `check()` before it reads or writes anything else; the result holds for the rest of the transaction.
 ///
-/// Unless another connection has committed since the last check, it costs one statement. A guard belongs to a connection, and
-/// is used by one thread at a time.
+/// If no other connection has committed since the last check, a check costs one statement. A guard belongs to a
+/// connection, and is used by one thread at a time.
 package final class StoreVersionGuard {
-  /// What a store looked like when it was opened.
+  /// The state of a store when it was opened.
   package struct Opening {
     fileprivate let document: ModelDocument
     fileprivate let configuration: String?
@@ -25,10 +25,10 @@ package final class StoreVersionGuard {
     fileprivate let numbers: [PrimaryKeyRow]
     fileprivate let cookie: SQLiteValue?
 
-    /// Notes the state of a store. Must run in the transaction that reads the schema.
+    /// Records the state of a store. Must run in the transaction that reads the schema.
     ///
     /// - Parameters:
-    ///   - schema: the layout that the connection uses, made with the other parameters.
+    ///   - schema: the layout that the connection uses, computed from the other parameters.
     ///   - allowsMissing: whether tables and columns of the schema may be missing.
     package init(
       _ file: StoreFile, schema: StoreSchema, document: ModelDocument, configuration: String?, allowsMissing: Bool,
@@ -45,17 +45,18 @@ package final class StoreVersionGuard {
 
   private let file: StoreFile
   private let opening: Opening
-  /// The versions that the store may be of: the one it was opened with, and the one that this process writes.
+  /// The versions that the store may have: the one it was opened with, and the one that this process writes.
   private var accepted: Set<[String: Data]>
-  /// The property list and the schema's number that were last found in order.
+  /// The property list and the schema number (`PRAGMA schema_version`) at the last successful check.
   private var list: Data
   private var cookie: SQLiteValue?
-  /// The number of the last state that was found in order; nil before the first.
+  /// The value of `PRAGMA data_version` at the last successful check; nil before the first.
   private var checkedState: Int64?
   private var stateQuery: SQLiteStatement?
-  /// What the connection had read or written when the store was last found in order.
+  /// The connection's `lastState` at the last successful check.
   private var checkedRead: UInt32?
-  /// The framework's metadata as another connection has written them since the store was opened; nil if none has.
+  /// The framework's metadata as written by another connection since the store was opened; nil if there was no such
+  /// write.
   package private(set) var foreignMetadata: [String: Any]?
 
   package init(_ file: StoreFile, _ opening: Opening) {
@@ -64,7 +65,7 @@ package final class StoreVersionGuard {
     (list, cookie) = (opening.list, opening.cookie)
   }
 
-  /// Makes the guard of another connection to the same store.
+  /// Creates the guard of another connection to the same store.
   package convenience init(_ file: StoreFile, like other: StoreVersionGuard) {
     self.init(file, other.opening)
     accepted = other.accepted
@@ -77,9 +78,9 @@ package final class StoreVersionGuard {
   private static let numbersQuery =
     "SELECT Z_ENT, Z_SUPER, Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber) ORDER BY Z_ENT"
 
-  /// Makes certain that the store is as it was when it was opened. Must run in a transaction, before anything else.
+  /// Makes sure that the store is as it was when it was opened. Must run in a transaction, before anything else.
   ///
-  /// - Throws: `StoreVersionProblem`; the errors of reading metadata and tables.
+  /// - Throws: `StoreVersionProblem`; errors of reading metadata and tables.
   package func check() throws {
     let query = try stateQuery ?? file.connection.prepare("PRAGMA data_version", persistent: true)
     stateQuery = query
@@ -95,7 +96,7 @@ package final class StoreVersionGuard {
     checkedRead = file.connection.lastState
   }
 
-  /// Whether what the connection has read since the last check is of the same state of the store.
+  /// Whether everything that the connection has read since the last check belongs to the same state of the store.
   package var isUnchanged: Bool { checkedRead != nil && checkedRead == file.connection.lastState }
 
   private func compare() throws {
@@ -126,7 +127,7 @@ package final class StoreVersionGuard {
     guard accepted.contains(version.hashes) else {
       throw StoreVersionProblem.migrated(from: opening.version, to: version)
     }
-    // Another connection has changed metadata of the program, or of the framework, such as the list of pending work.
+    // Another connection has changed metadata of the app, or of the framework, such as the list of pending work.
     foreignMetadata = metadata.filter { StoreMetadata.ownKeys.contains($0.key) }
     list = found
   }

@@ -4,18 +4,18 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The bits by which history says which properties of an object were updated.
+/// The bits with which history records the updated properties of an object.
 ///
-/// The most significant bit of the first byte comes first. The stored properties come in four groups:
+/// The most significant bit of the first byte comes first. The stored properties are in four groups:
 ///
 /// 1. to-one relationships, with two bits if the destination has sub-entities, as for their two columns;
-/// 2. attributes, a composite one with a bit for each of its elements;
+/// 2. attributes, with one bit for each element of a composite one;
 /// 3. to-many relationships that are read through a key of the destination, in descending order of their names;
 /// 4. to-many relationships with a join table.
 ///
-/// In each group the properties of the root entity come first, and those of the entity itself last; those of one entity are in
-/// ascending order of their names, except in the third group. This fits all updates in stores of Core Data that were seen. None
-/// of them tells the order within the fourth group.
+/// In each group the properties of the root entity come first, and those of the entity itself last; those of one entity
+/// are in ascending order of their names, except in the third group. This matches all updates seen in stores made by
+/// Core Data. None of them shows the order within the fourth group.
 package struct HistoryBits: Sendable {
   private let bits: [String: [Int]]
   /// The property of each bit.
@@ -47,7 +47,7 @@ package struct HistoryBits: Sendable {
     bits = Dictionary(grouping: names.indices) { names[$0] }
   }
 
-  /// An entity and its parents, each with its own parent, beginning with the root.
+  /// Returns an entity with its ancestors, each with its own parent, beginning with the root.
   private static func lineage(
     of entity: EntityLayout, in schema: StoreSchema
   ) -> [(layout: EntityLayout, parent: EntityLayout?)] {
@@ -60,7 +60,7 @@ package struct HistoryBits: Sendable {
     return found.reversed()
   }
 
-  /// Orders names by their bytes.
+  /// Whether a name comes before another in byte order.
   private static func precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }
@@ -74,7 +74,7 @@ package struct HistoryBits: Sendable {
     return Data(bytes)
   }
 
-  /// Returns the properties in a set. Bits without a property are ignored, since old stores have garbage there.
+  /// Returns the properties in a set. Bits without a property are ignored, since old stores contain garbage there.
   package func properties(in bytes: Data) -> Set<String> {
     var found: Set<String> = []
     for (position, byte) in bytes.prefix((names.count + 7) / 8).enumerated() where byte != 0 {
@@ -87,6 +87,6 @@ package struct HistoryBits: Sendable {
 }
 
 extension AttributeLayout {
-  /// The number of values that are stored for the attribute.
+  /// The number of stored values of the attribute.
   fileprivate var leafCount: Int { kind == .composite ? elements.reduce(0) { $0 + $1.leafCount } : 1 }
 }

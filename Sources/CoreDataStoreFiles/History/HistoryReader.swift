@@ -20,7 +20,7 @@ package struct HistoryChange: Sendable {
   package let key: Int64
   /// The updated properties, for `HistoryBits`.
   package let columns: Data?
-  /// The values that were kept of a deleted row.
+  /// The values kept of a deleted row.
   package let tombstones: [SQLiteValue]
 }
 
@@ -29,9 +29,9 @@ package struct HistoryReader {
   /// A part of history.
   package enum Range: Sendable {
     case all
-    /// The transactions with greater numbers.
+    /// The transactions with numbers greater than this one.
     case after(Int64)
-    /// The transactions at a later time.
+    /// The transactions after a time, in seconds since the reference date.
     case since(Double)
   }
 
@@ -40,7 +40,7 @@ package struct HistoryReader {
   private let columns: Set<String>
   private let tombstones: [String]
 
-  /// - Parameter database: a store with the tables of history, which may lack columns if another version made them.
+  /// - Parameter database: a store with history tables, which may lack columns if they were made by another version.
   package init(_ database: any SQLDatabase) throws {
     self.database = database
     let catalog = try database.catalog(
@@ -58,12 +58,12 @@ package struct HistoryReader {
     try HistoryWriter.greatest(HistoryTables.transaction, database)
   }
 
-  /// Whether transactions after a number have been removed, or the number is greater than that of any transaction.
+  /// Whether transactions after a number have been removed, or no transaction has had the number yet.
   package func isGap(after number: Int64) throws -> Bool {
     let last = try lastNumber()
     if number > last { return true }
     guard let first = try database.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")?.integer else { return number < last }
-    // A damaged store may have any number, also the least of all.
+    // A damaged store may contain any number, including the least one.
     return number < first && number + 1 != first
   }
 
@@ -83,7 +83,7 @@ package struct HistoryReader {
     }
   }
 
-  /// A string of a transaction, as SQL.
+  /// Returns SQL for a string of a transaction.
   private func string(_ string: HistoryTables.StringColumns) -> String {
     let inline = columns.contains(string.inline) ? "t.\(string.inline)" : "NULL"
     guard hasStrings, columns.contains(string.reference) else { return inline }
@@ -98,7 +98,7 @@ package struct HistoryReader {
     }
   }
 
-  /// Returns the changes of a transaction. Changes of a kind that is not known are left out.
+  /// Returns the changes of a transaction, without those of an unknown kind.
   package func changes(of transaction: Int64) throws -> [HistoryChange] {
     let values = tombstones.map { ", \($0)" }.joined()
     let sql =
@@ -117,9 +117,9 @@ package struct HistoryReader {
     return found
   }
 
-  /// Removes the transactions before a number or a time, with their changes.
+  /// Removes the transactions before a number, with their changes.
   ///
-  /// - Returns: how many transactions were removed.
+  /// - Returns: the number of transactions removed.
   package func remove(beforeNumber number: Int64) throws -> Int {
     try remove("Z_PK < \(value: .integer(number))")
   }
@@ -132,7 +132,7 @@ package struct HistoryReader {
   private func remove(_ condition: BoundSQL) throws -> Int {
     try database.transaction {
       try HistoryTables.lock(database)
-      // The numbers of removed transactions must not be used again, or a token would be taken for another one.
+      // The numbers of removed transactions must not be reused: a token would then stand for a different transaction.
       for entity in [HistoryTables.change, HistoryTables.transaction] {
         let greatest = try HistoryWriter.greatest(entity, database)
         if greatest > 0 { try HistoryWriter.setGreatest(entity, greatest, database) }

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The tables of persistent history, with the names, columns and indexes that Core Data gives them.
+/// The tables of persistent history, with Core Data's names, columns and indexes.
 package enum HistoryTables {
   /// An entity of persistent history: its number and name in `Z_PRIMARYKEY`, and its table.
   package struct Entity: Sendable {
@@ -14,33 +14,32 @@ package enum HistoryTables {
   package static let transaction = Entity(number: 16_002, name: "TRANSACTION", table: "ATRANSACTION")
   package static let string = Entity(number: 16_003, name: "TRANSACTIONSTRING", table: "ATRANSACTIONSTRING")
 
-  /// The columns of transactions that refer to a row of the table of strings, and those that older stores keep the
-  /// strings in.
+  /// The columns with a transaction's author: a reference to the table of strings, and the column used by older stores.
   package static let author = StringColumns(reference: "ZAUTHORTS", inline: "ZAUTHOR")
   package static let bundle = StringColumns(reference: "ZBUNDLEIDTS", inline: "ZBUNDLEID")
   package static let contextName = StringColumns(reference: "ZCONTEXTNAMETS", inline: "ZCONTEXTNAME")
   package static let process = StringColumns(reference: "ZPROCESSIDTS", inline: "ZPROCESSID")
 
-  /// The two columns of a string of a transaction.
+  /// The two columns for a string of a transaction.
   package struct StringColumns: Sendable {
     package let reference: String
     package let inline: String
   }
 
-  /// The most columns for values of deleted rows.
+  /// The maximum number of columns for values of deleted rows.
   package static let greatestTombstoneCount = 1_000
 
   /// The name of the column with a value of a deleted row.
   package static func tombstone(_ position: Int) -> String { "ZTOMBSTONE\(position)" }
 
-  /// Whether a store has recorded history.
+  /// Whether a store has the tables of persistent history.
   package static func arePresent(in database: any SQLDatabase) throws -> Bool {
     guard try database.hasTable(transaction.table) else { return false }
     return try database.hasTable(change.table)
   }
 
-  /// Whether tables that are present have neither transactions nor changes: the whole history was deleted, or nothing has
-  /// been recorded.
+  /// Whether the tables of history, which must exist, contain no transactions and no changes: all history was deleted,
+  /// or none has been recorded.
   package static func areEmpty(in database: any SQLDatabase) throws -> Bool {
     try [transaction, change].allSatisfy { try database.scalar("SELECT 1 FROM \($0.table) LIMIT 1") == nil }
   }
@@ -71,14 +70,14 @@ package enum HistoryTables {
   }
 
   private static func indexes(_ dialect: SQLDialect) -> [(name: String, sql: String)] {
-    // The texts of PostgreSQL's columns are in the order of their bytes as they are.
+    // PostgreSQL's columns already order text by its bytes.
     let order = dialect == .sqlite ? " COLLATE BINARY ASC" : ""
     let references = [author, bundle, contextName, process].map { (transaction.table, $0.reference) }
     let keys = ([(change.table, "ZTRANSACTIONID")] + references).map { table, column in
       ("\(table)_\(column)_INDEX", "CREATE INDEX \(table)_\(column)_INDEX ON \(table) (\(column))")
     }
-    // An entry of an ordered index of PostgreSQL has at most 2.7 KB. Nobody needs the order of the names, and they are unique
-    // because whoever adds one has the lock.
+    // An entry of a PostgreSQL index is limited to 2.7 KB. The order of the names is never used, and they are unique
+    // because a transaction takes the history lock before it adds one.
     let names =
       dialect == .sqlite
       ? (
@@ -102,32 +101,32 @@ package enum HistoryTables {
     ]
   }
 
-  /// The statements that make all tables and indexes.
+  /// Returns the statements that create all tables and indexes.
   package static func statements(tombstones: Int, _ dialect: SQLDialect) -> [String] {
     tables(tombstones: tombstones).map { $0.statement(dialect) } + indexes(dialect).map(\.sql)
   }
 
-  /// Makes the tables and indexes that a store lacks, and the columns that tables of older stores lack.
+  /// Creates the tables and indexes that a store lacks, and the columns that tables of older stores lack.
   ///
   /// - Parameter tombstones: the number of columns for values of deleted rows.
-  /// - Throws: `SchemaProblem.foreignTable` for a table with such a name that Core Data has not made.
+  /// - Throws: `SchemaProblem.foreignTable` if a table with such a name was not created by Core Data.
   package static func make(in database: any SQLDatabase, tombstones: Int) throws {
     guard try !missing(in: database, tombstones: tombstones).isEmpty else { return }
     try database.transaction {
       try lock(database)
-      // Another process may have made them in the meantime.
+      // Another process may have created them in the meantime.
       for statement in try missing(in: database, tombstones: tombstones) { try database.run(statement) }
     }
   }
 
-  /// Waits until no other transaction records history, and lets none begin to before the transaction ends. In SQLite a
-  /// transaction that writes is the only one anyway.
+  /// Waits until no other transaction records history, and blocks others from recording until the transaction ends.
+  /// SQLite allows only one write transaction at a time anyway.
   package static func lock(_ database: any SQLDatabase) throws {
     guard let lock = database.dialect.historyLock else { return }
     try database.run(lock)
   }
 
-  /// The statements that make what a store lacks.
+  /// Returns the statements that create the missing tables, columns and indexes.
   private static func missing(in database: any SQLDatabase, tombstones: Int) throws -> [String] {
     let tables = tables(tombstones: tombstones)
     let dialect = database.dialect
@@ -148,7 +147,7 @@ package enum HistoryTables {
 }
 
 extension SQLDialect {
-  /// The type of a column of history.
+  /// Returns the type of a history column.
   fileprivate func historyType(_ type: ColumnType) -> String {
     guard self == .postgreSQL else { return type.rawValue }
     return switch type {
@@ -160,9 +159,10 @@ extension SQLDialect {
     }
   }
 
-  /// The statement that waits until no other transaction records history in the same schema; nil if there can be none.
+  /// The statement that waits until no other transaction in the same schema records history; nil if the engine allows
+  /// only one.
   fileprivate var historyLock: String? {
-    // The first number is for this purpose alone.
+    // The first number identifies the history locks of this framework.
     self == .postgreSQL ? "SELECT pg_advisory_xact_lock(1130652756, hashtext(current_schema()))" : nil
   }
 }

@@ -6,24 +6,24 @@ import Foundation
 
 /// The values of deleted rows in history.
 ///
-/// In SQLite a column holds values of any type. In PostgreSQL it holds bytes: the first says of what type the value is, and
-/// the others are its binary form.
+/// In SQLite a column holds values of any type. In PostgreSQL it holds bytes: the first one gives the type of the
+/// value, and the others its binary form.
 package enum HistoryTombstone {
   private enum Mark: UInt8 {
     case integer = 1
     case real = 2
     case text = 3
     case bytes = 4
-    /// A timestamp and, unless it is all of the date, the remainder (`StoredDate`).
+    /// A timestamp and, unless it represents the date exactly, the remainder (`StoredDate`).
     case date = 5
   }
 
-  /// Returns SQL for the value to keep of an attribute; nil for one without a column of its own.
+  /// Returns SQL for the value of an attribute to keep; nil for an attribute without a column of its own.
   package static func sql(of attribute: AttributeLayout, _ dialect: SQLDialect) -> String? {
     guard let column = attribute.column.map(SQLName.quoted) else { return nil }
     switch dialect {
     case .sqlite:
-      // Values in files of their own are not kept, since the files go with the row.
+      // Values in external data files are not kept, since the files are removed with the row.
       return attribute.allowsExternalStorage
         ? "CASE WHEN SUBSTR(\(column), 1, 1) = X'02' THEN NULL ELSE \(column) END" : column
     case .postgreSQL: return postgreSQL(attribute, column)
@@ -49,7 +49,7 @@ package enum HistoryTombstone {
     }
   }
 
-  /// Returns the value that a column holds; null for bytes that are none.
+  /// Returns the value stored in a column; null if its bytes are not a valid value.
   static func value(of stored: SQLiteValue, _ dialect: SQLDialect) -> SQLiteValue {
     guard dialect == .postgreSQL else { return stored }
     guard let bytes = stored.blob, let mark = bytes.first.flatMap(Mark.init) else { return .null }
@@ -66,7 +66,7 @@ package enum HistoryTombstone {
     }
   }
 
-  /// Returns what a column holds for a value.
+  /// Returns the column's content for a value.
   static func stored(_ value: SQLiteValue, _ dialect: SQLDialect) -> SQLiteValue {
     guard dialect == .postgreSQL else { return value }
     func marked(_ mark: Mark, _ bytes: Data) -> SQLiteValue { .blob(Data([mark.rawValue]) + bytes) }

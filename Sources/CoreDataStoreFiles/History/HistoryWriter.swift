@@ -4,7 +4,7 @@
 import CoreDataSQLite
 import Foundation
 
-/// Who makes a change, as history records it.
+/// The origin of a change, as recorded in history.
 package struct HistoryOrigin: Hashable, Sendable {
   package var author: String?
   package var contextName: String?
@@ -19,23 +19,23 @@ package struct HistoryOrigin: Hashable, Sendable {
   }
 }
 
-/// The kind of a change in history, with the number that is stored.
+/// The kind of a change in history; the raw value is stored.
 package enum HistoryChangeKind: Int64, Sendable {
   case insert = 0
   case update = 1
   case delete = 2
 }
 
-/// Records one transaction in the tables of history, within the transaction of the database that makes the changes.
+/// Records one transaction in the tables of history, within the database transaction that makes the changes.
 ///
-/// The numbers of transactions grow in the order in which they are committed, as readers with tokens need it: from its
-/// first change on, a transaction keeps others from recording until it ends.
+/// Transaction numbers grow in the order of the commits, as readers with tokens need it: from its first change on, a
+/// transaction blocks others from recording until it ends.
 ///
 /// A transaction without changes leaves no trace, unless `recordTransaction()` is called.
 package final class HistoryWriter {
   private let database: any SQLDatabase
   private let origin: HistoryOrigin
-  /// The number and time of a transaction that is copied; nil for a new one.
+  /// The number and time of a copied transaction; nil for a new one.
   private let given: (number: Int64, time: Double)?
   /// The number of the transaction; nil before the first change.
   package private(set) var transaction: Int64?
@@ -54,7 +54,7 @@ package final class HistoryWriter {
     given = (transaction.number, transaction.time)
   }
 
-  /// Copies a change, with its number.
+  /// Copies a change, including its number.
   ///
   /// - Parameter entity: the number of the entity in this store.
   package func copy(_ change: HistoryChange, entity: Int) throws {
@@ -75,7 +75,7 @@ package final class HistoryWriter {
   /// Records the change of one row.
   ///
   /// - Parameters:
-  ///   - columns: the updated properties, as `HistoryBits` writes them.
+  ///   - columns: the updated properties, as encoded by `HistoryBits`.
   package func record(_ kind: HistoryChangeKind, entity: Int, key: Int64, columns: Data? = nil) throws {
     let transaction = try begun()
     lastChange += 1
@@ -106,17 +106,17 @@ package final class HistoryWriter {
     lastChange += Int64(keys.count)
   }
 
-  /// Records the changes of all rows that a query finds.
+  /// Records a change for each row of a query.
   ///
   /// - Parameters:
   ///   - rows: FROM and WHERE clauses; `Z_PK` is the key of each row.
-  ///   - values: the values that are kept of each row, as SQL, for a deletion.
+  ///   - values: for a deletion, the values to keep of each row, as SQL.
   package func record(
     _ kind: HistoryChangeKind, entity: Int, rows: BoundSQL, columns: Data? = nil, keeping values: [String] = []
   ) throws {
     let names = values.indices.map { ", \(HistoryTables.tombstone($0))" }.joined()
     let kept = values.map { ", \($0)" }.joined()
-    // A query without rows must not leave a transaction without changes.
+    // If the query has no rows, no empty transaction may be recorded.
     guard try database.scalar("SELECT 1 \(rows.sql) LIMIT 1", rows.values) != nil else { return }
     let transaction = try begun()
     let blob = database.dialect == .sqlite ? "BLOB" : "BYTEA"
@@ -133,14 +133,14 @@ package final class HistoryWriter {
   /// Records the transaction even if it has no changes.
   package func recordTransaction() throws { _ = try begun() }
 
-  /// Records the greatest numbers. Must be called after the last change.
+  /// Records the greatest transaction and change numbers. Must be called after the last change.
   package func finish() throws {
     guard let transaction else { return }
     try Self.setGreatest(HistoryTables.change, lastChange, database)
     try Self.setGreatest(HistoryTables.transaction, transaction, database)
   }
 
-  /// Returns the number of the transaction, after inserting its row before the first change.
+  /// Returns the number of the transaction. Inserts its row on the first call.
   private func begun() throws -> Int64 {
     if let transaction { return transaction }
     if database.dialect == .postgreSQL { try checkStrings() }
@@ -190,7 +190,7 @@ package final class HistoryWriter {
     return key
   }
 
-  /// Records the greatest number that a row of history has had.
+  /// Records the greatest number that any row of a history table has had.
   package static func setGreatest(
     _ entity: HistoryTables.Entity, _ key: Int64, _ database: any SQLDatabase
   ) throws {
@@ -200,10 +200,10 @@ package final class HistoryWriter {
       [.integer(entity.number), .text(entity.name), .integer(key)])
   }
 
-  /// Lets a store whose history is empty be changed without recording: tokens of transactions so far expire, so that their
-  /// owners read the store anew instead of missing the changes.
+  /// Prepares a store with empty history for changes that are not recorded. Existing tokens expire, so that their
+  /// owners read the store again instead of missing the changes.
   ///
-  /// - Returns: false if there is history by now, whose readers would miss changes.
+  /// - Returns: false if history has been recorded meanwhile, whose readers would miss changes.
   package static func beginUnrecorded(_ database: any SQLDatabase) throws -> Bool {
     guard try HistoryTables.areEmpty(in: database) else { return false }
     let last = try greatest(HistoryTables.transaction, database)
@@ -212,7 +212,7 @@ package final class HistoryWriter {
     return true
   }
 
-  /// Returns the greatest number that a row of history has had.
+  /// Returns the greatest number that any row of a history table has had.
   package static func greatest(_ entity: HistoryTables.Entity, _ database: any SQLDatabase) throws -> Int64 {
     let kept = try database.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(entity.number)])
     let present = try database.scalar("SELECT MAX(Z_PK) FROM \(entity.table)")?.integer ?? 0
@@ -220,10 +220,10 @@ package final class HistoryWriter {
   }
 }
 
-/// Why history cannot be recorded.
+/// The reason history cannot be recorded.
 package enum HistoryProblem: Error, CustomStringConvertible {
   case numbersExhausted
-  /// - Parameter name: of the string.
+  /// - Parameter name: the name of the string.
   case zeroCharacter(name: String)
 
   package var description: String {

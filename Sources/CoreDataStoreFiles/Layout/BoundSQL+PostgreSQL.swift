@@ -5,8 +5,8 @@ import CoreDataMistakes
 import CoreDataSQLite
 
 extension BoundSQL {
-  /// The same statement for PostgreSQL: each `?` and `?1` is a parameter such as `$1::bigint`, with the type of its value. A
-  /// NULL has no type, so that the statement decides, and a number that is not one is NULL, as SQLite binds it.
+  /// The same statement for PostgreSQL: each `?` and `?1` becomes a parameter such as `$1::bigint`, with the type of
+  /// its value. A NULL gets no type, so that PostgreSQL infers it, and NaN becomes NULL, as in SQLite.
   package var postgreSQL: BoundSQL {
     var parameters = PostgreSQLParameters(values: values, isShared: sharesParameters)
     var result = BoundSQL(replacingParameters { parameters.text($0) })
@@ -14,7 +14,7 @@ extension BoundSQL {
     return result
   }
 
-  /// The statement with the values written into it, for the definitions of PostgreSQL that cannot have parameters.
+  /// The statement with its values as literals, for definitions, in which PostgreSQL allows no parameters.
   package var postgreSQLLiterals: String {
     var next = 0
     return replacingParameters { number in
@@ -25,7 +25,7 @@ extension BoundSQL {
 
   /// Replaces each question mark outside of quotation marks.
   ///
-  /// - Parameter text: returns the text for a parameter; its argument is the position that a numbered parameter has in
+  /// - Parameter text: returns the replacement for a parameter; its argument is the position of a numbered parameter in
   ///   `values`.
   private func replacingParameters(_ text: (Int?) -> String) -> String {
     var result: [UInt8] = []
@@ -36,7 +36,7 @@ extension BoundSQL {
     while let byte = pending ?? bytes.next() {
       pending = nil
       guard byte == UInt8(ascii: "?"), quote == nil else {
-        // A doubled quotation mark ends a quoted text and begins the next.
+        // A doubled quotation mark closes the quoted text and opens it again.
         if byte == quote {
           quote = nil
         } else if quote == nil, byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\"") {
@@ -57,7 +57,7 @@ extension BoundSQL {
   }
 }
 
-/// Numbers the parameters of a statement.
+/// Assigns the numbers of a statement's parameters.
 private struct PostgreSQLParameters {
   let values: [SQLiteValue]
   let isShared: Bool
@@ -68,7 +68,7 @@ private struct PostgreSQLParameters {
 
   init(values: [SQLiteValue], isShared: Bool) { (self.values, self.isShared) = (values, isShared) }
 
-  /// - Parameter position: the position in `values`; nil for the one after the last.
+  /// - Parameter position: the position in `values`; nil for the position after the last one used.
   mutating func text(_ position: Int?) -> String {
     let position = position ?? next
     next = position + 1
@@ -86,7 +86,7 @@ private struct PostgreSQLParameters {
 }
 
 extension SQLiteValue {
-  /// The type that a parameter with this value has in PostgreSQL; nil for NULL.
+  /// The PostgreSQL type of a parameter with this value; nil for NULL.
   fileprivate var postgreSQLType: String? {
     switch self {
     case .null: nil

@@ -5,13 +5,13 @@ import CoreDataSQLite
 
 /// A piece of SQL together with the values bound to its question marks.
 ///
-/// It is composed by interpolation of other pieces, values, names, and text that is marked as `raw`:
+/// It is composed by interpolating other pieces, values, names, and text marked as `raw`:
 /// `"\(column: name) = \(value: 3)"`.
 package struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
   package var sql: String
   package var values: [SQLiteValue]
-  /// Whether equal values are one parameter in PostgreSQL, which takes two expressions for the same only then: those of a
-  /// list of results and of GROUP BY.
+  /// Whether equal values share one parameter in PostgreSQL. Only then does it recognize equal expressions in the
+  /// result list and in GROUP BY.
   package var sharesParameters = false
 
   package init(_ sql: String, _ values: [SQLiteValue] = []) {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StoreSchema {
-  /// Checks that the columns of a catalog have the types of this layout. SQLite needs none of it: each of its values has a
-  /// type of its own.
+  /// Checks that the columns of a catalog have the types of this layout. Not needed for SQLite, in which each value has
+  /// its own type.
   ///
-  /// - Throws: `SchemaProblem.columnOfOtherType` for the first column whose values would be read as something else.
+  /// - Throws: `SchemaProblem.columnOfOtherType` for the first column whose values would be misread.
   package func checkColumnTypes(in catalog: StoreCatalog) throws {
     for table in tables {
       guard let found = catalog.table(named: table.name) else { continue }

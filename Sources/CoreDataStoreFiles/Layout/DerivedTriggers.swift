@@ -5,11 +5,12 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
 
-/// The triggers by which Core Data keeps derived attributes up to date, to the letter as Core Data writes them.
+/// The triggers that keep derived attributes up to date, with exactly the text that Core Data writes.
 ///
-/// They are for programs of Apple's framework: contexts here compute the values, and connections here run no trigger. Their text is
-/// known for two derivations: counts of an unordered to-many relationship with a to-one inverse, between two tables of one
-/// entity each, and attributes of the destination of a to-one relationship, for root entities. No others are written.
+/// They are for programs that use Apple's framework: this framework's contexts compute the values, and its connections
+/// run no trigger. The text is known for two kinds of derivation, and only these triggers are written: counts of an
+/// unordered to-many relationship with a to-one inverse, between two tables of one entity each; and attributes of the
+/// destination of a to-one relationship, for root entities.
 package enum DerivedTriggers {
   /// The triggers of all derived attributes.
   package static func statements(_ schema: StoreSchema, _ document: ModelDocument) -> [SchemaStatement] {
@@ -42,21 +43,21 @@ private struct DerivedColumn {
   let attribute: String
   let column: String
 
-  /// Which of Core Data's functions a trigger tells about the changed rows.
+  /// The Core Data function that a trigger calls with the changed rows.
   enum Function: String {
     case updated = "NSCoreDataDATriggerUpdatedAffectedObjectValue"
     case inserted = "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue"
   }
 
-  /// A trigger that sets the column.
+  /// Returns a trigger that sets the column.
   ///
   /// - Parameters:
   ///   - suffix: the end of the trigger's name.
   ///   - table: the table whose changes fire the trigger.
   ///   - event: the change.
-  ///   - guardText: the condition under which it fires, as SQL from ` WHEN` on.
+  ///   - guardText: the condition under which it fires, as SQL beginning with ` WHEN`.
   ///   - value: the value, as SQL.
-  ///   - condition: the rows that get it, as SQL.
+  ///   - condition: the rows to update, as SQL.
   func trigger(
     _ suffix: String, on table: String, after event: String, when guardText: String = "", sets value: String,
     where condition: String, function: Function
@@ -79,7 +80,7 @@ private struct DerivedColumn {
 /// A derived attribute that counts the members of a relationship.
 private struct DerivedCount {
   let target: DerivedColumn
-  /// The table of the members, and its column with the key of the owner.
+  /// The members' table, and its column with the key of the owner.
   let members: String
   let key: String
 
@@ -108,7 +109,7 @@ private struct DerivedCount {
     ]
   }
 
-  /// A trigger of the members' table, for a row that has an owner.
+  /// Returns a trigger of the members' table for a row that has an owner.
   private func trigger(_ suffix: String, _ event: String, row: String, _ value: String) -> SchemaStatement {
     let owner = "\(row).\(SQLName.quoted(key))"
     return target.trigger(
@@ -117,7 +118,7 @@ private struct DerivedCount {
   }
 }
 
-/// A derived attribute that has the value of an attribute of a to-one relationship's destination.
+/// A derived attribute that copies an attribute of a to-one relationship's destination.
 private struct DerivedCopy {
   let target: DerivedColumn
   /// The column with the key of the destination.
@@ -130,7 +131,7 @@ private struct DerivedCopy {
     _ target: DerivedColumn, of attribute: String, through relationship: String, _ entity: EntityLayout,
     _ schema: StoreSchema
   ) {
-    // With an attribute of a sub-entity, conditions on entity numbers are needed whose text is not known.
+    // An attribute of a sub-entity would need conditions on entity numbers, whose text is not known.
     guard entity.isRoot, let link = entity.relationships[relationship], case .foreignKey(let key) = link.place,
       let destination = schema[link.destinationEntity], let source = destination.attributes[attribute],
       !source.allowsExternalStorage, let value = source.column
@@ -171,7 +172,7 @@ extension ExpressionSyntax {
     }
   }
 
-  /// The relationship and its destination's attribute of which the key path consists; nil for other expressions.
+  /// The relationship, and the attribute of its destination, that form the key path; nil for other expressions.
   fileprivate var destinationAttribute: (relationship: String, attribute: String)? {
     guard case .keyPath(let path) = self else { return nil }
     let parts = path.split(separator: ".").map(String.init)

@@ -1,25 +1,25 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the columns of the elements of composite attributes are named.
+/// The naming rule for columns of the elements of composite attributes.
 package enum ElementNames: Hashable, Sendable {
-  /// By the element alone, as Core Data names them: `ZSTREET`. The second of that name is `ZSTREET1`.
+  /// The element's name alone, as in Core Data: `ZSTREET`. The second column of that name is `ZSTREET1`.
   case plain
-  /// With the names of the composite attributes before it: `ZADDRESS_STREET`. Stores in PostgreSQL have such names, and so
-  /// have SQLite stores that earlier versions of this project made.
+  /// The names of the enclosing composite attributes, then the element's: `ZADDRESS_STREET`. Used by PostgreSQL stores,
+  /// and by SQLite stores made by earlier versions of this project.
   case qualified
   /// Qualified in the tables of these root entities, plain in the others.
   case qualifiedIn(Set<String>)
 
-  /// The names that a new store has.
+  /// Creates the rule for a new store.
   package init(_ dialect: SQLDialect) {
     self = dialect == .postgreSQL ? .qualified : .plain
   }
 
-  /// The name of a column, before a number makes it unique.
+  /// Returns the name of a column before a number is added to make it unique.
   ///
   /// - Parameters:
-  ///   - path: the names of the composite attributes around an element, and its own name.
+  ///   - path: the names of the enclosing composite attributes, then the element's own name.
   ///   - root: the root entity of the table.
   package func column(_ path: [String], inTableOf root: String) -> String {
     let names = isQualified(inTableOf: root) ? path[...] : path.suffix(1)
@@ -36,39 +36,39 @@ package enum ElementNames: Hashable, Sendable {
 }
 
 extension ElementNames {
-  /// The names in an existing SQLite store.
+  /// Determines the rule of each table in an existing SQLite store.
   ///
-  /// Each table is judged as a whole, because a name may be an element's by one rule, and that of another property by the
-  /// other rule.
+  /// Each table is judged as a whole, because a name may belong to an element under one rule, and to another property
+  /// under the other rule.
   ///
   /// - Parameters:
   ///   - plain: the layout with plain names.
   ///   - qualified: the layout with qualified names.
-  ///   - table: returns the table of the store for a computed one.
+  ///   - table: returns the table of the store for a table of the layout.
   init(of plain: StoreSchema, or qualified: StoreSchema, table: (TableLayout) -> StoreCatalog.Table?) {
     var roots: Set<String> = []
     for (own, other) in zip(plain.tables, qualified.tables) where own.columns != other.columns {
       guard let found = table(own) else { continue }
       let (missing, otherMissing) = (Self.missing(own, in: found), Self.missing(other, in: found))
-      // If both fit, one has columns that a migration has left behind. Such a table keeps none with qualified names, see
-      // `TableLayout.leavesQualifiedName(_:)`.
+      // If both rules fit, the names of one belong to columns left behind by a migration. These are never qualified
+      // names, see `TableLayout.leavesQualifiedName(_:)`.
       if otherMissing < missing || otherMissing == 0 { roots.insert(own.rootEntity) }
     }
     self = roots.isEmpty ? .plain : .qualifiedIn(roots)
   }
 
-  /// The number of columns that a table lacks.
+  /// Returns the number of columns that a table lacks.
   private static func missing(_ layout: TableLayout, in table: StoreCatalog.Table) -> Int {
     layout.columns.count { table.spelling(of: $0.name) == nil }
   }
 }
 
 extension TableLayout {
-  /// Whether the table has elements of composite attributes.
+  /// Whether the table has columns for elements of composite attributes.
   var hasElements: Bool { columns.contains { $0.role.isElement } }
 
-  /// Whether one of these names could be the qualified name of an element, so that a column left behind under this name
-  /// would make the table look like one with qualified names.
+  /// Whether one of these names could be the qualified name of an element. A column left behind under such a name would
+  /// make the table appear to use qualified names.
   package func leavesQualifiedName(_ names: some Sequence<String>) -> Bool {
     let qualified = columns.compactMap { column -> String? in
       guard case .attribute(_, let path) = column.role, path.count > 1 else { return nil }

@@ -6,24 +6,24 @@ import CoreDataModelFiles
 extension SchemaBuilder {
   /// Whether a join table within one entity is named after `relationship` rather than after its inverse.
   ///
-  /// The names of eight pairs in four public schemas are those that come first in a hash table of three slots, with
-  /// CoreFoundation's hash of strings. Nothing is known about names in one slot: of three such pairs two are named after the
-  /// later name.
+  /// In eight pairs from four public schemas, the table is named after the relationship that comes first in a hash
+  /// table of three slots, with CoreFoundation's hash of strings. If both names are in one slot, the rule is not known:
+  /// of three such pairs, two are named after the later name.
   static func isTableNamed(after relationship: String, ratherThan inverse: String) -> Bool {
     let (own, other) = (slot(of: relationship), slot(of: inverse))
     guard let own, let other, own != other else { return relationship >= inverse }
     return own < other
   }
 
-  /// Whether, of two relationships of one entity whose join tables would have columns of one name, the column of the first keeps
-  /// it: the one that comes first in a hash table of three slots, otherwise by name.
+  /// Whether, of two relationships of one entity whose join table columns would have the same name, the first keeps
+  /// that name. It is the one that comes first in a hash table of three slots, or else by name.
   ///
-  /// That fits three of the four known pairs; the order of names fits one.
+  /// This matches three of the four known pairs; the order of names matches one.
   static func precedes(_ relationship: String, _ other: String) -> Bool {
     (slot(of: relationship) ?? 3, relationship) < (slot(of: other) ?? 3, other)
   }
 
-  /// The name's slot in a hash table of three; nil for long names, which are hashed in part.
+  /// Returns the name's slot in a hash table of three; nil for long names, which are only partly hashed.
   private static func slot(of name: String) -> UInt64? {
     let units = name.utf16.map(UInt64.init)
     guard units.count <= 96 else { return nil }
@@ -37,9 +37,9 @@ extension SchemaBuilder {
     return (hash &+ (hash << UInt64(units.count & 31))) % 3
   }
 
-  /// The first name, regardless of case, of each entity and its sub-entities.
+  /// Returns the first name, ignoring case, among each entity and its sub-entities.
   ///
-  /// Core Data seems to meet entities in the order of their names, and with each the relationships that it inherits.
+  /// Core Data appears to visit entities in the order of their names, and with each the relationships that it inherits.
   func firstNames() -> [String: FirstName] {
     var names: [String: FirstName] = [:]
     for entity in ordered {

@@ -5,13 +5,13 @@ import CoreDataSQLite
 
 /// A row of `Z_PRIMARYKEY`.
 package struct PrimaryKeyRow: Hashable, Sendable {
-  /// The greatest number of a model's own entity; those of persistent history come after it.
+  /// The greatest entity number of a model's own entities; those of persistent history are above it.
   package static let greatestNumber = 16_000
 
   package var number: Int
   package var name: String
   package var parentNumber: Int
-  /// The greatest primary key ever assigned; kept only in the rows of root entities.
+  /// The greatest primary key ever assigned; kept only in rows of root entities.
   package var maximum: Int64
 
   package init(number: Int, name: String, parentNumber: Int, maximum: Int64 = 0) {
@@ -21,12 +21,12 @@ package struct PrimaryKeyRow: Hashable, Sendable {
     self.maximum = maximum
   }
 
-  /// Reads the rows of a store, by entity number.
+  /// Reads the rows of a store by entity number.
   ///
-  /// All code that uses entity numbers relies on these checks. `Z_MAX` is only a hint: stores made by Apple's framework may
-  /// have -1 there, and no key is assigned without a query of the table.
+  /// All code that uses entity numbers relies on these checks. `Z_MAX` is only a hint: stores made by Apple's framework
+  /// may contain -1, and a key is assigned only after querying the table.
   ///
-  /// - Throws: `PrimaryKeyProblem` for rows that contradict each other.
+  /// - Throws: `PrimaryKeyProblem` if rows contradict each other.
   package static func read(_ connection: any SQLDatabase) throws -> [PrimaryKeyRow] {
     let rows = try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { row in
       let name = row[1].text ?? ""

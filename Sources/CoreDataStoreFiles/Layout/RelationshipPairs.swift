@@ -3,23 +3,25 @@
 
 import CoreDataSQLite
 
-/// Where the pairs of objects that a relationship joins stand in a store, and the queries that read them.
+/// The location of a relationship's pairs of objects in a store, and the queries that read them.
 ///
-/// The object that has the relationship is called the owner, the object that it leads to the member.
+/// The object that has the relationship is called the owner, and its destination the member.
 package struct RelationshipPairs {
-  /// The table that has a row for each pair: the owner's own for a foreign key, the members' for its inverse, or a join table.
+  /// The table with a row for each pair: the owner's own for a foreign key, the members' for its inverse, or a join
+  /// table.
   package let table: String
-  /// Holds the owner's primary key.
+  /// The column with the owner's primary key.
   package let ownerColumn: String
-  /// Holds the member's primary key.
+  /// The column with the member's primary key.
   package let memberColumn: String
-  /// Holds the member's place among the owner's members, where the relationship is ordered.
+  /// The column with the member's order key among the owner's members, if the relationship is ordered.
   package let orderColumn: String?
-  /// Holds the owner's place among the member's owners, where the inverse is ordered.
+  /// The column with the owner's order key among the member's owners, if the inverse is ordered.
   package let inverseOrderColumn: String?
-  /// Whether the relationship is its own inverse: a pair counts in both directions, though it may stand in the table once.
+  /// Whether the relationship is its own inverse: a pair is valid in both directions, though the table may contain it
+  /// once.
   package let isReflexive: Bool
-  /// Whether the pairs stand in the table of one of the two entities, where rows without a key are no pairs.
+  /// Whether the pairs are in the table of one of the two entities, where a row without a key is not a pair.
   package let isForeignKey: Bool
   private let dialect: SQLDialect
 
@@ -41,12 +43,12 @@ package struct RelationshipPairs {
     }
   }
 
-  /// Queries for all pairs, with the columns OWNER, MEMBER, PLACE and OWNERPLACE: the keys, and the places of the two objects
-  /// among each other's.
+  /// Returns queries for all pairs, with the columns OWNER, MEMBER, PLACE and OWNERPLACE: the keys, and the order keys
+  /// of member and owner.
   ///
   /// - Parameters:
-  ///   - fromOwner: false swaps the two objects, as the inverse relationship sees them.
-  ///   - names: the present names of tables by the names in the schema, for tables that have been renamed.
+  ///   - fromOwner: false swaps the two objects, to give the pairs of the inverse relationship.
+  ///   - names: the present names of renamed tables, by their names in the schema.
   package func queries(fromOwner: Bool, names: [String: String] = [:]) -> [String] {
     let (owner, member) = (SQLName.quoted(ownerColumn), SQLName.quoted(memberColumn))
     let place = orderColumn.map(SQLName.quoted) ?? dialect.missingKey
@@ -62,11 +64,11 @@ package struct RelationshipPairs {
     return isReflexive ? [query(owner, member), query(member, owner)] : [query(owner, member)]
   }
 
-  /// The FROM and WHERE clauses that select the rows of one owner's members, in no order.
+  /// Returns the FROM and WHERE clauses that select one owner's members, in no particular order.
   ///
   /// - Parameters:
   ///   - destination: the entity of the members.
-  ///   - alias: the name that the members' table gets in the query.
+  ///   - alias: the alias of the members' table in the query.
   ///   - owner: the owner's key, as SQL; it may occur twice.
   package func memberRows(of destination: EntityLayout, as alias: String, owner: String) -> String {
     let (near, far) = (SQLName.quoted(ownerColumn), SQLName.quoted(memberColumn))
@@ -78,7 +80,8 @@ package struct RelationshipPairs {
     return "FROM \(SQLName.quoted(destination.table)) \(alias) WHERE \(alias).Z_PK IN (\(keys))"
   }
 
-  /// A query for the keys and entity numbers of the members of the owner `?1`, by their places, then by their keys.
+  /// Returns a query for the keys and entity numbers of the members of the owner `?1`, sorted by order key, then by
+  /// primary key.
   package func members(of destination: EntityLayout) -> String {
     let order = isReflexive ? nil : orderColumn.map(SQLName.quoted)
     guard !isForeignKey, !isReflexive else {
@@ -90,8 +93,9 @@ package struct RelationshipPairs {
       + "WHERE j.\(SQLName.quoted(ownerColumn)) = ?1 ORDER BY \(order.map { "j.\($0)\(dialect.ascending), " } ?? "")d.Z_PK"
   }
 
-  /// A query for the owners, keys and entity numbers of the members of some owners (`SQLDialect.values(ofKeys:)`), by their
-  /// places, then by their keys; nil for a relationship whose members are asked for owner by owner.
+  /// Returns a query for the owners, keys and entity numbers of the members of some owners
+  /// (`SQLDialect.values(ofKeys:)`), sorted by order key, then by primary key; nil for a relationship whose members
+  /// must be queried for each owner separately.
   package func members(of destination: EntityLayout, ownerCount: Int) -> String? {
     if isReflexive || (isForeignKey && memberColumn != "Z_PK") { return nil }
     let (pairs, members) = isForeignKey ? ("d", "d") : ("j", "d")
@@ -104,9 +108,9 @@ package struct RelationshipPairs {
       + "WHERE \(dialect.isKey(owner, count: ownerCount)) ORDER BY \(order)\(members).Z_PK"
   }
 
-  /// A query for columns of the rows of some owners (`SQLDialect.values(ofKeys:)`), and as the last column the owner; nil
-  /// unless the rows have the owners' keys. The rows of an owner are in their order, or else in that of their keys, and
-  /// follow each other.
+  /// Returns a query for columns of the rows of some owners (`SQLDialect.values(ofKeys:)`), with the owner as the last
+  /// column; nil unless the rows contain their owners' keys. The rows of each owner are consecutive, sorted by order
+  /// key if there is one, otherwise by primary key.
   package func memberRows(columns: [String], ownerCount: Int) -> String? {
     guard isForeignKey, memberColumn == "Z_PK" else { return nil }
     let owner = SQLName.quoted(ownerColumn)
@@ -116,7 +120,7 @@ package struct RelationshipPairs {
       + "ORDER BY \(owner), \(order)Z_PK"
   }
 
-  /// A query for the number of pairs whose owners are in a table, as `o`; it ends before its WHERE clause.
+  /// Returns a query for the number of pairs whose owners are in a table, as `o`; the caller may append a WHERE clause.
   package func count(ofOwnersIn owners: String) -> String {
     "SELECT COUNT(*) FROM \(SQLName.quoted(table)) p JOIN \(SQLName.quoted(owners)) o "
       + "ON o.Z_PK = p.\(SQLName.quoted(ownerColumn))"

@@ -4,23 +4,23 @@
 import CoreDataSQLite
 import Foundation
 
-/// A connection to the database of a store: what the SQL that both engines share needs of it.
+/// A connection to a store's database, as needed by the SQL that both engines share.
 ///
-/// Statements are SQLite's text, with `?` or `?1` for parameters and Core Data's names, unquoted or quoted as in the
-/// store's schema. An implementation for another engine renders the parameters in its own way. Each parameter has a
-/// value. What the engines spell differently comes from `SQLDialect`.
+/// Statements are in SQLite's dialect, with `?` or `?1` for parameters and Core Data's names, unquoted or quoted as in
+/// the store's schema. An implementation for another engine renders the parameters in its own way. Each parameter has a
+/// value. `SQLDialect` provides the parts that the engines spell differently.
 ///
 /// Like a connection, it is used by one thread at a time.
 package protocol SQLDatabase: AnyObject {
   var dialect: SQLDialect { get }
 
-  /// Runs a statement whose result nobody needs.
+  /// Runs a statement and ignores its result.
   ///
-  /// An implementation may send it later: at the latest before the next statement that returns something, and before the
-  /// transaction ends. Errors may be thrown there.
+  /// An implementation may defer the statement until the next one that returns something, or the end of the
+  /// transaction, which then throws its errors.
   func run(_ sql: String, _ values: [SQLiteValue]) throws
 
-  /// Runs a statement, and returns the number of rows that it has inserted, updated or deleted.
+  /// Runs a statement and returns the number of rows inserted, updated or deleted.
   func change(_ sql: String, _ values: [SQLiteValue]) throws -> Int
 
   /// Returns all rows of a query.
@@ -29,27 +29,27 @@ package protocol SQLDatabase: AnyObject {
   /// Returns the first column of a query's first row; nil if there is no row.
   func scalar(_ sql: String, _ values: [SQLiteValue]) throws -> SQLiteValue?
 
-  /// Calls a closure with each row of a query, which need not all be in memory. The closure must not keep the row, and
-  /// may run other statements.
+  /// Calls a closure with each row of a query, without loading all rows into memory. The closure must not keep the row,
+  /// and may run other statements.
   func forEachRow(_ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void) throws
 
-  /// Runs a closure in a transaction that may write. Inside another transaction, only the changes of a closure that
-  /// throws are undone.
+  /// Runs a closure in a write transaction. Inside another transaction, an error undoes only the changes of the
+  /// closure.
   ///
-  /// In PostgreSQL each statement must see what others have committed before it (READ COMMITTED), since
-  /// `HistoryWriter` waits for a lock and then reads the last number.
+  /// In PostgreSQL each statement must see what others have committed before it (READ COMMITTED), since `HistoryWriter`
+  /// waits for a lock and then reads the last number.
   func transaction<Result>(_ body: () throws -> Result) throws -> Result
 
-  /// Runs a closure with statements that compute values from rows, inside a transaction.
+  /// Runs a closure whose statements compute values from rows, inside a transaction.
   ///
-  /// - Throws: `NotExpressibleInSQL`, and nothing is changed, if the engine refuses a calculation that memory carries out,
-  ///   such as a division by zero; the errors of the closure.
+  /// - Throws: `NotExpressibleInSQL`, without changing anything, if the engine rejects a calculation that evaluation in
+  ///   memory allows, such as a division by zero; the errors of the closure.
   func calculating<Result>(_ body: () throws -> Result) throws -> Result
 
-  /// Runs a closure whose queries all see one state of the store.
+  /// Runs a closure whose queries all see the same state of the store.
   func snapshot<Result>(_ body: () throws -> Result) throws -> Result
 
-  /// Whether there is a table with a name in any case.
+  /// Whether a table exists, ignoring case.
   func hasTable(_ name: String) throws -> Bool
 
   /// Returns the catalog of the store, with at least the given tables and their indexes.
@@ -66,14 +66,14 @@ extension SQLDatabase {
   package func scalar(_ sql: String) throws -> SQLiteValue? { try scalar(sql, []) }
 }
 
-/// The values of a row that is being read. An index past the last column reads null.
+/// The values of a row that is being read. Columns past the last one are null.
 package protocol SQLRowValues {
   func isNull(at index: Int) -> Bool
   /// Returns a column as an integer; 0 for null.
   func int64(at index: Int) -> Int64
   /// Returns a column as a number; 0 for null.
   func double(at index: Int) -> Double
-  /// Returns a column as a text; nil for null.
+  /// Returns a column as a string; nil for null.
   func text(at index: Int) -> String?
   /// Returns a column as bytes; nil for null.
   func blob(at index: Int) -> Data?

@@ -5,9 +5,9 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// What the engines write differently.
+/// SQL that the engines spell differently.
 extension SQLDialect {
-  /// The condition that always holds, or never.
+  /// Returns a condition that is always true, or always false.
   package func truth(_ holds: Bool) -> BoundSQL {
     switch self {
     case .sqlite: holds ? "1" : "0"
@@ -15,45 +15,45 @@ extension SQLDialect {
     }
   }
 
-  /// Makes a condition that is never NULL: what is unknown is false.
+  /// Returns a condition that is never NULL: NULL becomes false.
   package func definite(_ condition: BoundSQL) -> BoundSQL {
     coalesced(condition, truth(false))
   }
 
-  /// Returns a value, or another one where it is NULL.
+  /// Returns a value, or another one if it is NULL.
   package func coalesced(_ value: BoundSQL, _ other: BoundSQL) -> BoundSQL {
     self == .sqlite ? "IFNULL(\(value), \(other))" : "COALESCE(\(value), \(other))"
   }
 
-  /// The directions of ORDER BY, in which a missing value is less than all others.
+  /// The suffix of ORDER BY terms that sorts NULL before all other values.
   package var ascending: String { self == .sqlite ? "" : " NULLS FIRST" }
   package var descending: String { self == .sqlite ? " DESC" : " DESC NULLS LAST" }
 
-  /// The type of doubles in CAST.
+  /// The type name of doubles in CAST.
   package var realType: String { self == .sqlite ? "REAL" : ColumnType.doublePrecision.rawValue }
 
-  /// The comparison for which NULL equals NULL.
+  /// The comparison operator for which NULL equals NULL.
   package var isSame: String { self == .sqlite ? "IS" : "IS NOT DISTINCT FROM" }
 
-  /// The comparison for which NULL differs from all else.
+  /// The comparison operator for which NULL differs from all other values.
   package var isDifferent: String { self == .sqlite ? "IS NOT" : "IS DISTINCT FROM" }
 
-  /// A NULL of a primary key or an order key.
+  /// NULL as a primary key or an order key.
   package var missingKey: String { self == .sqlite ? "NULL" : "CAST(NULL AS bigint)" }
 
-  /// The second column of a date as a number, which is 0 where the timestamp is the whole date.
+  /// Returns the second column of a date as a number, which is 0 if the timestamp represents the date exactly.
   package static func remainder(_ column: String, of alias: String? = nil) -> String {
     "COALESCE(\(alias.map { "\($0)." } ?? "")\(SQLName.quoted(column)), 0)"
   }
 
-  /// The value of a column, from the value that SQLite stores: 0 and 1 for a Boolean, bytes for a UUID, seconds since the
-  /// reference date for a date, whose second column `assignments(to:of:)` adds.
+  /// Returns a bound value for a column, from the value that SQLite stores: 0 or 1 for a Boolean, bytes for a UUID,
+  /// seconds since the reference date for a date. `assignments(to:of:)` adds the second column of a date.
   package func bound(_ value: SQLiteValue, as type: ColumnType) -> BoundSQL {
     switch (type, value) {
     case (.boolean, .integer(let number)): return number == 0 ? "FALSE" : "TRUE"
     case (.uuid, .blob(let bytes)): return "CAST(\(value: .text(Self.uuidText(bytes))) AS uuid)"
     case (.numeric, .real(let number)):
-      // What the real stands for, as for a column of SQLite.
+      // The decimal that the REAL represents, as in a SQLite column.
       let text = DecimalConversion.decimal(number).map(DecimalConversion.text) ?? String(number)
       return "CAST(\(value: .text(text)) AS numeric)"
     case (.numeric, .text): return "CAST(\(value: value) AS numeric)"
@@ -66,14 +66,14 @@ extension SQLDialect {
     }
   }
 
-  /// Returns a UUID's bytes in hexadecimal digits, from which PostgreSQL makes the UUID.
+  /// Returns a UUID's bytes as hexadecimal digits, which PostgreSQL parses as a UUID.
   package static func uuidText(_ bytes: Data) -> String {
     String(SQLiteValue.blob(bytes).literal.dropFirst(2).dropLast())
   }
 }
 
 extension StoreSchema {
-  /// The columns that get an attribute's value, with their values in SQL.
+  /// Returns the columns of an attribute, with their values in SQL.
   ///
   /// - Parameter value: the value as SQLite stores it.
   package func assignments(
@@ -90,7 +90,7 @@ extension StoreSchema {
   }
 }
 
-/// What statements that change rows write differently.
+/// Parts of INSERT, UPDATE and DELETE that the engines spell differently.
 extension SQLDialect {
   /// The function that returns the least of its arguments.
   package var least: String {
@@ -100,13 +100,14 @@ extension SQLDialect {
     }
   }
 
-  /// A condition that a column holds one of some keys, which `values(ofKeys:)` binds from the first parameter on.
+  /// Returns a condition that a column equals one of some keys, which `values(ofKeys:)` binds from the first parameter
+  /// on.
   ///
-  /// - Parameter count: the most keys.
+  /// - Parameter count: the maximum number of keys.
   package func isKey(_ column: String, count: Int) -> String {
     switch self {
     case .sqlite: "\(column) IN (\((1...max(count, 1)).map { "?\($0)" }.joined(separator: ", ")))"
-    // One text for any number of keys.
+    // The SQL is the same for any number of keys.
     case .postgreSQL: "\(column) = ANY (CAST(?1 AS BIGINT[]))"
     }
   }
@@ -114,7 +115,7 @@ extension SQLDialect {
   /// The parameters of `isKey(_:count:)`.
   package func values(ofKeys keys: some Sequence<Int64>) -> [SQLiteValue] {
     switch self {
-    // Parameters that are left unbound are null, and match nothing.
+    // Parameters left unbound are NULL, and match nothing.
     case .sqlite: keys.map { .integer($0) }
     case .postgreSQL: [.text("{\(keys.map(String.init).joined(separator: ","))}")]
     }

@@ -7,19 +7,19 @@ import CoreDataSQLite
 
 /// The engine that SQL is written for.
 ///
-/// The layout of a store and the queries over it are the same on both engines. A `StoreSchema` has the names and the column
-/// types of one of them, and text that both understand is written once.
+/// The layout of a store and its queries are the same on both engines. A `StoreSchema` contains the names and column
+/// types of one engine, and SQL that both understand is written once.
 package enum SQLDialect: Hashable, Sendable {
   case sqlite
   case postgreSQL
 
-  /// The longest name of a table or column, in bytes of UTF-8; nil for no limit.
+  /// The maximum length of a table or column name, in bytes of UTF-8; nil for no limit.
   package var longestName: Int? { self == .postgreSQL ? 63 : nil }
 
-  /// Returns Core Data's name of a table, a column or an index as this engine spells it.
+  /// Returns Core Data's name of a table, a column or an index as spelled by this engine.
   ///
-  /// PostgreSQL's names are in lower case, so that unquoted names in SQL mean them. Longer names than PostgreSQL allows
-  /// end with a hash of the whole name.
+  /// PostgreSQL's names are lowercase, so that unquoted names in SQL match them. A name that exceeds PostgreSQL's limit
+  /// is cut, and ends with a hash of the whole name.
   package func spelling(of name: String) -> String {
     guard self == .postgreSQL, let longest = longestName else { return name }
     let folded = SQLName.folded(name)
@@ -33,7 +33,7 @@ package enum SQLDialect: Hashable, Sendable {
     return start + suffix
   }
 
-  /// Returns twelve hexadecimal digits that depend on nothing but the text: the FNV-1a hash of its bytes.
+  /// Returns twelve hexadecimal digits derived from the string alone: the FNV-1a hash of its bytes.
   private static func hash(of text: String) -> String {
     let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     let digits = String(hash, radix: 16)
@@ -42,7 +42,7 @@ package enum SQLDialect: Hashable, Sendable {
 }
 
 extension StoreSchema {
-  /// Returns the same layout with the names and column types of another engine than SQLite: `self` is SQLite's.
+  /// Returns the same layout with the names and column types of another engine. `self` must be SQLite's.
   package func named(for dialect: SQLDialect) -> StoreSchema {
     trap(
       unless: self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
@@ -50,7 +50,8 @@ extension StoreSchema {
     return PostgreSQLNames(splittingDates()).renamed()
   }
 
-  /// Returns PostgreSQL's layout: after each date's column comes the column for what a timestamp does not hold of the date.
+  /// Returns PostgreSQL's layout, in which a second column after each date's column holds the part that a timestamp
+  /// cannot represent.
   private func splittingDates() -> StoreSchema {
     var remainders: [String: [String: String]] = [:]
     var (tables, entities, indexes) = (self.tables, self.entities, self.indexes)
@@ -81,7 +82,7 @@ extension StoreSchema {
 }
 
 extension SQLDialect {
-  /// The end of the name of a date's second column.
+  /// The suffix of the name of a date's second column.
   static let remainderSuffix = "_SUB"
 }
 
@@ -94,7 +95,8 @@ extension AttributeLayout {
   }
 }
 
-/// Spells all names of a schema as PostgreSQL does. Names of tables, sequences and indexes are unique in a database schema.
+/// Changes all names of a schema to PostgreSQL's spelling. Names of tables, sequences and indexes are unique in a
+/// database schema.
 private struct PostgreSQLNames {
   let schema: StoreSchema
   private var register = NameRegister(reserved: StoreSchema.housekeepingNames, dialect: .postgreSQL)
@@ -131,7 +133,7 @@ private struct PostgreSQLNames {
       layout.inverseOrderColumn = join.inverseOrderColumn.map { columns.unique($0) }
       layout.orderColumn = join.orderColumn.map { columns.unique($0) }
       renaming.joinTables[join.name] = layout
-      // The columns of an index are found under the names in the schema.
+      // The columns of an index are looked up by their names in the schema.
       renaming.columns[join.name] = [
         join.ownerColumn: layout.ownerColumn, join.destinationColumn: layout.destinationColumn,
       ]
@@ -143,7 +145,7 @@ private struct PostgreSQLNames {
     return renamed
   }
 
-  /// Takes a table's name, and with it those of its sequence and of the index of its primary key.
+  /// Reserves a table's name, together with those of its sequence and of the index of its primary key.
   private mutating func tableName(_ name: String) -> String {
     let unique = register.unique(name)
     _ = register.unique(TableLayout.sequenceName(ofTable: unique))
@@ -166,10 +168,10 @@ private struct PostgreSQLNames {
 }
 
 extension ColumnType {
-  /// PostgreSQL's type for an attribute; nil for types that no column can hold.
+  /// Returns PostgreSQL's type for an attribute; nil for types that no column can hold.
   fileprivate static func postgreSQL(_ kind: AttributeKind) -> ColumnType? {
     switch kind {
-    // One type for all widths: a change of width changes no row.
+    // All widths have the same type, so that a change of width changes no row.
     case .integer16, .integer32, .integer64: .bigint
     case .boolean: .boolean
     case .double: .doublePrecision
@@ -185,7 +187,7 @@ extension ColumnType {
 }
 
 extension TableLayout {
-  /// The name of the sequence of PostgreSQL that gives out blocks of primary keys.
+  /// The name of the PostgreSQL sequence that allocates blocks of primary keys.
   package var sequence: String { Self.sequenceName(ofTable: name) }
 
   package static func sequenceName(ofTable name: String) -> String {

@@ -11,7 +11,7 @@ package struct SchemaBuilder {
   package let numbers: [String: Int]
   package let joinNames: JoinNames
   package let elementNames: ElementNames
-  /// By ascending number.
+  /// The entities by ascending number.
   package let ordered: [EntityDocument]
 
   package var tables: [TableLayout] = []
@@ -22,13 +22,13 @@ package struct SchemaBuilder {
   package var joinTablePositions: [DeclaredRelationship: Int] = [:]
   package var indexes: [IndexLayout] = []
   package var register = NameRegister(reserved: StoreSchema.housekeepingNames)
-  /// For each entity, the positions in `ordered` of the entity and everything below it.
+  /// The positions in `ordered` of each entity and its descendants.
   private let families: [String: [Int]]
   /// The stored relationships that each entity declares.
   private var stored: [String: [DeclaredRelationship]] = [:]
-  /// The to-many relationships without inverse that lead to each entity, by their owners' numbers.
+  /// The to-many relationships without inverse whose destination is each entity, by their owners' numbers.
   private var ownerKeys: [String: [DeclaredRelationship]] = [:]
-  /// The columns of attributes by entity and attribute; nil for composite ones.
+  /// The columns of attributes by entity and attribute; nil for composite attributes.
   private var attributeColumns: [String: [String: String?]] = [:]
   /// The indexes of each entity by name.
   private var modelIndexes: [String: [String: [FetchIndexDocument]]] = [:]
@@ -72,7 +72,7 @@ package struct SchemaBuilder {
       indexes: indexes)
   }
 
-  /// The entity and everything below it, by ascending number.
+  /// Returns an entity and its descendants, by ascending number.
   package func hierarchy(of root: EntityDocument) -> [EntityDocument] {
     (families[root.name] ?? []).map { ordered[$0] }
   }
@@ -84,10 +84,10 @@ package struct SchemaBuilder {
     return number
   }
 
-  /// The layouts of all entities, by ascending number.
+  /// Returns the layouts of all entities, by ascending number.
   private func entityLayouts() throws -> [EntityLayout] {
     var layouts: [String: EntityLayout] = [:]
-    // Parents come before their sub-entities, whatever numbers an existing store gives them.
+    // Parents come before their sub-entities, whatever their numbers in an existing store.
     for root in ordered where root.parentName == nil {
       var waiting = [root]
       while let entity = waiting.popLast() {
@@ -100,7 +100,7 @@ package struct SchemaBuilder {
 
   private func layout(of entity: EntityDocument, in root: EntityDocument, parent: EntityLayout?) throws -> EntityLayout
   {
-    // What an entity inherits is laid out as in the parent, even if it declares it again.
+    // Inherited properties are laid out as in the parent, even if the entity declares them again.
     var attributes = parent?.attributes ?? [:]
     for attribute in self.attributes[entity.name] ?? [] where parent?.attributes[attribute.name] == nil {
       attributes[attribute.name] = attribute
@@ -139,7 +139,7 @@ package struct SchemaBuilder {
   }
 }
 
-/// Names and sorts the columns of one table.
+/// Assigns the names and the order of the columns of one table.
 private struct ColumnList {
   let rootEntity: String
   var register = NameRegister(reserved: TableLayout.housekeepingColumns.map(\.name))
@@ -147,26 +147,26 @@ private struct ColumnList {
 
   init(rootEntity: String) { self.rootEntity = rootEntity }
 
-  /// Takes the next free form of `name`, which is the one returned.
+  /// Adds a column under the next available form of `name`, and returns that form.
   mutating func add(_ name: String, _ group: ColumnGroup, _ type: ColumnType, _ role: ColumnRole) -> String {
     let unique = register.unique(name)
     append(unique, group, type, role)
     return unique
   }
 
-  /// Adds a column whose name has been taken.
+  /// Adds a column whose name has already been reserved.
   mutating func append(_ name: String, _ group: ColumnGroup, _ type: ColumnType, _ role: ColumnRole) {
     columns.append((group, ColumnLayout(name: name, type: type, role: role)))
   }
 
-  /// Housekeeping columns, then the groups; inside a group in the order in which columns were added.
+  /// The housekeeping columns, then the groups; within a group in the order of addition.
   var sorted: [ColumnLayout] {
     let grouped = Dictionary(grouping: columns, by: \.group).sorted { $0.key < $1.key }
     return TableLayout.housekeepingColumns + grouped.flatMap { $0.value.map(\.column) }
   }
 }
 
-/// A foreign key whose rows have an order key in an ordered relationship.
+/// A foreign key whose rows need an order key for an ordered relationship.
 private struct PendingOrder {
   let key: DeclaredRelationship
   let columnName: String
@@ -196,10 +196,10 @@ extension SchemaBuilder {
     tables.append(TableLayout(name: tableNames[root.name] ?? "", rootEntity: root.name, columns: list.sorted))
   }
 
-  /// Takes the name of an attribute's column, or those of its elements' columns.
+  /// Reserves the name of an attribute's column, or those of its elements' columns.
   ///
-  /// Names are numbered in the order of the elements' names: the order in which a model declares elements is not part of
-  /// version hashes, and must not decide which of two columns holds a value.
+  /// Names are numbered in the order of the elements' names. The declared order is not part of version hashes, so it
+  /// must not decide which of two columns holds a value.
   private func takeNames(
     of attribute: AttributeDocument, path: [String], from list: inout ColumnList, into names: inout [[String]: String]
   ) {
@@ -250,13 +250,13 @@ extension SchemaBuilder {
         pending.append(PendingOrder(key: relationship, columnName: name, inverseName: inverse.name))
       }
     }
-    // Descending by the ordered relationship's name: the one rule that fits every store seen with two such columns.
+    // Descending by the ordered relationship's name: the only rule that matches every store seen with two such columns.
     return pending.sorted {
       $0.inverseName == $1.inverseName ? $0.columnName < $1.columnName : $0.inverseName > $1.inverseName
     }
   }
 
-  /// Adds, to the destination's table, the columns of to-many relationships that have no inverse.
+  /// Adds the columns of to-many relationships without inverse to the destination's table.
   private mutating func addOwnerKeys(into entity: EntityDocument, to list: inout ColumnList) -> [PendingOrder] {
     var pending: [PendingOrder] = []
     for relationship in ownerKeys[entity.name] ?? [] {
@@ -271,7 +271,7 @@ extension SchemaBuilder {
     return pending
   }
 
-  /// The column for the destination's entity number, which only a destination with sub-entities needs.
+  /// Adds the column for the destination's entity number, which is needed only if the destination has sub-entities.
   private func addEntityColumn(
     for relationship: DeclaredRelationship, to destination: String?, in list: inout ColumnList
   ) -> String? {
@@ -284,8 +284,8 @@ extension SchemaBuilder {
   /// A pair of to-many relationships that are each other's inverses, the owner's first.
   private typealias Pair = (relationship: DeclaredRelationship, inverse: DeclaredRelationship)
 
-  /// Lays out one table for each pair of to-many relationships that are each other's inverses, in the order of the owners'
-  /// numbers.
+  /// Lays out a join table for each pair of to-many relationships that are inverse to each other, in the order of the
+  /// owners' numbers.
   package mutating func layOutJoinTables() throws {
     var pairs: [Pair] = []
     var claimed: Set<DeclaredRelationship> = []
@@ -309,12 +309,12 @@ extension SchemaBuilder {
     }
   }
 
-  /// The column that is named after each relationship.
+  /// Returns the column that is named after each relationship.
   ///
-  /// Of columns that would have the same name, the first gets it, and the others get numbers: those that a store already has
-  /// in their order there, then the others in the order of the owners' first names (`firstNames`). This was observed in 60
-  /// stores of one app, where it is not the order of the owners' numbers, and in a schema where an owner's sub-entity comes
-  /// before the owner. Relationships of one owner are ordered as two names within one entity (`precedes`).
+  /// If several columns would have the same name, the first gets it, and the others get numbers: first the columns that
+  /// a store already has, in their order there, then the others in the order of the owners' first names (`firstNames`).
+  /// This order was observed in 60 stores of one app, where it differs from the order of the owners' numbers, and in a
+  /// schema where an owner's sub-entity comes before the owner. Relationships of one owner are ordered by `precedes`.
   private func columnNames(
     of pairs: [Pair], _ firstNames: [String: FirstName]
   ) -> [DeclaredRelationship: String] {
@@ -327,7 +327,7 @@ extension SchemaBuilder {
     }
     var wanted: [(relationship: DeclaredRelationship, name: String)] = []
     for (relationship, inverse) in pairs.sorted(by: { isBefore($0.relationship, $1.relationship) }) {
-      // The owner's column comes first, so it keeps its name where both would be equal.
+      // The owner's column comes first, so it keeps its name if both would be equal.
       wanted.append((inverse, "Z_\(number(of: relationship.entity))\(inverse.name.uppercased())"))
       if relationship != inverse {
         wanted.append((relationship, "Z_\(number(of: inverse.entity))\(relationship.name.uppercased())"))
@@ -345,9 +345,9 @@ extension SchemaBuilder {
     return names
   }
 
-  /// Whether the relationship, of the two, names the join table: the one whose entity comes first (`firstNames`), which is
-  /// usually the one with the lower number. Within one entity it is the one after which an existing store has named the table,
-  /// otherwise `isTableNamed(after:ratherThan:)` decides.
+  /// Whether the join table is named after the first of two relationships: the one whose entity comes first
+  /// (`firstNames`), which usually has the lower number. Within one entity, an existing store's table keeps its name,
+  /// and otherwise `isTableNamed(after:ratherThan:)` decides.
   private func owns(
     _ relationship: DeclaredRelationship, over inverse: DeclaredRelationship, _ firstNames: [String: FirstName]
   ) -> Bool {
@@ -369,7 +369,8 @@ extension SchemaBuilder {
     let name = "\(number(of: relationship.entity))\(relationship.name.uppercased())"
     let destination = "\(number(of: inverse.entity))\(relationship.name.uppercased())"
     let owner = "\(number(of: relationship.entity))\(inverse.name.uppercased())"
-    // For names within one entity that differ only in case, both order columns would be the same.
+    // If the names of two relationships within one entity differ only in case, both order columns would have the same
+    // name.
     var orders = NameRegister()
     let isReflexive = relationship == inverse
     let inverseOrder = inverse.document.isOrdered && !isReflexive ? orders.unique("Z_FOK_" + owner) : nil
@@ -377,12 +378,13 @@ extension SchemaBuilder {
     return JoinTableLayout(
       name: register.unique("Z_" + name), ownerEntity: relationship.entity, relationship: relationship.name,
       inverseEntity: inverse.entity, inverse: inverse.name, ownerColumn: columns[inverse] ?? "",
-      // The name that public schemas have for a relationship that is its own inverse.
+      // The name used by public schemas for a relationship that is its own inverse.
       destinationColumn: isReflexive ? "REFLEXIVE" : columns[relationship] ?? "", orderColumn: order,
       inverseOrderColumn: inverseOrder)
   }
 
-  /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the model.
+  /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the
+  /// model.
   private mutating func layOutIndexes(
     of root: EntityDocument, table: TableLayout, _ joins: [String: [JoinTableLayout]]
   ) {
@@ -415,7 +417,7 @@ extension SchemaBuilder {
 
   private mutating func layOutModelIndexes(of entity: EntityDocument, table: String) {
     var names: Set<String> = []
-    // Names in SQLite are case-insensitive, unlike those in models.
+    // SQLite's names are case-insensitive, unlike those in models.
     var spelled = NameRegister()
     func add(
       _ name: String, _ elements: [IndexLayout.Element]?, _ purpose: IndexLayout.Purpose,
@@ -435,7 +437,7 @@ extension SchemaBuilder {
       add(
         "Z_\(entity.name)_\(index.name)", columns, .fetch(entity: entity.name), where: index.partialIndexPredicate)
     }
-    // Model compilers repeat a fetch index of several elements as a compound index, for old systems.
+    // For old systems, model compilers repeat a fetch index of several elements as a compound index.
     let known = Set(entity.indexes.map { $0.elements.map(\.propertyName) })
     for compound in entity.compoundIndexes where !known.contains(compound) {
       add(
@@ -449,7 +451,7 @@ extension SchemaBuilder {
     }
   }
 
-  /// Whether the only element of an index is a to-one relationship, whose foreign key has an index in any case.
+  /// Whether an index has a to-one relationship as its only element, whose foreign key always has an index anyway.
   private func isOfForeignKey(_ index: FetchIndexDocument, of entity: EntityDocument) -> Bool {
     guard index.elements.count == 1, index.elements[0].expression == nil else { return false }
     return selection.relationship(index.elements[0].propertyName, of: entity.name).flatMap { foreignKeys[$0] } != nil
@@ -464,7 +466,7 @@ extension SchemaBuilder {
     selection.index.lineage(of: entity.name).dropFirst().contains { $0.uniquenessConstraints.contains(constraint) }
   }
 
-  /// The columns of all these properties; nil when one of them has none.
+  /// Returns the columns of all these properties; nil if one of them has none.
   private func elements(_ properties: [String], of entity: EntityDocument) -> [IndexLayout.Element]? {
     let columns = properties.map { property -> [String] in
       if let column = column(of: property, in: entity) { return [column] }
@@ -473,7 +475,7 @@ extension SchemaBuilder {
     return columns.contains([]) ? nil : columns.flatMap { $0 }.map { .init(column: $0) }
   }
 
-  /// A composite attribute, or an element of one.
+  /// Returns a composite attribute, or an element of one.
   private func composite(_ path: ArraySlice<String>, of entity: EntityDocument) -> AttributeLayout? {
     let own = selection.index.lineageNames(of: entity.name).lazy.flatMap { attributes[$0] ?? [] }
     guard var found = own.first(where: { $0.name == path.first }) else { return nil }
@@ -492,7 +494,7 @@ extension SchemaBuilder {
   }
 }
 
-/// Finds names of a database that are like others once the entity numbers after their first letters have been left out.
+/// Finds names of a database that match others except for the entity numbers after their first letters.
 struct NumberedNames<Element> {
   private let elements: [[Substring]: [Element]]
 
@@ -512,14 +514,14 @@ struct NumberedNames<Element> {
 
   func all(like name: String) -> [Element] { Self.key(of: name).flatMap { elements[$0] } ?? [] }
 
-  /// The element with such a name; nil for none or several.
+  /// Returns the element whose name matches; nil if none or several do.
   func only(like name: String) -> Element? {
     let found = all(like: name)
     return found.count == 1 ? found[0] : nil
   }
 }
 
-/// A name with an entity number in it, split into its parts: `Z_12BOOKS`, `Z3_OWNER`, `Z_FOK_1FAVORITES`.
+/// A name that contains an entity number, split into its parts: `Z_12BOOKS`, `Z3_OWNER`, `Z_FOK_1FAVORITES`.
 package struct NumberedName: Equatable {
   package let prefix: Substring
   package let number: Substring
@@ -539,7 +541,7 @@ package struct NumberedName: Equatable {
 package struct NameRegister {
   private let dialect: SQLDialect
   private var taken: Set<String>
-  /// The suffixes of names that have been taken more than once.
+  /// The last suffix of each name that has been used more than once.
   private var suffixes: [String: Int] = [:]
 
   package init(reserved: [String] = [], dialect: SQLDialect = .sqlite) {
@@ -547,7 +549,7 @@ package struct NameRegister {
     taken = Set(reserved.map(dialect.spelling))
   }
 
-  /// Takes the next free form of a name, and returns it in the spelling of the engine.
+  /// Reserves the next available form of a name, and returns it as spelled by the engine.
   package mutating func unique(_ name: String) -> String {
     var candidate = dialect.spelling(of: name)
     guard !taken.insert(candidate).inserted else { return candidate }

@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a schema has its entities, tables and columns, by name.
+/// The positions of a schema's entities, tables and columns, by name.
 struct SchemaPlaces: Hashable, Sendable {
-  /// A relationship that an entity declares.
+  /// A relationship, with the entity that declares it.
   struct OwnerKey: Sendable {
     let entity: Int
     let relationship: String
@@ -13,7 +13,7 @@ struct SchemaPlaces: Hashable, Sendable {
   let numbers: [Int: Int]
   let tables: [String: Int]
   let joinTables: [String: Int]
-  /// By the positions of tables.
+  /// The positions of columns by name, for each table.
   let columns: [[String: Int]]
   /// The entities of each table.
   let members: [String: [Int]]
@@ -39,7 +39,7 @@ struct SchemaPlaces: Hashable, Sendable {
     self.ownerKeys = ownerKeys
   }
 
-  // All of this follows from the rest of the schema.
+  // The positions follow from the rest of the schema, so they never make two schemas differ.
   static func == (left: SchemaPlaces, right: SchemaPlaces) -> Bool { true }
   func hash(into hasher: inout Hasher) {}
 }

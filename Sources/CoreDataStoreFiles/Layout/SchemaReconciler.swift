@@ -3,17 +3,17 @@
 
 import CoreDataModelFiles
 
-/// Replaces the names in a computed schema by those of a database.
+/// Replaces the names in a computed schema with those of a database.
 package struct SchemaReconciler {
   package let expected: StoreSchema
   package let catalog: StoreCatalog
   /// The names in `Z_PRIMARYKEY` by number, which may be outdated after a rename.
   package let storedNames: [Int: String]
-  /// How the columns of elements are named in `expected`.
+  /// The naming rule for columns of elements in `expected`.
   package let elementNames: ElementNames
-  /// Whether missing tables and columns keep their computed names: the database then refuses statements that use them.
+  /// Whether missing tables and columns keep their computed names; the database then rejects statements that use them.
   package var allowsMissing: Bool
-  /// Whether the layout has the indexes that the database lacks, too.
+  /// Whether the layout includes indexes that the database lacks.
   package var keepsMissingIndexes = false
 
   package func reconciled() throws -> StoreSchema {
@@ -60,8 +60,8 @@ package struct SchemaReconciler {
       guard case .joinTable = schema.indexes[position].purpose, !catalog.hasIndex(schema.indexes[position].name),
         let join = schema.joinTable(named: schema.indexes[position].table)
       else { continue }
-      // It is named after the column, whose name in the store no rule predicts, and after the other one where the store has
-      // named the table after the inverse.
+      // The index is named after the column, whose name in the store cannot be predicted, or after the other column if
+      // the store has named the table after the inverse.
       for (column, other) in [
         (join.destinationColumn, join.ownerColumn), (join.ownerColumn, join.destinationColumn),
       ] {
@@ -81,7 +81,7 @@ package struct SchemaReconciler {
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
   }
 
-  /// The table; throws if its definition computes values or can remove rows.
+  /// Returns the table; throws if its definition computes values or can remove rows.
   private func plain(_ table: StoreCatalog.Table) throws -> StoreCatalog.Table {
     if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
     return table
@@ -94,14 +94,14 @@ package struct SchemaReconciler {
     return columns.sorted { (positions[$0.name] ?? 0) < (positions[$1.name] ?? 0) }
   }
 
-  /// The file's name for each expected column.
+  /// Returns the database's name for each expected column.
   private func columnNames(of table: TableLayout, in file: StoreCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
-    // Needed only for columns that are not found under their own names.
+    // Needed only for columns not found under their own names.
     lazy var numbered = NumberedNames(file.columns, name: \.name)
     func likeNumbered(_ name: String) -> String? { numbered.only(like: name)?.name }
     for column in table.columns {
-      // Those are named after others, when all of these are known.
+      // Remainder columns are added at the end, since their names derive from the others.
       if case .remainder = column.role { continue }
       if let found = file.spelling(of: column.name) {
         names[column.name] = found
@@ -109,7 +109,7 @@ package struct SchemaReconciler {
       }
       switch column.role {
       case .foreignEntity:
-        // Not needed for reading. Stores from before the destination had sub-entities do not have it.
+        // Optional for reading: a store from before the destination had sub-entities does not have this column.
         names[column.name] = likeNumbered(column.name)
       case .ownerKey where allowsMissing, .order where allowsMissing, .attribute where allowsMissing,
         .foreignKey where allowsMissing:
@@ -148,8 +148,8 @@ package struct SchemaReconciler {
     }
   }
 
-  /// Properties of one name in several sub-entities, and elements of one name, share the names `ZVALUE`, `ZVALUE1` …. In a migrated store the declared
-  /// types tell which property has which, where they differ.
+  /// Properties of one name in several sub-entities, and elements of one name, share the names `ZVALUE`, `ZVALUE1` ….
+  /// In a migrated store, differing declared types show which column belongs to which property.
   private func sortedByType(
     _ names: [String: String], of table: TableLayout, in file: StoreCatalog.Table
   ) -> [String: String] {
@@ -179,10 +179,10 @@ package struct SchemaReconciler {
     return .columnNotInStore(entity: entity, property: property, table: file.name, column: column.name)
   }
 
-  /// The join table as the file has it.
+  /// Returns the join table as the database has it.
   ///
-  /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
-  /// table within one entity has), then under both with another number.
+  /// It is searched under the expected name, then under that of the inverse (the model does not determine which of the
+  /// two names a table within one entity has), then under both with another number.
   private func reconciled(
     _ join: JoinTableLayout, _ numbered: NumberedNames<EnumeratedSequence<[StoreCatalog.Table]>.Element>
   ) throws -> JoinTableLayout {
@@ -215,7 +215,8 @@ package struct SchemaReconciler {
     return isComplete ? found : nil
   }
 
-  /// The key column of a relationship: as expected, otherwise with another number, or another suffix after a name clash.
+  /// Returns the name of a relationship's key column: as expected, or with another number, or with another suffix after
+  /// a name clash.
   private func key(_ expected: String, of relationship: String, among names: [String]) -> String? {
     if let exact = names.first(where: { $0.uppercased() == expected.uppercased() }) { return exact }
     return names.first { name in
@@ -232,10 +233,10 @@ package struct SchemaReconciler {
   }
 }
 
-/// Facts about a store's join tables that no known rule predicts: after which of two relationships within one entity a table
-/// is named, and the numbers of columns whose names would clash.
+/// Facts about a store's join tables that no known rule predicts: after which of two relationships within one entity a
+/// table is named, and the numbers of columns whose names would clash.
 ///
-/// A migrated store keeps both: in the one known store that had got another relationship to an entity by a migration, the new
+/// A migration keeps both. In the one known store that gained another relationship to an entity by a migration, the new
 /// column has the next number.
 package struct JoinNames {
   /// The number at the end of the column that is named after a relationship, by entity and relationship; 0 for none.
@@ -243,14 +244,14 @@ package struct JoinNames {
   /// The entities and relationships after which tables are named.
   package private(set) var tableNames: Set<[String]> = []
 
-  /// For a new store, in which the rules give all names.
+  /// Creates the value for a new store, whose names all follow the rules.
   package init() {}
 
-  /// The names of a store, for the relationships of the version that it is migrated to.
+  /// Creates the names in a store, for the relationships of the version that it is migrated to.
   ///
   /// - Parameters:
   ///   - selection: the entities of the new version.
-  ///   - source: the layout that the store has.
+  ///   - source: the store's present layout.
   ///   - mapping: the earlier names of entities and relationships.
   package init(_ selection: SchemaSelection, from source: StoreSchema, mapping: some EarlierNames) throws {
     for entity in selection.entities {
@@ -266,7 +267,7 @@ package struct JoinNames {
     }
   }
 
-  /// The number after a relationship's name in the name of a table or column; nil where that is not named after it.
+  /// Returns the number after a relationship's name in the name of a table or column; nil if it has another name.
   private static func number(in name: String, after relationship: String) -> Int? {
     let (rest, base) = (NumberedName(name.uppercased()).rest, relationship.uppercased())
     guard rest.hasPrefix(base) else { return nil }
@@ -275,17 +276,17 @@ package struct JoinNames {
   }
 }
 
-/// The names that entities and relationships of a version had in the version before it.
+/// The names of entities and relationships in the previous version.
 package protocol EarlierNames {
-  /// The earlier name of an entity; nil for a new one.
+  /// Returns the earlier name of an entity; nil for a new one.
   func sourceEntity(of destination: String) -> String?
 
-  /// The earlier name of a relationship; nil for a new one.
+  /// Returns the earlier name of a relationship; nil for a new one.
   func sourceRelationship(of name: String, in destination: String) -> String?
 }
 
 extension StoreSchema {
-  /// The layout without the indexes that a database lacks.
+  /// Returns the layout without the indexes that a database lacks.
   package func withoutIndexes(missingIn catalog: StoreCatalog) -> StoreSchema {
     var schema = self
     schema.indexes.removeAll { !catalog.hasIndex($0.name) }

@@ -1,18 +1,18 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Other names for the tables and columns of a schema.
+/// Replacement names for the tables and columns of a schema.
 struct SchemaRenaming {
-  /// The tables with their other names, by their names in the schema.
+  /// The renamed tables, by their names in the schema.
   var tables: [String: TableLayout] = [:]
-  /// The other names of columns, by tables and columns as the schema names them.
+  /// The new names of columns, by tables and columns as named in the schema.
   var columns: [String: [String: String]] = [:]
-  /// The join tables with their other names, by their names in the schema.
+  /// The renamed join tables, by their names in the schema.
   var joinTables: [String: JoinTableLayout] = [:]
 
-  /// Returns the schema with the other names. Indexes keep theirs.
+  /// Returns the schema with the new names. Indexes keep theirs.
   func renamed(_ schema: StoreSchema) -> StoreSchema {
-    // Most stores have the names that the rules give.
+    // In most stores all names follow the rules.
     if keepsEverything(of: schema) { return schema }
     return StoreSchema(
       dialect: schema.dialect, entities: schema.entities.map(renamed),

@@ -3,17 +3,17 @@
 
 import CoreDataModelFiles
 
-/// The entities of a model that one store holds, with the checks that the layout relies on.
+/// The entities of a model that are in one store, with the checks that the layout relies on.
 package struct SchemaSelection {
   package let index: EntityIndex
   private let properties: PropertyIndex
-  /// The entities in the document's order. They include ancestors that a configuration leaves out, since sub-entities share
-  /// their properties and tables.
+  /// The entities in the document's order. They include ancestors that a configuration leaves out, since sub-entities
+  /// share their properties and tables.
   package let entities: [EntityDocument]
   private let names: Set<String>
 
-  /// - Parameter stored: the entities that an existing store has. Sub-entities of the configuration's entities are included,
-  ///   since their rows are in the same table.
+  /// - Parameter stored: the entities that an existing store has. Sub-entities of the configuration's entities are
+  ///   included, since their rows are in the same table.
   package init(document: ModelDocument, configuration: String?, stored: Set<String> = []) throws {
     // Model sources may repeat inherited properties in a sub-entity. The model that a store carries cannot tell the
     // difference, so the layout must not depend on it.
@@ -57,7 +57,7 @@ package struct SchemaSelection {
     index.subentities(of: name).filter { names.contains($0.name) }
   }
 
-  /// The entity numbers of a store that keeps those it has. New entities get the next ones.
+  /// Returns entity numbers that keep those of an existing store. New entities get the next ones.
   package func numbers(after source: StoreSchema, _ mapping: some EarlierNames) -> [String: Int] {
     var numbers: [String: Int] = [:]
     for entity in entities {
@@ -71,7 +71,8 @@ package struct SchemaSelection {
     return numbers
   }
 
-  /// Entity numbers as Core Data assigns them in a new store: from 1, parents before children, siblings sorted ignoring case.
+  /// Returns entity numbers as Core Data assigns them in a new store: from 1, parents before children, siblings sorted
+  /// ignoring case.
   package func freshNumbers() -> [String: Int] {
     var numbers: [String: Int] = [:]
     func number(_ siblings: [EntityDocument]) {
@@ -88,14 +89,14 @@ package struct SchemaSelection {
     return numbers
   }
 
-  /// A relationship and the entity that declares it, found from any entity that has it.
+  /// Returns a relationship and the entity that declares it, given any entity that has it.
   package func relationship(_ name: String, of entity: String) -> DeclaredRelationship? {
     properties.relationship(name, of: entity).map {
       DeclaredRelationship(entity: $0.entity, document: $0.relationship)
     }
   }
 
-  /// The inverse of a relationship, where it has one that is stored.
+  /// Returns the inverse of a relationship, if it has a stored one.
   package func inverse(of relationship: DeclaredRelationship) -> DeclaredRelationship? {
     guard let destination = relationship.document.destinationEntityName,
       let name = relationship.document.inverseName,
@@ -104,7 +105,8 @@ package struct SchemaSelection {
     return inverse
   }
 
-  /// The relationships of an entity itself that a store can hold: not transient, and with a destination in the store.
+  /// Returns the relationships declared by an entity that a store can hold: not transient, and with a destination in
+  /// the store.
   package func storedRelationships(of entity: EntityDocument) throws -> [DeclaredRelationship] {
     try entity.relationships.filter { !$0.isTransient }.sorted { $0.name < $1.name }.compactMap { relationship in
       let destination = relationship.destinationEntityName
@@ -143,14 +145,14 @@ package struct DeclaredRelationship: Hashable {
   }
 }
 
-/// Why a model does not fit a store's tables.
+/// The reason a model does not fit a store's tables.
 package enum SchemaProblem: Error, Hashable, Sendable {
   case unknownConfiguration(String, known: [String])
   case unknownEntity(String, configuration: String)
   case missingParent(entity: String, parent: String)
   case inheritanceCycle(entity: String)
   case missingDestination(entity: String, relationship: String, destination: String?)
-  /// The inverse of a relationship is the inverse of another relationship.
+  /// The inverse of a relationship is already the inverse of another relationship.
   case inverseOfAnother(entity: String, relationship: String, inverse: String)
   case unstorableAttribute(entity: String, attribute: String, kind: String)
   /// The store's `Z_PRIMARYKEY` has no row for an entity of the model.
@@ -158,16 +160,16 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   /// The store's `Z_PRIMARYKEY` gives an entity a number that is out of range.
   case unusableNumber(entity: String, number: Int)
   case tableNotInStore(entity: String, table: String)
-  /// SQLite does not guarantee that the keys of a table are unique integers.
+  /// SQLite does not guarantee that the primary keys of the table are unique integers.
   case keyNotPrimary(entity: String, table: String)
   case columnNotInStore(entity: String, property: String, table: String, column: String)
   case joinTableNotInStore(entity: String, relationship: String, table: String)
-  /// Someone else has given a column of a server's table another type.
+  /// A column of a table on a server has been changed to another type.
   case columnOfOtherType(entity: String, property: String, column: String, found: String, expected: String)
-  /// The store's table has a definition that Core Data never makes, and that could remove or compute rows.
+  /// The store's table has a definition that Core Data never creates, and that could remove or compute rows.
   case foreignTable(String, found: String)
 
-  /// Whether the model is at fault, whatever the store contains.
+  /// Whether the cause is the model, whatever the store contains.
   package var isOfModel: Bool {
     switch self {
     case .unknownEntity, .missingParent, .inheritanceCycle, .missingDestination, .inverseOfAnother,
@@ -177,7 +179,7 @@ package enum SchemaProblem: Error, Hashable, Sendable {
     }
   }
 
-  /// Whether the store lacks something that the model has.
+  /// Whether the store lacks a part of the model.
   package var isMissing: Bool {
     switch self {
     case .entityNotInStore, .tableNotInStore, .columnNotInStore, .joinTableNotInStore: true

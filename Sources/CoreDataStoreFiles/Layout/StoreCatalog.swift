@@ -3,14 +3,14 @@
 
 import CoreDataSQLite
 
-/// The tables and indexes that a store's database has, as far as its layout is concerned.
+/// The tables and indexes of a store's database, as far as its layout needs them.
 package struct StoreCatalog: Hashable, Sendable {
   package struct Table: Hashable, Sendable {
     package var name: String
     package var columns: [Column] { didSet { positions = Self.positions(of: columns) } }
     /// Whether the engine guarantees that `Z_PK` is a unique integer. True for a table without that column.
     package var hasNumericKey: Bool
-    /// What in the definition computes values, or makes rows vanish without an error; nil for a plain table.
+    /// The part of the definition that computes values, or makes rows vanish without an error; nil for a plain table.
     package var oddity: String?
     private var positions: [String: Int]
 
@@ -32,7 +32,7 @@ package struct StoreCatalog: Hashable, Sendable {
 
   package struct Column: Hashable, Sendable {
     package var name: String
-    /// The type as a catalog spells it, in PostgreSQL that of `format_type`; see `ColumnType`.
+    /// The type as the catalog spells it, in PostgreSQL that of `format_type`; see `ColumnType`.
     package var type: String
 
     package init(name: String, type: String) { (self.name, self.type) = (name, type) }
@@ -40,7 +40,7 @@ package struct StoreCatalog: Hashable, Sendable {
 
   package let dialect: SQLDialect
   package let tables: [Table]
-  /// The names of the indexes, and in PostgreSQL of the constraints that have indexes.
+  /// The names of the indexes and, in PostgreSQL, of the constraints that have indexes.
   package let indexes: Set<String>
   private let positions: [String: Int]
 
@@ -56,7 +56,7 @@ package struct StoreCatalog: Hashable, Sendable {
 
   /// Returns the table of a root entity.
   ///
-  /// - Parameter earlierName: the name that the entity had before a migration that has left the table as it was.
+  /// - Parameter earlierName: the name of the entity before a migration that did not rename the table.
   package func table(of layout: TableLayout, earlierName: String?) -> Table? {
     table(named: layout.name)
       ?? earlierName.flatMap { table(named: dialect.spelling(of: "Z" + $0.uppercased())) }
@@ -67,9 +67,9 @@ package struct StoreCatalog: Hashable, Sendable {
 }
 
 extension StoreCatalog {
-  /// The catalog of a SQLite file.
+  /// Creates the catalog of a SQLite file.
   package init(_ catalog: DatabaseCatalog) {
-    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
+    // A primary key with a separate index, or in a WITHOUT ROWID table, can have values of any type.
     let automatic = catalog.indexes.filter { $0.sql == nil && $0.columns.count == 1 }
     let indexed = Dictionary(grouping: automatic, by: \.table).mapValues { Set($0.compactMap { $0.columns[0].name }) }
     self.init(
@@ -81,11 +81,11 @@ extension StoreCatalog {
       }, indexes: Set(catalog.indexes.map(\.name)))
   }
 
-  /// Whether SQLite guarantees that `Z_PK` is a unique integer, as an alias of the row identifier.
+  /// Whether SQLite guarantees that `Z_PK` is a unique integer, because it is an alias of the rowid.
   ///
-  /// - Parameter indexed: the columns for whose constraints SQLite has made indexes.
+  /// - Parameter indexed: the columns with an index that SQLite created for a constraint.
   private static func hasNumericKey(_ table: DatabaseCatalog.Table, _ indexed: Set<String>) -> Bool {
-    guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
+    guard let key = table.column(named: "Z_PK") else { return true }  // Reported as a missing column.
     return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
       && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !indexed.contains(key.name)
       && !isWithoutRowIDs(table)

@@ -4,17 +4,18 @@
 import CoreDataModelFiles
 import CoreDataSQLite
 
-/// The tables and columns of a model's entities and properties in a SQL store: Core Data's own layout, with the names and
-/// column types of one engine.
+/// The tables and columns of a model's entities and properties in a SQL store: Core Data's own layout, with the names
+/// and column types of one engine.
 ///
-/// `init(document:configuration:dialect:)` computes the layout of a new store. `init(document:configuration:catalog:primaryKeys:)`
-/// is for an existing one, which after migrations may have names that no rule predicts.
+/// `init(document:configuration:dialect:)` computes the layout of a new store.
+/// `init(document:configuration:catalog:primaryKeys:)` is for an existing one, whose names may have been changed by
+/// migrations in ways that no rule predicts.
 package struct StoreSchema: Hashable, Sendable {
-  /// The engine whose names and column types these are.
+  /// The engine of these names and column types.
   package let dialect: SQLDialect
   /// Entities by ascending number.
   package let entities: [EntityLayout]
-  /// The entities' tables, by the number of their root entities.
+  /// The entities' tables, by the numbers of their root entities.
   package let tables: [TableLayout]
   package let joinTables: [JoinTableLayout]
   package internal(set) var indexes: [IndexLayout]
@@ -32,9 +33,9 @@ package struct StoreSchema: Hashable, Sendable {
     places = SchemaPlaces(entities: entities, tables: tables, joinTables: joinTables)
   }
 
-  /// The layout of a new store for the entities of a configuration, all entities where it is nil.
+  /// Computes the layout of a new store for the entities of a configuration; all entities if it is nil.
   ///
-  /// - Throws: `SchemaProblem` where the model names entities or types that cannot be stored.
+  /// - Throws: `SchemaProblem` if the model names entities or types that cannot be stored.
   package init(document: ModelDocument, configuration: String? = nil, dialect: SQLDialect = .sqlite) throws {
     let selection = try SchemaSelection(document: document, configuration: configuration)
     var builder = SchemaBuilder(
@@ -42,9 +43,9 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build().named(for: dialect)
   }
 
-  /// The layout of a new store whose entities have the given numbers. Entities without one get the next.
+  /// Computes the layout of a new store with the given entity numbers. Entities without one get the next.
   ///
-  /// - Throws: as `init(document:configuration:dialect:)`.
+  /// - Throws: the same errors as `init(document:configuration:dialect:)`.
   package init(
     document: ModelDocument, configuration: String? = nil, numbers: [String: Int], dialect: SQLDialect
   ) throws {
@@ -57,10 +58,10 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build().named(for: dialect)
   }
 
-  /// The layout that a store gets by an in-place migration: that of a new store, except for names of join tables and their
-  /// columns that no rule predicts, which stay. In a server, entities keep their numbers too.
+  /// Computes the layout of a store after an in-place migration: that of a new store, except that names of join tables
+  /// and their columns that no rule predicts stay. On a server, entities also keep their numbers.
   ///
-  /// - Throws: as `init(document:configuration:)`.
+  /// - Throws: the same errors as `init(document:configuration:dialect:)`.
   package init(document: ModelDocument, configuration: String?, after source: StoreSchema, mapping: some EarlierNames)
     throws
   {
@@ -77,12 +78,12 @@ package struct StoreSchema: Hashable, Sendable {
     places.entities[name].map { entities[$0] }
   }
 
-  /// The layout of the entity with that `Z_ENT`.
+  /// Returns the layout of the entity with the given `Z_ENT`.
   package func entity(number: Int) -> EntityLayout? {
     places.numbers[number].map { entities[$0] }
   }
 
-  /// The entities with rows in a table, by ascending number.
+  /// Returns the entities with rows in a table, by ascending number.
   package func entities(inTable name: String) -> [EntityLayout] {
     (places.members[name] ?? []).map { entities[$0] }
   }
@@ -95,8 +96,8 @@ package struct StoreSchema: Hashable, Sendable {
     places.joinTables[name].map { joinTables[$0] }
   }
 
-  /// Whether statements for another layout work in this one: numbers, tables and columns are the same. The order of columns,
-  /// which changes when superfluous ones are removed, and indexes do not matter.
+  /// Whether statements for another layout work in this one: numbers, tables and columns are the same. Indexes do not
+  /// matter, nor does the order of columns, which changes when superfluous ones are removed.
   package func hasNames(of other: StoreSchema) -> Bool {
     func columns(_ schema: StoreSchema) -> [String: Set<ColumnLayout>] {
       Dictionary(schema.tables.map { ($0.name, Set($0.columns)) }) { $0.union($1) }
@@ -105,14 +106,14 @@ package struct StoreSchema: Hashable, Sendable {
       && columns(self) == columns(other)
   }
 
-  /// Returns a column of an attribute or a relationship with its type; nil where the table has no such column.
+  /// Returns a column of an attribute or a relationship with its type; nil if the table has no such column.
   package func column(named name: String, of entity: EntityLayout) -> ColumnLayout? {
     guard let table = places.tables[entity.table], let column = places.columns[table][name] else { return nil }
     return tables[table].columns[column]
   }
 
-  /// The to-many relationships without inverse whose columns are in a table, each once, by the numbers of the entities that
-  /// declare them and by name.
+  /// Returns the to-many relationships without inverse whose columns are in a table, each once, sorted by the numbers
+  /// of the declaring entities and by name.
   package func ownerKeys(inTable name: String) -> [(layout: RelationshipLayout, key: ForeignKeyLayout)] {
     (places.ownerKeys[name] ?? []).compactMap { place in
       guard let layout = entities[place.entity].relationships[place.relationship],
@@ -122,7 +123,7 @@ package struct StoreSchema: Hashable, Sendable {
     }
   }
 
-  /// The join tables that hold rows for objects of an entity, inherited relationships included.
+  /// Returns the join tables with rows for objects of an entity, including those of inherited relationships.
   package func joinEnds(of entity: EntityLayout) -> [JoinEnd] {
     entity.relationships.values.compactMap {
       if case .joinTable(let end) = $0.place { return end }
@@ -132,15 +133,15 @@ package struct StoreSchema: Hashable, Sendable {
 }
 
 extension StoreSchema {
-  /// The layout of an existing store.
+  /// Determines the layout of an existing store.
   ///
-  /// A store that has been migrated in place keeps columns where they were added, and may have entity numbers and names that
-  /// no rule predicts. So every table and column is looked up in the file.
+  /// After in-place migrations the columns are where they were added, and entity numbers and names may follow no rule.
+  /// So every table and column is looked up in the file.
   ///
   /// - Parameters:
   ///   - allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
-  ///   - keepsMissingIndexes: whether the layout has the indexes that the store lacks, too.
-  /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
+  ///   - keepsMissingIndexes: whether the layout includes indexes that the store lacks.
+  /// - Throws: `SchemaProblem` naming the part of the model that the file lacks.
   package init(
     document: ModelDocument, configuration: String? = nil, catalog: StoreCatalog, primaryKeys: [PrimaryKeyRow],
     allowsMissing: Bool = false, keepsMissingIndexes: Bool = false
@@ -169,9 +170,9 @@ extension StoreSchema {
     ).reconciled()
   }
 
-  /// The layout of an existing SQLite store.
+  /// Determines the layout of an existing SQLite store.
   ///
-  /// - Throws: as for any catalog.
+  /// - Throws: the same errors as the initializer for any catalog.
   package init(
     document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
     allowsMissing: Bool = false
@@ -188,8 +189,8 @@ private struct EntityNumbers {
   let rows: [PrimaryKeyRow]
   let allowsMissing: Bool
 
-  /// By name, otherwise by renaming identifier, otherwise by elimination among the sub-entities of one parent: a renamed
-  /// entity may keep its old name in the row, which a later version of the model need not have.
+  /// Matches by name, otherwise by renaming identifier, otherwise by elimination among the sub-entities of one parent:
+  /// a renamed entity may keep its old name in the row, and later model versions may no longer contain that name.
   func resolved() throws -> [String: Int] {
     var numbers: [String: Int] = [:]
     let named = Dictionary(rows.map { ($0.name, $0.number) }) { first, _ in first }
@@ -228,7 +229,7 @@ private struct EntityNumbers {
         numbers[entity.name] = greatest
         numbered += 1
         remaining[parent, default: 0] -= 1
-        // Now an entity without rivals, or one whose parent has got a number, may be found by elimination.
+        // An entity without rivals, or one whose parent now has a number, may now be found by elimination.
         if remaining[parent] == 1 || !selection.subentities(of: entity.name).isEmpty { break }
       }
       unresolved.removeFirst(numbered)
@@ -249,14 +250,14 @@ private struct EntityNumbers {
   }
 }
 
-/// A statement that creates a table or an index, and the name of what it creates.
+/// A statement that creates a table or an index, with the name of the created object.
 package struct SchemaStatement: Hashable, Sendable {
   package let name: String
   package let sql: String
 }
 
 extension TableLayout {
-  /// `CREATE TABLE`, to the letter as Core Data writes it.
+  /// `CREATE TABLE`, exactly as Core Data writes it.
   package var statement: SchemaStatement {
     let definitions = columns.map { column in
       let key = column.role == .primaryKey ? " PRIMARY KEY" : ""
@@ -268,7 +269,7 @@ extension TableLayout {
 }
 
 extension JoinTableLayout {
-  /// `CREATE TABLE`, to the letter as Core Data writes it.
+  /// `CREATE TABLE`, exactly as Core Data writes it.
   package var statement: SchemaStatement {
     let keys = [ownerColumn, destinationColumn].map(SQLName.quoted)
     let orders = [inverseOrderColumn, orderColumn].compactMap { $0 }.map(SQLName.quoted)
@@ -279,7 +280,7 @@ extension JoinTableLayout {
 }
 
 extension IndexLayout {
-  /// `CREATE INDEX`, to the letter as Core Data writes it.
+  /// `CREATE INDEX`, exactly as Core Data writes it.
   package var statement: SchemaStatement {
     let collated: Bool
     switch purpose {

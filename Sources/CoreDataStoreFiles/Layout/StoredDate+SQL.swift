@@ -1,16 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of dates that PostgreSQL computes: for the same seconds the same parts as in Swift.
+/// SQL for the parts of a date, computed by PostgreSQL. It gives the same parts for the same seconds as the Swift code.
 extension StoredDate {
   private static let day: Int64 = 86_400_000_000
 
-  /// SQL for the timestamp of seconds since the reference date.
+  /// Returns SQL for the timestamp of seconds since the reference date.
   ///
   /// - Parameter seconds: a column of type `double precision`; it occurs several times.
   package static func timestamp(of seconds: String) -> String {
     let count = "CAST(\(microseconds(seconds)) AS bigint)"
-    // Whole days and the microseconds of a day, since intervals are made from doubles.
+    // Whole days and the microseconds within a day, since PostgreSQL makes intervals from doubles.
     let time =
       "make_interval(days => CAST(floor(CAST(\(count) AS numeric) / \(day)) AS integer), "
       + "secs => CAST(\(count) - CAST(floor(CAST(\(count) AS numeric) / \(day)) AS bigint) * \(day) "
@@ -20,7 +20,7 @@ extension StoredDate {
       + "WHEN \(seconds) < 0 THEN TIMESTAMPTZ '-infinity' WHEN \(seconds) > 0 THEN TIMESTAMPTZ 'infinity' END"
   }
 
-  /// SQL for the remainder of seconds since the reference date; see `timestamp(of:)`.
+  /// Returns SQL for the remainder of seconds since the reference date; see `timestamp(of:)`.
   package static func remainder(of seconds: String) -> String {
     "CASE WHEN \(seconds) = 'NaN' THEN NULL "
       + "WHEN \(isTimestamp(seconds)) THEN NULLIF(\(seconds) - \(microseconds(seconds)) / 1e6, 0) ELSE \(seconds) END"
@@ -32,8 +32,8 @@ extension StoredDate {
   }
 
   private static func isTimestamp(_ seconds: String) -> String {
-    // The first comparison keeps the multiplication from an overflow, which is an error in PostgreSQL.
-    // Both ends of the range are doubles exactly; a double that becomes `numeric` is rounded to 15 digits.
+    // The first comparison prevents an overflow in the multiplication, which is an error in PostgreSQL. Both bounds are
+    // exact doubles; casting a double to `numeric` rounds it to 15 digits.
     let count = microseconds(seconds)
     return "CASE WHEN abs(\(seconds)) > 1e13 THEN FALSE "
       + "ELSE \(count) >= CAST(\(range.lowerBound) AS double precision) "

@@ -4,17 +4,17 @@
 import CoreDataPredicates
 import CoreDataSQLite
 
-/// The rows of a collection's members, as a subquery that refers to the owner's row.
+/// The members of a collection, as a subquery that refers to the owner's row.
 package struct MemberRows {
-  /// The members, after those of the collections that the key path leads through.
+  /// The members, preceded by those of the collections that the key path passes through.
   private var levels: [Level] = []
 
   private struct Level {
     let scope: SQLScope
-    /// The tables, without the word before the first.
+    /// The tables, without the keyword before the first.
     let table: String
     let condition: String
-    /// The condition of the join to further tables; nil where `table` is all.
+    /// The join condition of further tables; nil if there is only `table`.
     let join: String?
   }
 
@@ -25,7 +25,7 @@ package struct MemberRows {
   /// The members' rows.
   package var scope: SQLScope { levels[levels.count - 1].scope }
 
-  /// Adds the members of a collection that begins at the present members.
+  /// Adds the members of a collection that starts from the present members.
   package mutating func append(_ collection: SQLCollection, _ builder: PredicateSQL) throws {
     guard let destination = builder.schema[collection.relationship.destinationEntity] else {
       throw NotExpressibleInSQL()
@@ -52,7 +52,7 @@ package struct MemberRows {
     }
   }
 
-  /// The FROM and WHERE clauses. Read them last, because key paths in conditions add joins to the scopes.
+  /// The FROM and WHERE clauses. Must be read last, because key paths in conditions add joins to the scopes.
   package var from: String {
     var text = ""
     for (position, level) in levels.enumerated() {
@@ -68,7 +68,7 @@ package struct MemberRows {
 }
 
 extension PredicateSQL {
-  /// The conditions of a collection's subqueries for a member, each with a leading AND.
+  /// Returns the conditions of a collection's subqueries for a member, each with a leading AND.
   private func filters(_ collection: SQLCollection, _ rows: MemberRows) throws -> BoundSQL {
     try collection.filters.map { filter in
       var names = filter.names
@@ -77,7 +77,8 @@ extension PredicateSQL {
     }.joined("")
   }
 
-  /// An `EXISTS` condition over the members of a collection, nested where the key path leads through further collections.
+  /// Returns an `EXISTS` condition over the members of a collection, nested if the key path passes through further
+  /// collections.
   ///
   /// - Parameters:
   ///   - isFlat: whether the values of the members must not be collections themselves.
@@ -91,7 +92,7 @@ extension PredicateSQL {
     let member = try rows.operand(collection.rest, self)
     var condition: BoundSQL
     if case .collection(let inner) = member {
-      // In an array, an owner that is missing on the way is an element; here it would be none.
+      // In memory, a missing owner in the middle of the key path is an element of an array; here it would be left out.
       guard !isFlat, inner.ownerMissing == nil || !collection.keepsMissingValues else { throw NotExpressibleInSQL() }
       condition = try exists(inner, ignoresMissing: ignoresMissing, test)
     } else {
@@ -103,12 +104,12 @@ extension PredicateSQL {
     return "EXISTS (SELECT 1\(raw: rows.from)\(filters) AND \(condition))"
   }
 
-  /// A condition that holds for all members: none of them fails it.
+  /// Returns a condition that holds for all members, in other words that no member fails.
   func all(_ collection: SQLCollection, _ test: (SQLOperand) throws -> BoundSQL) throws -> BoundSQL {
     "NOT \(try exists(collection) { "NOT \(definite(try test($0)))" })"
   }
 
-  /// The aggregate functions of collections: the operators of key paths, and the functions of expressions.
+  /// The aggregate functions of collections, used as operators in key paths and as functions in expressions.
   enum Aggregate: String {
     case count
     case sum
@@ -126,17 +127,17 @@ extension PredicateSQL {
     }
   }
 
-  /// How an aggregate reads the values of the members.
+  /// The way in which an aggregate reads the members' values.
   enum AggregateForm {
-    /// `items.@sum.price` or `SUBQUERY(…).@sum.price`: the values of the members themselves, without the missing ones.
+    /// `items.@sum.price` or `SUBQUERY(…).@sum.price`: the values of the members themselves, without missing ones.
     case members
-    /// `items.parts.price.@sum`: the values that the whole path leads to, through any number of collections.
+    /// `items.parts.price.@sum`: the values at the end of the path, through any number of collections.
     case flattened
-    /// `sum(items.price)`: the values of the key path, which are distinct if the collection is a set.
+    /// `sum(items.price)`: the values of the key path, without duplicates if the collection is a set.
     case argument
   }
 
-  /// Applies an aggregate function to what a collection's key path leads to.
+  /// Applies an aggregate function to the values of a collection's key path.
   func aggregate(_ function: Aggregate, _ collection: SQLCollection, _ form: AggregateForm) throws -> SQLOperand {
     var rows = try MemberRows(collection, self)
     let filters = try filters(collection, rows)
@@ -147,10 +148,11 @@ extension PredicateSQL {
     }
     let isArgument = form == .argument
     let none = dialect.truth(false)
-    // The functions take a missing collection for an empty one only to count it; subqueries of one are empty.
+    // A missing collection counts as an empty one only for counting; a subquery of a missing collection is empty.
     let missing = isArgument && function == .count || !collection.filters.isEmpty ? nil : collection.ownerMissing
     func select(_ result: BoundSQL) -> BoundSQL { "(SELECT \(result)\(raw: rows.from)\(filters))" }
-    /// - Parameter unknown: the condition under which the members have no result; nil where that is where it is NULL.
+    /// - Parameter unknown: the condition under which the members have no result; nil if that is exactly when `sql` is
+    ///   NULL.
     func scalar(
       _ sql: BoundSQL, _ kind: SQLOperand.Kind, _ unknown: BoundSQL?, isNumber: Bool = false
     ) -> SQLOperand {
@@ -165,7 +167,7 @@ extension PredicateSQL {
     switch member {
     case .object(let key, _):
       guard function == .count else { throw NotExpressibleInSQL() }
-      // Objects of a key path may be missing, and occur once in a set.
+      // The objects of a key path may be missing, and a set contains each only once.
       let counted: BoundSQL =
         member.isRow(of: rows) || isArgument && collection.keepsMissingValues
         ? "COUNT(*)" : isArgument ? "COUNT(DISTINCT \(key))" : "COUNT(\(key))"
@@ -178,13 +180,13 @@ extension PredicateSQL {
       case (.count, _):
         return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, none)
       case (.minimum, .decimal), (.maximum, .decimal):
-        // NaN is neither, unless there is nothing else.
+        // NaN is neither the least nor the greatest, unless all values are NaN.
         let extreme = try extreme(function == .minimum ? "MIN" : "MAX", SQLScalar("NULLIF(\(sql), 'NaN')", .decimal))
         return scalar(select(extreme), .decimal, select("COUNT(\(sql)) = 0"), isNumber: true)
       case (.minimum, let kind) where kind.isOrdered: return scalar(select(try extreme("MIN", value)), kind, nil)
       case (.maximum, let kind) where kind.isOrdered: return scalar(select(try extreme("MAX", value)), kind, nil)
       case (.sum, .integer):
-        // An empty sum is 0 in memory, and NULL in SQL.
+        // An empty sum is 0 in memory but NULL in SQL.
         return scalar(dialect.coalesced(select(sum(values, of: value)), "0"), .integer, none)
       case (.sum, .real):
         return scalar(
@@ -204,22 +206,22 @@ extension PredicateSQL {
 }
 
 extension PredicateSQL {
-  /// The least or the greatest of a value.
+  /// Returns the least or the greatest of a value.
   ///
-  /// - Throws: `NotExpressibleInSQL` for values that PostgreSQL orders, but of which it finds no extreme.
+  /// - Throws: `NotExpressibleInSQL` for values that PostgreSQL can order, but has no MIN or MAX for.
   func extreme(_ name: String, _ value: SQLScalar) throws -> BoundSQL {
-    // In the engines NaN is greater than all numbers.
+    // Both engines treat NaN as greater than all numbers.
     if name == "MAX", value.mayBeNotANumber { return "COALESCE(MAX(NULLIF(\(value.sql), 'NaN')), MAX(\(value.sql)))" }
     guard dialect == .postgreSQL else { return "\(raw: name)(\(value.sql))" }
     switch value.kind {
-    // The digits are in the order of the bytes.
+    // The order of the digits is that of the bytes.
     case .uuid: return "CAST(\(raw: name)(CAST(\(value.sql) AS text) COLLATE \"C\") AS uuid)"
     case .data: throw NotExpressibleInSQL()
     default: return "\(raw: name)(\(value.sql))"
     }
   }
 
-  /// The sum of numbers that are no decimals. PostgreSQL reports a sum that is out of range.
+  /// Returns the sum of numbers that are not decimals. PostgreSQL reports an error if the sum is out of range.
   ///
   /// - Parameter values: the value, or DISTINCT and the value.
   func sum(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
@@ -230,8 +232,8 @@ extension PredicateSQL {
     }
   }
 
-  /// The average of numbers that are no decimals: their sum, which is exact for integers, through their number. SQLite's AVG
-  /// rounds it.
+  /// Returns the average of numbers that are not decimals: their sum, which is exact for integers, divided by their
+  /// count. SQLite's AVG rounds the sum.
   func average(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
     let sum: BoundSQL = dialect == .sqlite || value.form == .whole ? "SUM(\(values))" : sum(values, of: value)
     return "CAST(\(sum) AS \(raw: dialect.realType)) / COUNT(\(values))"
@@ -239,7 +241,7 @@ extension PredicateSQL {
 }
 
 extension SQLOperand {
-  /// Whether this is the object of the rows, and not one that they lead to.
+  /// Whether this is the object of the rows themselves, and not one at the end of a relationship.
   fileprivate func isRow(of rows: MemberRows) -> Bool {
     if case .object(let key, _) = self { return key.sql == "\(rows.scope.alias).Z_PK" }
     return false

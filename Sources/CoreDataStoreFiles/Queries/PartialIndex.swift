@@ -4,8 +4,8 @@
 import CoreDataPredicates
 
 extension PredicateSQL {
-  /// The condition of a partial index over an entity's table, whose columns have the table's name; nil for a predicate that
-  /// needs other tables, objects or functions of the program.
+  /// Returns the condition of a partial index on an entity's table, with columns qualified by the table's name; nil for
+  /// a predicate that needs other tables, objects or functions of the program.
   package static func indexCondition(
     _ predicate: PredicateSyntax, of entity: EntityLayout, in schema: StoreSchema
   ) -> BoundSQL? {
@@ -13,11 +13,11 @@ extension PredicateSQL {
     let scope = SQLScope(entity: entity, names: builder.aliases, alias: builder.aliases.table(entity.table))
     do {
       let condition = try builder.condition(predicate, SQLNames(evaluated: scope))
-      // An index has no other tables, and no functions whose results depend on the time zone.
+      // An index can have no other tables, and no functions that depend on the time zone.
       let isPlain = scope.joins.isEmpty && !condition.sql.contains("SELECT ") && !condition.sql.contains("extract(")
       return isPlain ? condition : nil
     } catch {
-      // An index of all rows answers the same queries.
+      // An index of all rows serves the same queries.
       return nil
     }
   }

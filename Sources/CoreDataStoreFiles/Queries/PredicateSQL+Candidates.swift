@@ -5,10 +5,10 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// Conditions for rows among which all are that match a predicate that SQL cannot express. The caller evaluates the predicate
-/// for them in memory.
+/// Conditions that select a superset of the rows that match a predicate which SQL cannot express. The caller evaluates
+/// the predicate on these candidates in memory.
 extension PredicateSQL {
-  /// On which side a condition may differ from a predicate.
+  /// The direction in which a condition may deviate from a predicate.
   private enum Side {
     /// The condition holds wherever the predicate holds.
     case necessary
@@ -18,8 +18,8 @@ extension PredicateSQL {
     var opposite: Side { self == .necessary ? .sufficient : .necessary }
   }
 
-  /// Returns a condition that holds for all rows for which a predicate holds, and for as few others as SQL can tell; nil if it
-  /// can tell none.
+  /// Returns a condition that holds for all rows that match a predicate, and for as few others as SQL can exclude; nil
+  /// if it can exclude none.
   package func necessaryCondition(_ predicate: PredicateSyntax, _ names: SQLNames) throws -> BoundSQL? {
     try condition(predicate, .necessary, names)
   }
@@ -64,12 +64,12 @@ extension PredicateSQL {
     }
   }
 
-  // MARK: Texts
+  // MARK: Strings
 
-  /// Compares two operands, of which a text that is not plain decides nothing.
+  /// Compares two operands. For strings that are not plain, the result is undecided.
   ///
-  /// A text is plain if all its characters are ASCII. Memory folds it as `LOWER` does by the collation "C", and it has
-  /// no diacritics (`TextComparisonTests`).
+  /// A string is plain if all its characters are ASCII. In-memory comparison folds such a string like `LOWER` with the
+  /// collation "C", and it has no diacritics (`TextComparisonTests`).
   private func compare(
     _ left: SQLOperand, _ op: Operator, _ right: SQLOperand, _ options: ComparisonSyntax.Options, _ side: Side
   ) throws -> BoundSQL {
@@ -110,7 +110,7 @@ extension PredicateSQL {
       guard case .constant(.string(let pattern)) = right, case .value = left else { throw NotExpressibleInSQL() }
       let wildcards = TextComparison.wildcards(comparison.folded(pattern))
       test = "\(subject.folded) LIKE \(value: .text(try Self.likePattern(wildcards)))"
-      // In memory, a line's end of two characters is one.
+      // In memory, CR LF is a single character.
       unplain.append("STRPOS(\(subject.sql), \(value: .text("\r"))) > 0")
     } else {
       let other = try text(right, comparison, options)
@@ -146,8 +146,8 @@ extension PredicateSQL {
     }
   }
 
-  /// A text, its form in comparisons if it is plain, and the condition under which it is not; nil for a constant, whose form
-  /// memory computes.
+  /// Returns a string, its folded form for comparisons if it is plain, and the condition under which it is not plain;
+  /// the condition is nil for a constant, which is folded in memory.
   private func text(
     _ operand: SQLOperand, _ comparison: TextComparison, _ options: ComparisonSyntax.Options
   ) throws -> (sql: BoundSQL, folded: BoundSQL, unplain: BoundSQL?) {
@@ -166,14 +166,14 @@ extension PredicateSQL {
     }
   }
 
-  /// A pattern of PostgreSQL that matches the same plain texts.
+  /// Returns a PostgreSQL pattern that matches the same plain strings.
   private static func likePattern(_ wildcards: [TextComparison.Wildcard]) throws -> String {
     let pattern = wildcards.map { wildcard in
       switch wildcard {
       case .one: return "_"
       case .many: return "%"
       case .character(let character):
-        // Three characters equal one in ASCII without being it.
+        // Three characters are canonically equivalent to an ASCII character.
         let text = String(character).precomposedStringWithCanonicalMapping
         return ["%", "_", "\\"].contains(text) ? "\\\(text)" : text
       }
@@ -182,13 +182,14 @@ extension PredicateSQL {
     return pattern
   }
 
-  /// The characters in ASCII with which all texts begin that match a pattern; nil if there are none.
+  /// Returns the ASCII characters that begin every string matching a pattern; nil if there are none.
   private static func prefix(of pattern: SQLOperand) -> String? {
     guard case .constant(.string(let pattern)) = pattern else { return nil }
     var prefix = ""
     for case .character(let character) in TextComparison.wildcards(pattern).prefix(while: { $0 != .one && $0 != .many })
     {
-      // The Kelvin sign equals K, the Greek question mark the semicolon, and another grave accent this one.
+      // Other characters are canonically equivalent to these: the Kelvin sign to K, the Greek question mark to the
+      // semicolon, and a second grave accent to the first.
       guard character.isASCII, character.unicodeScalars.count == 1, !"K;`\0".contains(character) else { break }
       prefix.append(character)
     }

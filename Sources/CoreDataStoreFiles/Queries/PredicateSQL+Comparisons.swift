@@ -29,7 +29,7 @@ extension PredicateSQL {
     }
   }
 
-  /// The condition under which an operand has no value.
+  /// Returns the condition under which an operand has no value.
   func missing(_ operand: SQLOperand) throws -> BoundSQL {
     switch operand {
     case .value(let value): return value.missing
@@ -42,10 +42,9 @@ extension PredicateSQL {
     }
   }
 
-  /// Compares two values of comparable kinds by an operator.
+  /// Compares two values of comparable kinds with an operator.
   ///
-  /// A decimal that is not a number equals nothing, and comes before and after nothing. In the engines it equals itself, and is
-  /// greater than all numbers.
+  /// In memory, NaN equals nothing and has no order. In both engines it equals itself, and is greater than all numbers.
   private func compared(_ left: SQLScalar, _ sign: String, _ right: SQLScalar) throws -> BoundSQL {
     let plain: BoundSQL =
       switch dialect {
@@ -60,13 +59,13 @@ extension PredicateSQL {
     case dialect.isDifferent:
       return doubtful.count == 1 ? plain : "(\(plain) OR NOT \(isNumber(first)))"
     default:
-      // As the lesser value, it comes before nothing in the engines, either.
+      // NaN as the lesser value never satisfies the comparison in the engines either.
       let greater = sign.hasPrefix(">") ? left : right
       return greater.mayBeNotANumber ? "(\(plain) AND \(isNumber(greater)))" : plain
     }
   }
 
-  /// Whether a decimal is a number, or missing.
+  /// Returns a condition that a decimal is not NaN; it also holds for NULL.
   private func isNumber(_ value: SQLScalar) -> BoundSQL {
     switch dialect {
     case .sqlite: "TYPEOF(\(value.sql)) <> 'text'"
@@ -74,7 +73,8 @@ extension PredicateSQL {
     }
   }
 
-  /// A constant as it is compared with a value; nil for one of another type, which equals no value of this kind.
+  /// Returns a constant in the form in which it is compared with a value; nil for one of another type, which equals no
+  /// value of this kind.
   private func comparand(_ constant: PlainValue, for value: SQLScalar) throws -> SQLScalar? {
     switch dialect {
     case .sqlite:
@@ -88,7 +88,7 @@ extension PredicateSQL {
 
   // MARK: Equality
 
-  /// A condition that is false or NULL where two operands differ.
+  /// Returns a condition that is false or NULL if two operands differ.
   private func equality(
     _ left: SQLOperand, _ right: SQLOperand, _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
@@ -129,7 +129,7 @@ extension PredicateSQL {
     return try comparand(constant, for: value).map { try compared(value, "=", $0) } ?? dialect.truth(false)
   }
 
-  /// A condition that is true where two operands differ.
+  /// Returns a condition that is true if two operands differ.
   private func inequality(
     _ left: SQLOperand, _ right: SQLOperand, _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
@@ -141,7 +141,7 @@ extension PredicateSQL {
     case (.value(let value), .constant(let constant))
     where options.isEmpty && value.isExactlyNull && value.kind != .calculated:
       guard value.kind != .opaque else { break }
-      // What is not a number is bound as NULL, from which a missing value would not differ.
+      // NaN is bound as NULL, and a missing value would not differ from that.
       guard let other = try comparand(constant, for: value), !other.isNotANumber else { return dialect.truth(true) }
       return try compared(value, dialect.isDifferent, other)
     case (.value(let a), .value(let b))
@@ -180,7 +180,7 @@ extension PredicateSQL {
     }
   }
 
-  /// A constant that the engine compares like memory; nil for one that a function must compare.
+  /// Returns a constant that the engine compares as memory does; nil for one that a function must compare.
   private func bound(
     _ constant: PlainValue, for value: SQLScalar, _ options: ComparisonSyntax.Options
   ) throws -> SQLScalar? {
@@ -207,7 +207,7 @@ extension PredicateSQL {
     return try compared(left, sign, right)
   }
 
-  /// The order of two numbers as -1, 0 or 1; NULL if either is missing or not a number.
+  /// Returns the order of two numbers as -1, 0 or 1; NULL if either is missing or NaN.
   private func numberOrder(_ left: SQLScalar, _ right: SQLScalar) -> BoundSQL {
     ValueFunction.order([left, right])
   }
@@ -263,7 +263,7 @@ extension PredicateSQL {
     case .value(let value)
     where value.kind == .string && !options.isEmpty && dialect == .sqlite && hasOnlyTexts(present):
       if elements.isEmpty { return dialect.truth(false) }
-      // Each text is folded once, and not once for each row and element.
+      // Each string is folded once, instead of once for each row and element.
       let comparison = TextComparison(options)
       let texts = present.compactMap { $0.text.map { SQLiteValue.text(comparison.folded($0)) } }
       test = "\(StringFunction.folded(value.sql, options)) IN \(try SQLValueList.list(texts, .text, dialect))"
@@ -299,12 +299,12 @@ extension PredicateSQL {
     }
   }
 
-  /// Calls a function of strings.
+  /// Returns a call of a string function.
   private func call(
     _ function: StringFunction, _ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
     guard dialect == .postgreSQL else { return function.call(subject, pattern, options) }
-    // Case and diacritics are folded by rules of Foundation.
+    // Case and diacritics are folded by Foundation's rules.
     guard options.isEmpty else { throw NotExpressibleInSQL() }
     return try searchInPostgreSQL(function, subject, pattern)
   }
@@ -322,7 +322,7 @@ extension PredicateSQL {
       return "(\(subject) >= \(value: .text(prefix)) AND \(subject) < \(value: .text(end)))"
     }
     if op == .matches {
-      // A pattern from a row may be invalid, which is an error only where the comparison is evaluated.
+      // A pattern from a row may be invalid, which is an error only if the comparison is evaluated.
       guard case .constant(.string(let pattern)) = right else { throw NotExpressibleInSQL() }
       _ = try TextComparison(options).matches("", pattern: pattern)
     }
@@ -347,7 +347,7 @@ extension PredicateSQL {
 }
 
 extension SQLOperand.Kind {
-  /// Whether the options of a comparison matter for such values.
+  /// Whether comparison options affect values of this kind.
   fileprivate var isText: Bool { self == .string || self == .uri }
 }
 

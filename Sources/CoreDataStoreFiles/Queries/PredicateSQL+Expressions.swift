@@ -8,8 +8,8 @@ import Foundation
 extension PredicateSQL {
   /// Translates an expression.
   ///
-  /// - Throws: `NotExpressibleInSQL` for what SQL cannot compute, and for unknown key paths, whose errors are reported by the
-  ///   evaluation in memory.
+  /// - Throws: `NotExpressibleInSQL` if SQL cannot compute it, and for unknown key paths, whose errors are reported by
+  ///   the evaluation in memory.
   package func operand(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
     try NotExpressibleInSQL.naming(.expression(expression)) { try translated(expression, names) }
   }
@@ -72,7 +72,7 @@ extension PredicateSQL {
   private func subquery(
     _ collection: ExpressionSyntax, _ variable: String, _ predicate: PredicateSyntax, _ names: SQLNames
   ) throws -> SQLCollection {
-    // The members of members would be collections in memory, which have no keys.
+    // In memory, the members of members are collections, which have no keys.
     guard case .collection(var members) = try operand(collection, names), members.rest.isEmpty else {
       throw NotExpressibleInSQL()
     }
@@ -122,7 +122,7 @@ extension PredicateSQL {
     return .value(SQLScalar(ValueFunction.call(name, [value]), rest[0] == "length" ? .integer : .string))
   }
 
-  /// Translates a collection, with an operator such as `@count`.
+  /// Translates a collection with an operator such as `@count`.
   private func collection(_ collection: SQLCollection) throws -> SQLOperand {
     let operators = collection.rest.indices.filter { collection.rest[$0].hasPrefix("@") }
     guard let position = operators.first else { return .collection(collection) }
@@ -134,8 +134,8 @@ extension PredicateSQL {
       guard function == .count || !members.rest.isEmpty else { throw NotExpressibleInSQL() }
       return try aggregate(function, members, .members)
     }
-    // An operator at the end of the path aggregates all values that the path leads to; one in the middle is applied to each
-    // member.
+    // An operator at the end of the path aggregates all values at the end of the path; one in the middle is applied to
+    // each member.
     guard position == collection.rest.count - 1 else { return .collection(collection) }
     guard let function = Aggregate(operator: name) else { throw NotExpressibleInSQL() }
     members.rest.removeLast()
@@ -215,7 +215,7 @@ extension PredicateSQL {
       guard let sign = signs[name] else {
         return SQLScalar(ValueFunction.call(name, [left, right]), .real, missing: missing)
       }
-      // Integers have no result that is not a number, so a result is NULL only where an operand is.
+      // Integer arithmetic never gives NaN, so a result is NULL only if an operand is.
       return SQLScalar("(\(left.sql) \(raw: sign) \(right.sql))", .real, missing: areIntegers ? nil : missing)
     case "bitwiseAnd:with:" where areIntegers: return SQLScalar("(\(left.sql) & \(right.sql))", .integer)
     case "bitwiseOr:with:" where areIntegers: return SQLScalar("(\(left.sql) | \(right.sql))", .integer)
@@ -227,7 +227,8 @@ extension PredicateSQL {
     }
   }
 
-  /// A date plus or minus seconds is a date, and the difference of two dates is a number of seconds.
+  /// Translates date arithmetic: a date plus or minus seconds is a date, and the difference of two dates is a number of
+  /// seconds.
   private func dates(
     _ name: String, _ left: SQLScalar, _ right: SQLScalar, _ missing: BoundSQL
   ) throws -> SQLScalar {
@@ -273,7 +274,7 @@ extension PredicateSQL {
       "CASE WHEN \(condition) THEN \(a) ELSE \(b) END"
     }
     func scalar(_ sql: BoundSQL, _ kind: SQLOperand.Kind, _ form: SQLScalar.Form, _ missing: BoundSQL) -> SQLOperand {
-      // Constants have no collation of their own in PostgreSQL.
+      // In PostgreSQL a constant has no collation of its own.
       let isCollated = dialect == .postgreSQL && (kind == .string || kind == .uri)
       return .value(SQLScalar(isCollated ? "(\(sql)) COLLATE \"C\"" : sql, kind, missing: missing, form: form))
     }

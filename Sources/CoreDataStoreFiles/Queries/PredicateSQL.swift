@@ -5,10 +5,10 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// Builds SQL conditions from predicates. Every constant is bound, none is written into the text.
+/// Builds SQL conditions from predicates. Every constant is bound, never written into the SQL.
 ///
-/// The conditions mean the same as the predicates in memory, even for missing values: `a != 1` and `NOT (a == 1)` hold for
-/// rows without `a`. Predicates that SQL cannot express exactly throw `NotExpressibleInSQL`.
+/// A condition gives the same result as the predicate in memory, even for missing values: `a != 1` and `NOT (a == 1)`
+/// hold for rows without `a`. Predicates that SQL cannot express exactly throw `NotExpressibleInSQL`.
 package struct PredicateSQL {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
@@ -38,8 +38,7 @@ package struct PredicateSQL {
     return Self.joined(try parts.map { try condition($0, names) }, word)
   }
 
-  /// Joins conditions in groups, because SQLite limits the depth of an expression, and takes a chain for a tree that is as deep
-  /// as it is long.
+  /// Joins conditions in groups. SQLite limits the depth of an expression, and a chain of n conditions has depth n.
   static func joined(_ conditions: [BoundSQL], _ word: String) -> BoundSQL {
     let longest = 100
     if conditions.count <= longest { return "(\(conditions.joined(word)))" }
@@ -49,7 +48,7 @@ package struct PredicateSQL {
     return joined(groups, word)
   }
 
-  /// Makes a condition that is never NULL: what is unknown in SQL is false in memory.
+  /// Returns a condition that is never NULL: NULL in SQL is false in memory.
   package func definite(_ condition: BoundSQL) -> BoundSQL { dialect.definite(condition) }
 
   func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
@@ -76,7 +75,7 @@ package struct PredicateSQL {
     case (let modifier, .tuple(let elements)): return try combined(try elements.map(test), modifier)
     case (.any, .constant(.null)): return dialect.truth(false)
     case (.all, .constant(.null)): return dialect.truth(true)
-    // A single value is a collection of one, and none if it is missing.
+    // A single value is a collection of one element, or of none if it is missing.
     case (.any, _): return "(NOT (\(try missing(left))) AND \(try test(left)))"
     case (.all, _): return "(\(try missing(left)) OR \(try test(left)))"
     }
@@ -96,7 +95,7 @@ package struct PredicateSQL {
     }
   }
 
-  /// Whether a comparison is false or NULL for a missing value, whatever the other side is.
+  /// Whether a comparison is false or NULL for a missing value, whatever the other operand is.
   private func failsForMissing(_ op: Operator, _ right: SQLOperand) -> Bool {
     switch (op, right) {
     case (.notEqualTo, _): false
@@ -111,14 +110,15 @@ package struct PredicateSQL {
 
 /// Finds the rows of objects in predicates.
 package protocol ObjectKeys {
-  /// Returns the primary key of an object or identifier; nil for one without a row in the root entity's table of this store.
+  /// Returns the primary key of an object or identifier; nil for one without a row in the root entity's table of this
+  /// store.
   ///
   /// - Throws: `NotExpressibleInSQL` for a value that is neither.
   func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64?
 }
 
-/// The error for a predicate or an order that SQL cannot express; the caller evaluates it in memory, or says which part is
-/// concerned.
+/// The error for a predicate or a sort order that SQL cannot express; the caller evaluates it in memory, or reports
+/// which part is not expressible.
 package struct NotExpressibleInSQL: Error, CustomStringConvertible {
   package enum Part {
     case expression(ExpressionSyntax)
@@ -127,12 +127,12 @@ package struct NotExpressibleInSQL: Error, CustomStringConvertible {
 
   private static let longestText = 200
 
-  /// The smallest part that cannot be expressed; nil where the code that knows it has not added it.
+  /// The smallest part that cannot be expressed; nil until code that knows it has added it.
   private let part: Part?
 
   package init(_ part: Part? = nil) { self.part = part }
 
-  /// Adds the part that a translation concerns, unless a smaller one is known.
+  /// Adds the part being translated to an error of the translation, unless the error already has a smaller one.
   package static func naming<Result>(_ part: Part, _ translation: () throws -> Result) throws -> Result {
     do {
       return try translation()
@@ -141,7 +141,7 @@ package struct NotExpressibleInSQL: Error, CustomStringConvertible {
     }
   }
 
-  /// The part in the format language, between quotation marks.
+  /// The part in the predicate format language, between quotation marks.
   package var description: String {
     let text: String
     switch part {

@@ -7,7 +7,7 @@ import CoreDataSQLite
 extension SelectBuilder {
   /// Builds a statement that selects dictionaries.
   ///
-  /// - Throws: `NotExpressibleInSQL` for requests whose results SQL may not compute exactly as they are in memory.
+  /// - Throws: `NotExpressibleInSQL` for requests whose results in SQL may differ from those in memory.
   package func select(
     _ results: ResultCriteria, of entity: EntityLayout, _ query: RowCriteria
   ) throws -> ResultSelect {
@@ -42,9 +42,9 @@ private struct ResultBuilder {
   private var dialect: SQLDialect { predicates.dialect }
   private(set) var list: [BoundSQL] = []
   private(set) var columns: [ResultSelect.Column] = []
-  /// The conditions that are not 0 where aggregates may differ from those in memory.
+  /// SQL expressions that are nonzero if aggregates may differ from those in memory.
   private var doubts: [BoundSQL] = []
-  /// Nil for rows that are not grouped.
+  /// The grouping expressions and their keys; nil for rows that are not grouped.
   private(set) var groups: [(expression: ExpressionSyntax, key: BoundSQL)]?
 
   init(_ results: ResultCriteria, _ predicates: PredicateSQL, _ scope: SQLScope) {
@@ -53,14 +53,14 @@ private struct ResultBuilder {
 
   mutating func appendColumns() throws {
     if results.groups.isEmpty, results.isDistinct, !results.isSummary {
-      // Distinct dictionaries are the groups of all columns.
+      // Distinct dictionaries are obtained by grouping by all columns.
       let varying = results.columns.filter { if case .constant = $0.expression { false } else { true } }
       groups = try varying.map { ($0.expression, try key($0.expression)) }
       if varying.isEmpty { throw NotExpressibleInSQL() }
     } else if !results.groups.isEmpty {
       groups = try results.groups.map { ($0.expression, try key($0.expression)) }
       let names = Set(results.columns.map(\.name))
-      // Different groups may have equal dictionaries.
+      // Different groups may give equal dictionaries.
       if results.isDistinct, results.groups.contains(where: { !names.contains($0.name) }) {
         throw NotExpressibleInSQL()
       }
@@ -119,7 +119,7 @@ private struct ResultBuilder {
     }
   }
 
-  /// The term by which rows are grouped; values are equal in it exactly where they are equal in memory.
+  /// Returns the expression by which rows are grouped. Its values are equal exactly if they are equal in memory.
   private func key(_ expression: ExpressionSyntax) throws -> BoundSQL {
     guard expression.summary == nil else { throw NotExpressibleInSQL() }
     switch try predicates.operand(expression, names) {
@@ -127,13 +127,13 @@ private struct ResultBuilder {
       guard dialect == .postgreSQL, let path = expression.path,
         let number = try predicates.reference(path, from: scope)?.number
       else { return key }
-      // PostgreSQL does not know that a key has one entity number.
+      // PostgreSQL cannot infer that each key has only one entity number.
       return "\(key), \(number)"
     case .value(let value) where value.isExactlyNull:
       switch value.kind {
       case .integer, .real, .string, .date, .uuid, .uri, .data: return value.keys.joined(", ")
       case .decimal where dialect == .postgreSQL: return value.sql
-      // Several reals may stand for one decimal.
+      // Several REAL values may represent one decimal.
       case .decimal: return ValueFunction.call("noindex:", [value])
       case .calculated, .opaque: throw NotExpressibleInSQL()
       }
@@ -145,7 +145,7 @@ private struct ResultBuilder {
 
   /// Aggregates the values of an expression over the rows of a group.
   ///
-  /// - Returns: the aggregate, and the attribute if its values are those of one.
+  /// - Returns: the aggregate, and the attribute if the aggregated values are those of an attribute.
   private mutating func aggregate(
     _ function: PredicateSQL.Aggregate, _ argument: ExpressionSyntax
   ) throws -> (SQLScalar, (layout: AttributeLayout, path: [String])?) {
@@ -176,7 +176,7 @@ private struct ResultBuilder {
     let (sql, count) = (value.sql, "COUNT(\(value.sql))" as BoundSQL)
     switch (function, value.kind) {
     case (.count, let kind) where kind != .opaque: return SQLScalar(count, .integer, missing: none)
-    // An empty sum is 0 in memory, and NULL in SQL.
+    // An empty sum is 0 in memory but NULL in SQL.
     case (.sum, .integer):
       return SQLScalar(dialect.coalesced(predicates.sum(sql, of: value), "0"), .integer, missing: none)
     case (.sum, .real):
@@ -198,12 +198,11 @@ private struct ResultBuilder {
 
   private var none: BoundSQL { dialect.truth(false) }
 
-  /// Notes the values that SQL aggregates differently: those that are not numbers, and numbers that only a double holds among
-  /// decimals.
+  /// Adds conditions for values that SQL aggregates differently: NaN, and decimals that are stored as doubles.
   private mutating func noteDoubts(_ value: SQLScalar) {
     if !value.isExactlyNull { noteDoubt("\(value.sql) IS NULL AND NOT (\(value.missing))") }
     switch (value.kind, dialect) {
-    // Sums of decimals are exact in memory up to 38 digits.
+    // In memory, sums of decimals are exact up to 38 digits.
     case (.decimal, .postgreSQL): noteDoubt("ABS(\(value.sql)) >= 1e18 OR SCALE(\(value.sql)) > 12")
     case (.decimal, .sqlite): noteDoubt("typeof(\(value.sql)) = 'text'")
     case (.calculated, _):
@@ -212,7 +211,7 @@ private struct ResultBuilder {
     }
   }
 
-  /// Counts the rows of a group with a doubtful value.
+  /// Adds an expression that counts the rows of a group for which a condition holds.
   private mutating func noteDoubt(_ condition: BoundSQL) {
     doubts.append(dialect == .sqlite ? "TOTAL(\(condition))" : "COUNT(CASE WHEN \(condition) THEN 1 END)")
   }
@@ -225,7 +224,7 @@ private struct ResultBuilder {
 
   // MARK: Groups
 
-  /// The condition for groups, in which names are those of results or of grouped columns.
+  /// Returns the condition for groups, whose names refer to results or to grouped columns.
   func condition(_ having: PredicateSyntax) throws -> BoundSQL {
     var copy = self
     let grouped = groups ?? []
@@ -250,7 +249,8 @@ private struct ResultBuilder {
     return try predicates.condition(having, names)
   }
 
-  /// The value of a result or of an aggregate in a condition, which must leave no doubt.
+  /// Returns the value of a result or of an aggregate in a condition; throws `NotExpressibleInSQL` unless SQL computes
+  /// it exactly.
   private mutating func exactOperand(_ expression: ExpressionSyntax) throws -> SQLOperand {
     guard let (function, argument) = expression.summary else { return try predicates.operand(expression, names) }
     let known = doubts.count
@@ -259,7 +259,7 @@ private struct ResultBuilder {
     return .value(value)
   }
 
-  /// Returns the keys that decide the order of groups. In memory, a group has the place of its first object.
+  /// Returns the keys that determine the order of groups. In memory, a group is placed where its first object is.
   func order(_ keys: [SortKey]) throws -> [SortKey] {
     var open = groups?.map(\.expression) ?? []
     var result: [SortKey] = []
@@ -268,7 +268,7 @@ private struct ResultBuilder {
         throw NotExpressibleInSQL()
       }
       result.append(key)
-      // A collation may find different values equal.
+      // A collation may treat different values as equal.
       if key.method == .compare { open.removeAll { $0 == .keyPath(key.keyPath) } }
     }
     return result
@@ -276,7 +276,8 @@ private struct ResultBuilder {
 }
 
 extension ExpressionSyntax {
-  /// The names of a key path that begins at the evaluated object; empty for the object itself, and nil for other expressions.
+  /// The names of a key path that starts from the evaluated object; empty for the object itself, and nil for other
+  /// expressions.
   fileprivate var path: [String]? {
     switch self {
     case .evaluatedObject: []
@@ -287,7 +288,7 @@ extension ExpressionSyntax {
 }
 
 extension PredicateSQL {
-  /// The attribute, or the element of a composite one, that a key path ends at; nil for other key paths.
+  /// Returns the attribute, or the element of a composite one, at the end of a key path; nil for other key paths.
   fileprivate func attribute(_ path: [String], of start: EntityLayout) -> AttributeLayout? {
     var entity = start
     for (position, name) in path.enumerated() {
@@ -306,7 +307,8 @@ extension PredicateSQL {
     return nil
   }
 
-  /// The key of the object that a key path ends at, and its entity number where that is not certain; nil for other key paths.
+  /// Returns the key of the object at the end of a key path, and its entity number if that may vary; nil for other key
+  /// paths.
   fileprivate func reference(
     _ path: [String], from scope: SQLScope
   ) throws -> (key: BoundSQL, number: BoundSQL?, entity: EntityLayout)? {

@@ -3,7 +3,7 @@
 
 import CoreDataPredicates
 
-/// The contents of the dictionaries that a request asks for.
+/// The contents of the dictionaries in a request.
 package struct ResultCriteria {
   /// A value of a dictionary, with its key.
   package struct Column {
@@ -30,13 +30,13 @@ package struct ResultCriteria {
     self.isDistinct = isDistinct
   }
 
-  /// Whether all rows together are one dictionary.
+  /// Whether all rows are combined into one dictionary.
   var isSummary: Bool { groups.isEmpty && columns.contains { $0.expression.summary != nil } }
 }
 
 extension ExpressionSyntax {
-  /// The aggregate function and its argument, for expressions such as `max:(price)`, `@max.price` and `@count`; nil for other
-  /// expressions.
+  /// The aggregate function and its argument, for expressions such as `max:(price)`, `@max.price` and `@count`; nil for
+  /// other expressions.
   var summary: (function: PredicateSQL.Aggregate, argument: ExpressionSyntax)? {
     switch self {
     case .keyPath("@count"): return (.count, .evaluatedObject)
@@ -51,14 +51,14 @@ extension ExpressionSyntax {
   }
 }
 
-/// A statement for dictionaries, and how its columns are read.
+/// A statement for dictionaries, and the way to read its columns.
 package struct ResultSelect {
   package enum Form {
     /// The value of an attribute, at the end of a key path.
     case attribute(AttributeLayout, path: [String])
     /// The primary key of an object, of which the next column may be the entity number.
     case object(entity: EntityLayout, hasNumber: Bool)
-    /// A computed value. If it is NULL and the next column is 0, it is not missing but not a number.
+    /// A computed value. If it is NULL and the next column is 0, the value is NaN rather than missing.
     case computed(SQLOperand.Kind, hasTest: Bool)
     case constant(PlainValue)
   }
@@ -66,12 +66,13 @@ package struct ResultSelect {
   package struct Column {
     package let name: String
     package let form: Form
-    /// The position of the first of its columns in the statement.
+    /// The position of its first column in the statement.
     package let position: Int
   }
 
   package let statement: BoundSQL
   package let columns: [Column]
-  /// The column that is not 0 in a row whose aggregates may differ from those in memory; nil if there is no such row.
+  /// The position of the column that is nonzero in a row whose aggregates may differ from those in memory; nil if there
+  /// is no such column.
   package let doubt: Int?
 }

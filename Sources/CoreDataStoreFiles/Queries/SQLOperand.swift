@@ -19,7 +19,7 @@ package enum SQLOperand {
   /// The members of a to-many relationship, or values reached through it.
   case collection(SQLCollection)
 
-  /// The kind of a value; only values of one kind can be compared.
+  /// The kind of a value. Only values of comparable kinds can be compared.
   package enum Kind {
     /// An INTEGER.
     case integer
@@ -27,14 +27,14 @@ package enum SQLOperand {
     case real
     /// A decimal attribute: an INTEGER or a REAL.
     case decimal
-    /// The result of a calculation with decimals: a TEXT with the digits of a decimal, an INTEGER or a REAL.
+    /// The result of a calculation with decimals: an INTEGER or a REAL, or the digits of a decimal as TEXT.
     case calculated
     case string
     case date
     case uuid
     case uri
     case data
-    /// Can only be compared with NULL.
+    /// A value that can only be compared with NULL.
     case opaque
 
     package init(_ layout: AttributeLayout, _ dialect: SQLDialect = .sqlite) {
@@ -46,7 +46,7 @@ package enum SQLOperand {
       case .date: self = .date
       case .uuid: self = .uuid
       case .uri: self = .uri
-      // In PostgreSQL no value is in a file of its own.
+      // PostgreSQL stores keep no values in external data files.
       case .binaryData: self = layout.allowsExternalStorage && dialect == .sqlite ? .opaque : .data
       case .transformable, .undefined, .objectID, .composite: self = .opaque
       }
@@ -74,10 +74,10 @@ package enum SQLOperand {
       }
     }
 
-    /// Whether numbers of this kind are decimals in memory, which are calculated without rounding.
+    /// Whether numbers of this kind are decimals in memory, which are computed without rounding.
     package var isDecimal: Bool { self == .decimal || self == .calculated }
 
-    /// Whether SQLite orders such values as they are ordered in memory.
+    /// Whether SQLite orders values of this kind as memory does.
     package var isOrdered: Bool { self != .opaque && self != .calculated }
 
     /// Whether values of two kinds can be equal.
@@ -108,22 +108,21 @@ package enum SQLOperand {
 package struct SQLScalar {
   package var sql: BoundSQL
   package var kind: SQLOperand.Kind
-  /// The condition under which the value is missing. A calculation whose result is not a number is NULL in SQL too, but not
-  /// missing.
+  /// The condition under which the value is missing. A calculation that gives NaN is NULL in SQL too, but not missing.
   package var missing: BoundSQL
-  /// Whether `missing` is true exactly where `sql` is NULL.
+  /// Whether `missing` is true exactly if `sql` is NULL.
   package let isExactlyNull: Bool
-  /// The type of a number in PostgreSQL, which converts and calculates by types.
+  /// The type of a number in PostgreSQL, which determines conversions and arithmetic.
   package var form: Form
-  /// The column itself, where `sql` is another reading of it; in PostgreSQL only.
+  /// The column itself if `sql` is a conversion of it; only in PostgreSQL.
   package var column: BoundSQL?
-  /// The two columns of a date in PostgreSQL; nil for a calculated one.
+  /// The two columns of a date in PostgreSQL; nil for a computed date.
   package var date: DateColumns?
-  /// The constant that this is; nil for what rows decide.
+  /// The constant that this scalar represents; nil if it depends on rows.
   package var constant: PlainValue?
   /// Whether this is a value of a decimal attribute, which may be NaN.
   var mayBeNotANumber: Bool { form == .decimal && kind != .calculated && constant == nil && !isNumber }
-  /// Whether NaN is left out.
+  /// Whether NaN has been excluded.
   var isNumber = false
 
   /// The types of numbers in PostgreSQL.
@@ -131,7 +130,7 @@ package struct SQLScalar {
     case whole
     case double
     case decimal
-    /// No number.
+    /// Not a number.
     case other
 
     fileprivate init(_ kind: SQLOperand.Kind) {
@@ -146,7 +145,7 @@ package struct SQLScalar {
 
   package struct DateColumns {
     package let timestamp: BoundSQL
-    /// 0 where the timestamp is the whole date.
+    /// The remainder as a number; 0 if the timestamp represents the date exactly.
     package let remainder: BoundSQL
   }
 
@@ -158,7 +157,7 @@ package struct SQLScalar {
     isExactlyNull = missing == nil
   }
 
-  /// A column, read by `sql`, which is NULL exactly where the column is.
+  /// Creates the scalar of a column read by `sql`, which is NULL exactly if the column is.
   init(column: BoundSQL, readBy sql: BoundSQL, _ kind: SQLOperand.Kind, date: DateColumns? = nil) {
     (self.sql, self.kind, self.column, self.date) = (sql, kind, column, date)
     missing = "\(column) IS NULL"
@@ -166,7 +165,8 @@ package struct SQLScalar {
     isExactlyNull = true
   }
 
-  /// The scalar of a constant; nil for null, collections and objects, and for what the engine cannot hold.
+  /// Creates the scalar of a constant; nil for null, collections and objects, and for values that the engine cannot
+  /// store.
   package init?(_ constant: PlainValue, _ dialect: SQLDialect) {
     guard let kind = SQLOperand.Kind(constant) else { return nil }
     if dialect == .postgreSQL {
@@ -182,13 +182,13 @@ package struct SQLScalar {
   }
 }
 
-/// The members of a to-many relationship of a row, or of a subquery over them, and a key path from each member.
+/// The members of a to-many relationship of a row, or of a subquery over them, with a key path from each member.
 package struct SQLCollection {
   package let source: String
   package let relationship: RelationshipLayout
   /// The key path from a member; empty for the member itself.
   package var rest: [String]
-  /// The condition under which there is no owner; nil where there always is one.
+  /// The condition under which there is no owner; nil if there always is one.
   package var ownerMissing: BoundSQL?
   /// The conditions of subqueries, from the innermost to the outermost.
   package var filters: [Filter] = []
@@ -199,15 +199,15 @@ package struct SQLCollection {
     package let names: SQLNames
   }
 
-  /// Whether the values of members are an array in memory, which has an element for each missing value. A set has none.
+  /// Whether the members' values are an array in memory, which contains missing values too; a set does not.
   package var keepsMissingValues: Bool { relationship.isOrdered || !filters.isEmpty }
 }
 
-/// The rows that expressions can refer to: the evaluated object and the variables of subqueries.
+/// The rows to which expressions can refer: the evaluated object and the variables of subqueries.
 package struct SQLNames {
   package let evaluated: SQLScope
   package var variables: [String: SQLScope] = [:]
-  /// Translates expressions that mean something else than in a row; nil for expressions that do not.
+  /// Translates expressions that have another meaning here than in a row; nil for other expressions.
   var resolve: ((ExpressionSyntax) throws -> SQLOperand?)?
 
   package init(evaluated: SQLScope, variables: [String: SQLScope] = [:]) {
@@ -222,10 +222,10 @@ package final class SQLScope {
   package let entity: EntityLayout
   private let names: AliasNames
   private var aliases: [String: String] = [:]
-  /// The joins for to-one relationships, in the order in which key paths needed them.
+  /// The joins of to-one relationships, in the order of first use by key paths.
   package private(set) var joins = ""
 
-  /// - Parameter alias: the name of the row; nil for a new one.
+  /// - Parameter alias: the alias of the row; nil for a new one.
   package init(entity: EntityLayout, names: AliasNames, alias: String? = nil) {
     self.entity = entity
     self.names = names

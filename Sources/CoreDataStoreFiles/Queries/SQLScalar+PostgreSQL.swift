@@ -6,8 +6,8 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// PostgreSQL has typed columns, and converts between types of numbers with losses. So each number has a form, and constants
-/// get the form of what they are compared with.
+/// PostgreSQL has typed columns, and loses precision in some conversions between number types. So each number has a
+/// form, and a constant gets the form of the value it is compared with.
 extension SQLScalar {
   /// The scalar of an attribute's column in PostgreSQL.
   init(_ attribute: AttributeLayout, column name: String, of alias: String) {
@@ -30,7 +30,7 @@ extension SQLScalar {
     }
   }
 
-  /// The scalar of a constant; nil for a text that PostgreSQL cannot hold.
+  /// Creates the scalar of a constant; nil for a string that PostgreSQL cannot store.
   init?(postgreSQL constant: PlainValue, _ kind: SQLOperand.Kind) {
     switch constant {
     case .integer, .boolean, .real, .data:
@@ -59,10 +59,10 @@ extension SQLScalar {
       ? "CAST(\(value: .null) AS numeric)" : "CAST(\(value: .text(DecimalConversion.text(of: decimal))) AS numeric)"
   }
 
-  /// PostgreSQL has no text with the character NUL.
+  /// PostgreSQL cannot store a string that contains U+0000.
   static func isStorable(_ text: String) -> Bool { !text.utf8.contains(0) }
 
-  /// Whether this is a constant that is not a number, which is bound as NULL: nothing compares with it.
+  /// Whether this constant is NaN. It is bound as NULL, so that all comparisons with it are NULL.
   var isNotANumber: Bool {
     switch sql.values.first {
     case .real(let number)?: constant != nil && number.isNaN
@@ -71,10 +71,10 @@ extension SQLScalar {
     }
   }
 
-  /// The constant in the form in which it is compared with this value; nil for a constant of another type, which equals no
-  /// value of this kind.
+  /// Returns the constant in the form in which it is compared with this value; nil for a constant of another type,
+  /// which equals no value of this kind.
   ///
-  /// - Throws: `NotExpressibleInSQL` where PostgreSQL rounds what memory does not, or otherwise.
+  /// - Throws: `NotExpressibleInSQL` if PostgreSQL's rounding differs from that in memory.
   func comparand(postgreSQL constant: PlainValue) throws -> SQLScalar? {
     guard let plain = SQLScalar(constant, .postgreSQL), kind.isComparable(with: plain.kind) else { return nil }
     if plain.isNotANumber || !kind.isNumber { return plain }
@@ -85,7 +85,7 @@ extension SQLScalar {
       let whole = NSDecimalNumber(value: number.int64Value)
       return whole.compare(number) == .orderedSame
         ? SQLScalar(.integer(number.int64Value), .postgreSQL) : plain
-    // In memory a decimal is rounded to a double, if it meets one.
+    // In memory, a decimal compared with a double is rounded to a double.
     case (.double, .decimal(let decimal)):
       return SQLScalar(.real(DecimalConversion.double(decimal)), .postgreSQL)
     case (.double, .integer(let number)):
@@ -96,7 +96,7 @@ extension SQLScalar {
     }
   }
 
-  /// A number that has the place of a double among the integers.
+  /// Returns a number that compares with all integers as a double does.
   private static func whole(_ number: Double) -> SQLScalar? {
     if let integer = Int64(exactly: number) { return SQLScalar(.integer(integer), .postgreSQL) }
     let place: String
@@ -108,9 +108,9 @@ extension SQLScalar {
     return SQLScalar("CAST(\(value: .text(place)) AS numeric)", .decimal, missing: "FALSE")
   }
 
-  /// The value by which a list is searched; nil for a constant that equals no value of this kind.
+  /// Returns the value to search a list for; nil for a constant that equals no value of this kind.
   ///
-  /// - Throws: as `comparand(postgreSQL:)`.
+  /// - Throws: the same errors as `comparand(postgreSQL:)`.
   func element(postgreSQL constant: PlainValue) throws -> SQLiteValue? {
     guard let value = try comparand(postgreSQL: constant), !value.isNotANumber else { return nil }
     switch (kind, constant) {
@@ -118,7 +118,7 @@ extension SQLScalar {
     case (.date, .date(let date)): return .real(date.timeIntervalSinceReferenceDate)
     default: break
     }
-    // An integer among doubles has no equal here, and a fraction none among integers.
+    // A constant in another form than the list's values equals none of them.
     switch (form, value.form) {
     case (.whole, .whole), (.double, .double), (.other, .other): return value.sql.values.first
     case (.decimal, .whole): return value.sql.values.first?.integer.map { .text(String($0)) }
@@ -127,7 +127,7 @@ extension SQLScalar {
     }
   }
 
-  /// The type of the values by which a list is searched.
+  /// The type of the values that a list is searched for.
   var listType: ColumnType {
     switch (kind, form) {
     case (_, .whole): .bigint
@@ -139,12 +139,12 @@ extension SQLScalar {
     }
   }
 
-  /// The columns that group and order rows by this value: they are equal and in order exactly where the values are.
+  /// The columns for grouping and sorting rows by this value: they are equal and ordered exactly as the values are.
   var keys: [BoundSQL] { date.map { [$0.timestamp, $0.remainder] } ?? [column ?? sql] }
 }
 
 extension PredicateSQL {
-  /// A comparison of two values in PostgreSQL, as they compare in memory.
+  /// Compares two values in PostgreSQL as memory does.
   ///
   /// - Parameter sign: an operator for two values of a type, or for two rows.
   func comparedInPostgreSQL(_ left: SQLScalar, _ sign: String, _ right: SQLScalar) throws -> BoundSQL {
@@ -153,7 +153,7 @@ extension PredicateSQL {
     }
     switch (left.form, right.form) {
     case (.whole, .whole):
-      // An index answers for the column itself.
+      // Comparing the column itself lets PostgreSQL use an index.
       if let column = left.column, let truth = right.boolean, sign == "=" || sign == dialect.isDifferent {
         return "\(column) \(raw: sign) \(truth)"
       }
@@ -171,12 +171,14 @@ extension PredicateSQL {
     }
   }
 
-  /// An integer as a row that compares with that of a double: as doubles, and exactly where these are equal.
+  /// Returns an integer as a row that can be compared with that of a double: first as doubles, and exactly if these are
+  /// equal.
   private static func row(ofWhole sql: BoundSQL) -> BoundSQL {
     "(CAST(\(sql) AS double precision), CAST(\(sql) AS numeric))"
   }
 
-  /// Only a double without a fraction equals the double of an integer, and 2 to the power of 63 is greater than all integers.
+  /// Returns a double as a row that can be compared with that of an integer. If the doubles are equal, this one has no
+  /// fraction, or is 2 to the power of 63, which is greater than all integers.
   private static func row(ofDouble sql: BoundSQL) -> BoundSQL {
     """
     (\(sql), CASE WHEN \(sql) >= -9223372036854775808.0 AND \(sql) < 9223372036854775808.0 \
@@ -186,7 +188,7 @@ extension PredicateSQL {
 
   // MARK: Calculations
 
-  /// A calculation with doubles. What is not a number is NULL, as in SQLite.
+  /// Returns a calculation with doubles. NaN becomes NULL, as in SQLite.
   private static func real(_ sql: BoundSQL, missing: BoundSQL) -> SQLScalar {
     SQLScalar("NULLIF(\(sql), 'NaN')", .real, missing: missing)
   }
@@ -195,12 +197,13 @@ extension PredicateSQL {
     value.form == .whole ? "CAST(\(value.sql) AS double precision)" : value.sql
   }
 
-  /// Integers as `bigint`, since PostgreSQL calculates with a smaller type otherwise.
+  /// Returns an integer as `bigint`, since PostgreSQL would otherwise use smaller types for arithmetic.
   private static func integer(_ value: SQLScalar) -> BoundSQL {
     value.column == nil ? value.sql : "CAST(\(value.sql) AS bigint)"
   }
 
-  /// A function of one number or text. PostgreSQL reports results that are out of range, for which memory has others.
+  /// Calls a function of one number or string. PostgreSQL reports an error for results out of range, which have a value
+  /// in memory.
   func unaryInPostgreSQL(_ name: String, _ value: SQLScalar) throws -> SQLScalar {
     let missing = value.isExactlyNull ? nil : value.missing
     switch (name, value.kind, value.form) {
@@ -225,7 +228,7 @@ extension PredicateSQL {
     }
   }
 
-  /// The length in units of UTF-16, of which characters beyond the first plane have two.
+  /// Returns the length in UTF-16 code units; characters beyond U+FFFF have two.
   private static func length(_ text: BoundSQL) -> BoundSQL {
     """
     CAST(CASE WHEN OCTET_LENGTH(\(text)) = CHAR_LENGTH(\(text)) THEN CHAR_LENGTH(\(text)) \
@@ -233,7 +236,7 @@ extension PredicateSQL {
     """
   }
 
-  /// A function of two numbers, as `unaryInPostgreSQL(_:_:)`.
+  /// Calls a function of two numbers, like `unaryInPostgreSQL(_:_:)`.
   func binaryInPostgreSQL(
     _ name: String, _ left: SQLScalar, _ right: SQLScalar, _ missing: BoundSQL
   ) throws -> SQLScalar {
@@ -243,7 +246,7 @@ extension PredicateSQL {
       guard let sign = signs[name], left.form != .decimal, right.form != .decimal else { throw NotExpressibleInSQL() }
       return Self.real("\(Self.double(left)) \(raw: sign) \(Self.double(right))", missing: missing)
     }
-    // Integers have no result that is not a number, so a result is NULL only where an operand is.
+    // Integer arithmetic never gives NaN, so a result is NULL only if an operand is.
     func whole(_ sql: BoundSQL, _ kind: SQLOperand.Kind) -> SQLScalar { SQLScalar(sql, kind, form: .whole) }
     switch name {
     case "add:to:": return whole("(\(a) + \(b))", .real)
@@ -258,7 +261,7 @@ extension PredicateSQL {
     case "bitwiseAnd:with:": return whole("(\(a) & \(b))", .integer)
     case "bitwiseOr:with:": return whole("(\(a) | \(b))", .integer)
     case "bitwiseXor:with:": return whole("(\(a) # \(b))", .integer)
-    // PostgreSQL counts greater shifts modulo 64.
+    // PostgreSQL takes greater shift counts modulo 64.
     case "leftshift:by:":
       guard case .integer(0..<64)? = right.constant else { throw NotExpressibleInSQL() }
       return whole("(\(a) << CAST(\(b) AS integer))", .integer)
@@ -269,7 +272,7 @@ extension PredicateSQL {
     }
   }
 
-  /// A date that is calculated with seconds, or the seconds between two dates.
+  /// Translates a date plus or minus seconds, and the seconds between two dates.
   func datesInPostgreSQL(
     _ left: SQLScalar, _ sign: String, _ right: SQLScalar, _ kind: SQLOperand.Kind, _ missing: BoundSQL
   ) throws -> SQLScalar {
@@ -279,7 +282,7 @@ extension PredicateSQL {
     return result
   }
 
-  /// A value as another kind, whose SQL has the type of that kind.
+  /// Casts a value to another kind; the result has that kind's SQL type.
   func castInPostgreSQL(_ value: SQLScalar, to kind: SQLOperand.Kind) throws -> SQLScalar {
     guard value.form != .decimal else { throw NotExpressibleInSQL() }
     return SQLScalar(
@@ -287,9 +290,9 @@ extension PredicateSQL {
       form: kind == .real ? .double : .other)
   }
 
-  // MARK: Texts
+  // MARK: Strings
 
-  /// A literal search in a text. Texts of a column compare byte by byte.
+  /// Searches a string literally. Strings from a column compare byte by byte.
   func searchInPostgreSQL(
     _ function: StringFunction, _ subject: BoundSQL, _ pattern: BoundSQL
   ) throws -> BoundSQL {
@@ -297,14 +300,14 @@ extension PredicateSQL {
     case .beginsWith: return "STARTS_WITH(\(subject), \(pattern))"
     case .endsWith: return "RIGHT(\(subject), CHAR_LENGTH(\(pattern))) = \(pattern)"
     case .contains: return "STRPOS(\(subject), \(pattern)) > 0"
-    // Wildcards stand for characters with their accents, of which PostgreSQL knows nothing.
+    // A wildcard stands for a character with its combining marks, which PostgreSQL does not support.
     case .like, .matches, .equal, .order: throw NotExpressibleInSQL()
     }
   }
 }
 
 extension SQLScalar {
-  /// The Boolean that this constant stands for; nil for another number.
+  /// The Boolean for this constant; nil for numbers other than 0 and 1.
   fileprivate var boolean: BoundSQL? {
     switch constant {
     case .boolean(let value): "(\(value: .integer(value ? 1 : 0)) <> 0)"

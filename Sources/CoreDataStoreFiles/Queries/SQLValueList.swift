@@ -4,21 +4,23 @@
 import CoreDataSQLite
 import Foundation
 
-/// The right side of `IN`: a question mark for each value of a short list, and one for all values of a long list.
+/// The right side of `IN`: one question mark for each value of a short list, or a single one for a long list.
 ///
-/// The number of bound values is limited, and a statement for each length would fill the cache of statements. So a long list is
-/// bound as one text: as JSON, which SQLite reads once, into a temporary index, and in PostgreSQL as an array.
+/// The number of bound values is limited, and a statement for each length would fill the statement cache. So a long
+/// list is bound as one value: in SQLite as JSON, which is read once into a temporary index, and in PostgreSQL as an
+/// array.
 package enum SQLValueList {
-  /// The longest list with a question mark for each value.
+  /// The maximum length of a list with one question mark for each value.
   package static let longestShortList = 100
-  /// The longest JSON in bytes, well below the smallest limit of a connection that reads an untrusted store.
+  /// The maximum length of the JSON in bytes, well below the smallest limit of a connection that reads an untrusted
+  /// store.
   static let longestJSON = 8 << 20
 
   package static let decoder = "CDListValue"
 
   /// Returns `(?, ?)` or a subquery.
   ///
-  /// - Parameter type: the type that the values have in PostgreSQL.
+  /// - Parameter type: the PostgreSQL type of the values.
   /// - Throws: `NotExpressibleInSQL` for more than eight megabytes of values in SQLite.
   package static func list(_ values: [SQLiteValue], _ type: ColumnType, _ dialect: SQLDialect) throws -> BoundSQL {
     if dialect == .postgreSQL { return postgreSQLList(values, type) }
@@ -40,9 +42,9 @@ package enum SQLValueList {
     return "(SELECT \(raw: element) FROM json_each(\(value: .text(json))))"
   }
 
-  /// Returns a subquery for integers whose text is the same for sets of any size.
+  /// Returns a subquery for integers whose SQL is the same for sets of any size.
   ///
-  /// - Throws: as `list(_:_:_:)`.
+  /// - Throws: the same errors as `list(_:_:_:)`.
   static func set(of numbers: Set<Int64>, _ dialect: SQLDialect) throws -> BoundSQL {
     if dialect == .postgreSQL {
       return "(SELECT UNNEST(\(array(numbers.sorted().map { .integer($0) }, .bigint))))"
@@ -92,7 +94,8 @@ package enum SQLValueList {
 
   // MARK: SQLite
 
-  /// A JSON string with a letter for the type, and the bytes in hexadecimal digits: JSON has no exact reals and no bytes.
+  /// Returns a JSON string with a letter for the type, followed by the bytes in hexadecimal digits, since JSON has
+  /// neither bytes nor exact floating-point numbers.
   private static func encoded(_ value: SQLiteValue) -> String {
     switch value {
     case .null: "null"

@@ -5,15 +5,15 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// The rows of an entity that a query asks for.
+/// The rows of an entity requested by a query.
 package struct RowCriteria {
   package var includesSubentities = true
   package var predicate: PredicateSyntax?
-  /// Whether further rows may be found, in any order, which the caller leaves out: the predicate is as much of its own as SQL
-  /// can express.
+  /// Whether the query may return extra rows, in any order, which the caller filters: SQL evaluates only the part of
+  /// the predicate that it can express.
   package var findsCandidates = false
   package var order: [SortKey] = []
-  /// The greatest number of rows; 0 for no limit.
+  /// The maximum number of rows; 0 for no limit.
   package var limit = 0
   package var offset = 0
   /// The range of primary keys to search; nil for all.
@@ -21,7 +21,7 @@ package struct RowCriteria {
   /// The primary keys of rows to leave out.
   package var excludedKeys: Set<Int64> = []
 
-  /// Whether finding the rows takes more than their primary keys.
+  /// Whether rows are found by more than their primary keys.
   package var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
 
   package init(includesSubentities: Bool = true) {
@@ -29,7 +29,7 @@ package struct RowCriteria {
   }
 }
 
-/// Builds the statements that answer queries.
+/// Builds the statements of queries.
 package struct SelectBuilder {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
@@ -66,7 +66,7 @@ package struct SelectBuilder {
     return (scope, condition, isOrdered ? try order(query, of: entity, scope, builder) : "")
   }
 
-  /// The WHERE clause of a query; empty for all rows of a table.
+  /// Returns the WHERE clause of a query; empty for all rows of a table.
   func condition(
     of entity: EntityLayout, _ query: RowCriteria, _ scope: SQLScope, _ builder: PredicateSQL
   ) throws -> BoundSQL {
@@ -92,18 +92,18 @@ package struct SelectBuilder {
     return conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
   }
 
-  /// The ORDER BY clause of a query for rows.
+  /// Returns the ORDER BY clause of a query for rows.
   func order(
     _ query: RowCriteria, of entity: EntityLayout, _ scope: SQLScope, _ builder: PredicateSQL
   ) throws -> BoundSQL {
     let terms = try query.order.map { try term($0, from: scope, builder) }
-    // The primary key breaks ties, so that pages of one query never overlap.
-    // The sign lets SQLite search an index and sort what it finds, instead of reading all rows in order.
+    // The primary key breaks ties, so that pages of one query never overlap. The unary plus lets SQLite search an index
+    // and sort the result, instead of reading all rows in key order.
     let sign = searchesRange(query, of: entity) ? "+" : ""
     return " ORDER BY \((terms + ["\(raw: sign)\(raw: scope.alias).Z_PK"]).joined(", "))"
   }
 
-  /// Whether a query without an order and a limit has a range of an indexed attribute.
+  /// Whether a query without a sort order and a limit has a range of an indexed attribute.
   private func searchesRange(_ query: RowCriteria, of entity: EntityLayout) -> Bool {
     guard schema.dialect == .sqlite, query.order.isEmpty, query.limit == 0, query.offset == 0,
       let predicate = query.predicate
@@ -133,7 +133,7 @@ package struct SelectBuilder {
     " FROM \(SQLName.quoted(scope.entity.table)) \(scope.alias)\(scope.joins)"
   }
 
-  /// Restricts a shared table to the requested entities; nil where all its rows belong to them.
+  /// Returns a condition that restricts a shared table to the requested entities; nil if all its rows belong to them.
   private func entityTest(_ entity: EntityLayout, includesSubentities: Bool, alias: String) -> BoundSQL? {
     let inTable = schema.entity(number: entity.rootNumber)?.numbers ?? []
     let wanted = includesSubentities ? entity.numbers : [entity.number]
@@ -153,7 +153,7 @@ package struct SelectBuilder {
     }
     let collation = value.kind == .string ? SortCollation.clause(for: term.method) : ""
     let direction = term.isAscending ? schema.dialect.ascending : schema.dialect.descending
-    // PostgreSQL has no collations of the program.
+    // PostgreSQL cannot use collations defined by the program.
     guard schema.dialect == .sqlite || collation.isEmpty else {
       throw NotExpressibleInSQL(.expression(.keyPath(term.keyPath)))
     }
@@ -176,7 +176,7 @@ package enum SortCollation {
     (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
   ]
 
-  /// The COLLATE clause of a method; empty for the literal order, which is SQLite's own.
+  /// Returns the COLLATE clause of a method; empty for the literal order, which is SQLite's default.
   package static func clause(for method: SortKey.Method) -> String {
     names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }

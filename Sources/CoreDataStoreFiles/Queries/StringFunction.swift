@@ -27,14 +27,14 @@ package enum StringFunction: String, CaseIterable {
     }
   }
 
-  /// Returns the call for two strings; the result is NULL if one of them is.
+  /// Returns a call with two strings; its result is NULL if either of them is.
   package func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
     "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
   }
 
   private static let folding = "CDStringFolded"
 
-  /// Returns the call for the string that is compared instead of another; the result is NULL if that is.
+  /// Returns a call that gives the folded form of a string for comparisons; its result is NULL if the string is.
   static func folded(_ subject: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
     "\(raw: folding)(\(subject), \(value: .integer(Int64(options.rawValue))))"
   }
@@ -70,7 +70,7 @@ package enum StringFunction: String, CaseIterable {
     return holds ? 1 : 0
   }
 
-  /// Returns the first string after all strings with a prefix; nil where there is none.
+  /// Returns the first string after all strings with a prefix; nil if there is none.
   package static func endOfPrefixRange(_ prefix: String) -> String? {
     guard let last = prefix.unicodeScalars.last,
       let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)

@@ -5,25 +5,26 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// The SQL functions that calculate as expressions do in memory. The program registers them, since it has the evaluator.
+/// The SQL functions that compute as expressions do in memory. The `CoreData` module registers them, since it has the
+/// evaluator.
 package enum ValueFunction {
   /// `CDFunction(name, letters, a, b)` calls a predefined function of expressions.
   package static let name = "CDFunction"
   /// `CDNumberOrder(letters, a, b)` returns -1, 0 or 1, or NULL.
   package static let orderName = "CDNumberOrder"
 
-  /// `CDDecimalText(real)` returns the digits of the decimal for a real; SQLite would write 15.
+  /// `CDDecimalText(real)` returns the exact digits of the decimal for a REAL; SQLite would write only 15.
   package static let decimalTextName = "CDDecimalText"
 
-  /// `CDDecimalNumber(value)` returns the decimal of a text or a real as a column holds it. SQLite's own conversion of a text may
-  /// be off by one unit in the last place.
+  /// `CDDecimalNumber(value)` returns the decimal of a TEXT or a REAL as stored in a column. SQLite's own conversion of
+  /// text may be off by one unit in the last place.
   package static let decimalNumberName = "CDDecimalNumber"
 
-  /// `CDDecimals(name, texts)` calls an aggregate function with the decimals of a text, which `GROUP_CONCAT` has joined by
-  /// commas; a NULL is no decimals.
+  /// `CDDecimals(name, texts)` calls an aggregate function with the decimals that `GROUP_CONCAT` has joined with
+  /// commas; NULL means no decimals.
   package static let decimalsName = "CDDecimals"
 
-  /// Calls a predefined function with scalars.
+  /// Returns a call of a predefined function with scalars.
   static func call(_ function: String, _ arguments: [SQLScalar]) -> BoundSQL {
     "\(raw: name)(\(value: .text(function)), \(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"
   }
@@ -36,14 +37,14 @@ package enum ValueFunction {
     "\(raw: decimalsName)(\(value: .text(function)), \(texts))"
   }
 
-  /// The values of a decimal attribute as `CDDecimals` takes them.
+  /// Returns the value of a decimal attribute as an argument for `CDDecimals`.
   static func text(_ decimal: BoundSQL) -> BoundSQL {
     "CASE TYPEOF(\(decimal)) WHEN 'real' THEN \(raw: decimalTextName)(\(decimal)) ELSE \(decimal) END"
   }
 
-  /// The sum or average of the values of a decimal attribute, as a column holds it.
+  /// Returns the sum or average of the values of a decimal attribute, as stored in a column.
   ///
-  /// - Parameter rows: `FROM` and what comes after it.
+  /// - Parameter rows: `FROM` and the clauses after it.
   package static func total(_ function: String, of decimal: String, in rows: String) -> String {
     let texts = "(SELECT GROUP_CONCAT(\(text(BoundSQL(decimal)).sql)) \(rows))"
     return "\(decimalNumberName)(\(decimalsName)('\(function)', \(texts)))"
@@ -78,7 +79,7 @@ package enum ValueFunction {
       })
   }
 
-  /// Returns the value that an argument has in memory, by the letter of its kind; nil for null.
+  /// Returns the value of an argument in memory, by the letter of its kind; nil for null.
   package static func argument(_ value: SQLiteValue, letter: Character) -> Any? {
     switch (letter, value) {
     case ("d", .integer(let number)): NSDecimalNumber(value: number)
@@ -92,17 +93,17 @@ package enum ValueFunction {
     }
   }
 
-  /// Returns the decimals of a text that `GROUP_CONCAT` has joined.
+  /// Returns the decimals in a string made by `GROUP_CONCAT`.
   package static func decimals(_ texts: SQLiteValue) -> [NSDecimalNumber] {
     (texts.text ?? "").split(separator: ",").compactMap { StoredDecimal.object(String($0)) }
   }
 
-  /// Returns the column value of a result: decimals as texts, which lose no digits.
+  /// Returns the column value of a result. Decimals become TEXT, which loses no digits.
   package static func result(_ value: Any?) -> SQLiteValue {
     switch value {
     case let number as NSDecimalNumber: .text(number.stringValue)
     case let text as String: .text(text)
-    // Before integers: a real number without a fraction is an `Int` too, and would be divided like one.
+    // Must come before integers: a number without a fraction also matches `Int`, and would be divided like one.
     case let number as NSNumber:
       switch UInt8(bitPattern: number.objCType.pointee) {
       case UInt8(ascii: "d"), UInt8(ascii: "f"): .real(number.doubleValue)

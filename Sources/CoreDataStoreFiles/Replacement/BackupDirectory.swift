@@ -5,16 +5,17 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The private directory in which one backup is made, `.Data~-backup`, and which reserves the backup's number.
+/// The private directory in which one backup is made, `.Data~-backup`. It also reserves the backup's number.
 ///
-/// The database is called `part.sqlite` there until it and its values have been synced to disk. Then it is renamed within the
-/// directory, which marks the backup as complete: recovery moves it into place. A database with another name is incomplete.
+/// The database is called `part.sqlite` there until it and its values have been synced to disk. Then it is renamed
+/// within the directory, which marks the backup as complete: recovery moves it into place. A database with another name
+/// is incomplete.
 package struct BackupDirectory {
-  /// What killed processes have left while they made backups.
+  /// Remains of backups by killed processes.
   package struct Leftovers {
-    /// Backups that were complete, and are in place now.
+    /// Backups that were complete, and have been moved into place.
     package var completed: [URL] = []
-    /// How many were not complete, and have been removed.
+    /// The number of incomplete backups that were removed.
     package var removedCount = 0
   }
 
@@ -29,7 +30,7 @@ package struct BackupDirectory {
   private static let draftName = "part.sqlite"
 
   private var draft: URL { directory.url.appendingPathComponent(Self.draftName) }
-  /// The complete backup, before it is moved into place.
+  /// The complete backup before it is moved into place.
   private var whole: URL { directory.url.appendingPathComponent(databaseName) }
   private var place: URL { folder.appendingPathComponent(databaseName) }
 
@@ -37,9 +38,9 @@ package struct BackupDirectory {
 
   /// Makes a backup of a store.
   ///
-  /// - Returns: where the backup is.
-  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`. No backup is
-  ///   left then.
+  /// - Returns: the location of the backup.
+  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`. No
+  ///   backup is left then.
   package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
     let place = StoreLocation(url)
     guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
@@ -54,13 +55,14 @@ package struct BackupDirectory {
         directory = try directory.renumbered(for: url)
       }
     } catch {
-      // What stays has no backup's name, and the next backup removes it; why there is none is what matters.
+      // Anything left does not have a backup's name, and the next backup removes it. The error that is being thrown
+      // takes precedence.
       try? directory.remove()
       throw error
     }
   }
 
-  /// Reserves the first number that is free.
+  /// Reserves the first available number.
   private static func reserve(for store: URL, in folder: URL) throws -> BackupDirectory {
     var number = 1
     while true {
@@ -110,7 +112,7 @@ package struct BackupDirectory {
 
   /// Moves a complete backup into place, its values first.
   ///
-  /// - Returns: where it is; nil where its name has been taken meanwhile.
+  /// - Returns: the location; nil if another process has taken the name meanwhile.
   /// - Throws: `FileFailure`.
   private func publish() throws -> URL? {
     let (values, target) = (StoreFiles.externalData(of: whole), StoreFiles.externalData(of: place))
@@ -123,7 +125,7 @@ package struct BackupDirectory {
     do {
       isNamed = try FileCalls.renameToNew(whole, to: place)
     } catch {
-      // If the backup has its name, it does not matter that the other link could not be removed.
+      // If the backup has its name, a failure to remove the other link does not matter.
       isNamed = FileCalls.identity(whole) == FileCalls.identity(place)
       if !isNamed, hasValues { try? FileCalls.rename(target, to: values) }
       if !isNamed { throw error }
@@ -133,12 +135,12 @@ package struct BackupDirectory {
       return nil
     }
     try FileCalls.synchronize(folder)
-    // The backup is complete and in place; the next backup clears up what is left of the directory.
+    // The backup is complete and in place; the next backup removes the rest of the directory.
     try? directory.remove()
     return place
   }
 
-  /// The same backup under the next free number.
+  /// Returns the same backup under the next available number.
   private func renumbered(for store: URL) throws -> BackupDirectory {
     let next = try Self.reserve(for: store, in: folder)
     let values = StoreFiles.externalData(of: whole)
@@ -151,12 +153,13 @@ package struct BackupDirectory {
   /// Removes a backup that is not in place.
   private func remove() throws { try directory.remove() }
 
-  /// Removes a backup that is in place, with its files of values.
+  /// Removes a backup that is in place, with its external data files.
   ///
   /// - Throws: `FileFailure`.
   package static func removeBackup(_ backup: URL) throws {
     try StoreFiles.remove(at: backup)
-    // The number of a backup is its own, and so are all files of values under it; the directory of a store may be shared.
+    // A backup's number is unique, so all external data files under it belong to it. The directory of a store may be
+    // shared.
     let name = backup.deletingPathExtension().lastPathComponent
     guard let mark = name.lastIndex(of: "~"), name[mark...].dropFirst().allSatisfy(\.isNumber) else { return }
     let others = try FileCalls.names(in: backup.deletingLastPathComponent())
@@ -164,9 +167,9 @@ package struct BackupDirectory {
     if others.isEmpty { try FileCalls.removeTree(StoreFiles.externalData(of: backup)) }
   }
 
-  // MARK: Clearing up
+  // MARK: Cleaning up
 
-  /// Finishes or removes backups of a store that killed processes have left.
+  /// Finishes or removes backups left by killed processes.
   ///
   /// - Throws: `StoreReplacement.Refusal`, `FileFailure`.
   package static func settleAll(of store: URL, in folder: URL) throws -> Leftovers {
@@ -181,7 +184,7 @@ package struct BackupDirectory {
         guard let directory = try PrivateDirectory.reclaim(url) else { continue }
         try settle(directory, base: String(name.dropFirst().dropLast(suffix.count)), in: folder, &found)
       } catch is FileFailure {
-        // The directory was not made by this framework, or cannot be cleared up; backups use another number.
+        // The directory was not made by this framework, or cannot be removed; backups use another number.
       }
     }
     return found
@@ -202,12 +205,12 @@ package struct BackupDirectory {
     }
     let backup = BackupDirectory(directory: directory, folder: folder, base: base, databaseName: whole)
     if FileCalls.identity(backup.whole) == FileCalls.identity(backup.place) {
-      // It is in place; only the link in the directory remained.
+      // The backup is in place; only the link in the directory was left.
       try directory.remove()
     } else if let place = try backup.publish() {
       found.completed.append(place)
     }
-    // Otherwise the name has been taken, and the complete backup stays where it is.
+    // Otherwise the name is taken, and the complete backup stays in its directory.
   }
 }
 
@@ -219,7 +222,7 @@ package struct BackupName {
   /// `.sqlite`, or nothing.
   package let suffix: String
 
-  /// The first free name: `Data~.sqlite` for `Data.sqlite`, or with a number.
+  /// Returns the first available name: `Data~.sqlite` for `Data.sqlite`, or one with a number.
   package static func free(for url: URL, in folder: URL) -> URL {
     var number = 1
     while true {
@@ -237,19 +240,20 @@ package struct BackupName {
     suffix = store.pathExtension.isEmpty ? "" : ".\(store.pathExtension)"
   }
 
-  /// The prefix of the names of all backups of a store, `Data~`.
+  /// Returns the common prefix of the names of all backups of a store, `Data~`.
   package static func prefix(of store: URL) -> String { "\(store.deletingPathExtension().lastPathComponent)~" }
 
   package func database(in folder: URL) -> URL { folder.appendingPathComponent(base + suffix) }
 
-  /// Whether a replaced store can be kept under a name: the name is free, or in use by that store itself or its values.
+  /// Whether a replaced store can be kept under a name: the name is available, or in use by that store itself or its
+  /// values.
   ///
   /// An interrupted attempt may have linked the values already. They are never mixed with those of another store.
   package static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
     if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
     guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
     let present = StoreLocation.externalData(of: target)
-    // A directory that cannot be listed belongs to somebody else.
+    // A directory that cannot be listed belongs to another user.
     guard let names = try? FileCalls.names(in: present) else { return false }
     return names.allSatisfy { name in
       values.contains(name)
@@ -258,9 +262,9 @@ package struct BackupName {
     }
   }
 
-  /// Whether no file has a name of this backup, not even a broken symbolic link.
+  /// Whether no file, not even a broken symbolic link, has a name of this backup.
   package func isFree(in folder: URL) -> Bool {
-    // Where the directory cannot be listed, making the backup fails with the reason.
+    // If the directory cannot be listed, making the backup fails with the reason.
     let names = (try? FileCalls.names(in: folder)) ?? []
     return !names.contains { name in
       name == base || name.hasPrefix(base + ".") || name == ".\(base)_SUPPORT"

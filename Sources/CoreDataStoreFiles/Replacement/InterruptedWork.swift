@@ -5,15 +5,15 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Finishes or undoes work on a store as a whole: at its end, after a failure, or after the process has ended partway
-/// through. Every part can be repeated, since this may be interrupted too.
+/// Finishes or undoes a replacement of a store: at its end, after a failure, or after the process has ended partway
+/// through. Every step can be repeated, since this may be interrupted too.
 package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
 
   private var place: StoreLocation { lock.place }
 
-  /// What became of the work.
+  /// The outcome of interrupted work.
   package enum Outcome: Hashable {
     case finished
     case undone
@@ -25,11 +25,12 @@ package struct InterruptedWork {
 
   /// Finishes or undoes interrupted work before a store is opened.
   ///
-  /// A hot journal is rolled back too. Where there is nothing to do, this costs one or two calls of the file system. Work of a
-  /// running process is left alone, and so is work that may not be changed: the store is whole at any time and can be read.
+  /// A hot journal is rolled back too. If there is nothing to do, this costs one or two file system calls. Work of a
+  /// running process is left alone, and so is work that this process has no permission to change: the store is
+  /// consistent at any time and can be read.
   ///
-  /// - Returns: what was done; nil where there was nothing.
-  /// - Throws: `SQLiteError`, and as `settle(_:)`.
+  /// - Returns: the outcome; nil if there was nothing to do.
+  /// - Throws: `SQLiteError`, and the errors of `settle(_:)`.
   @discardableResult
   package static func settle(beforeOpening url: URL) throws -> Outcome? {
     let place = StoreLocation(url)
@@ -50,7 +51,7 @@ package struct InterruptedWork {
 
   /// Takes the lock, and finishes or undoes interrupted work.
   ///
-  /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
+  /// - Throws: `MigrationLock.Held`, and the errors of `settle(_:)`.
   package static func takeSettled(_ place: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
     // Other processes may leave interrupted work repeatedly, but not forever.
@@ -68,7 +69,7 @@ package struct InterruptedWork {
 
   /// Finishes or undoes interrupted work.
   ///
-  /// - Returns: nil where there was nothing.
+  /// - Returns: the outcome; nil if there was nothing to do.
   /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
   package static func settle(_ lock: MigrationLock) throws -> Outcome? {
     let found: WorkJournal?
@@ -94,8 +95,8 @@ package struct InterruptedWork {
     return isUndone ? .undone : .finished
   }
 
-  /// Whether the rows of a store reference none of the obsolete files in a journal: then the transaction of an in-place
-  /// migration has been committed.
+  /// Whether the rows of a store reference none of the obsolete files in a journal. If so, the transaction of an
+  /// in-place migration has been committed.
   package static func namesNothing(of journal: WorkJournal, _ place: StoreLocation) throws -> Bool {
     try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
   }
@@ -104,7 +105,7 @@ package struct InterruptedWork {
 
   /// Removes the new files. The old store is in place and unchanged.
   ///
-  /// - Parameter isLate: as that of `finish(isLate:)`.
+  /// - Parameter isLate: whether others may have used the store since the exchange.
   package func undo(isLate: Bool = false) throws {
     let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
     for suffix in StoreLocation.companionSuffixes {
@@ -124,9 +125,9 @@ package struct InterruptedWork {
   /// Moves the old store to where it is kept, or removes the files that only it needed.
   ///
   /// - Parameter isLate: whether others may have used the store since the exchange.
-  /// - Returns: where the old store is kept.
+  /// - Returns: the location where the old store is kept.
   package func finish(isLate: Bool = false) throws -> URL? {
-    // Files of the old store must not be removed before the rename has been synced to disk.
+    // The rename must be synced to disk before files of the old store are removed.
     try lock.folder.synchronize()
     let kept = try keepOldStore()
     try remove(journal.obsolete, isLate: isLate)
@@ -135,20 +136,21 @@ package struct InterruptedWork {
     return kept
   }
 
-  /// Removes files of values that the present store does not reference: somebody may have restored a copy of the other one.
+  /// Removes external data files that the present store does not reference, since a copy of the other store may have
+  /// been restored.
   private func remove(_ names: [String], isLate: Bool) throws {
     guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
     try place.support.remove(names.filter { !needed.contains($0) })
   }
 
-  /// The files that the present store references; nil where it is damaged.
+  /// Returns the files that the present store references; nil if it is damaged.
   private static func namesOfStore(_ place: StoreLocation) throws -> Set<String>? {
     try place.checkFile()
     guard FileCalls.exists(place.file) else { return [] }
     // A killed process may have left a hot journal, which a reader cannot roll back.
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
     defer {
-      // Nothing was written.
+      // The connection has written nothing.
       try? connection.close()
     }
     do {

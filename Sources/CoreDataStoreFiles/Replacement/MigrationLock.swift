@@ -4,11 +4,11 @@
 import CoreDataFileSystem
 import Foundation
 
-/// The lock for work on a store as a whole, which one process holds at a time: to migrate it by copying, to replace it, and
+/// The lock for replacing a store, held by one process at a time: to migrate the store by copying, to replace it, and
 /// to finish or undo interrupted work.
 ///
-/// It is a lock of the operating system on a file in the work directory, so that it ends with the process in any case. It does
-/// not keep writers of rows away; `StoreWriteLock` does.
+/// It is an operating system lock on a file in the work directory, so it ends with the process in any case. It does not
+/// block writers of rows; `StoreWriteLock` does.
 package final class MigrationLock {
   /// Another process holds the lock.
   package struct Held: Error {
@@ -21,7 +21,7 @@ package final class MigrationLock {
   package let folder: OpenDirectory
   /// The work directory.
   package let work: OpenDirectory
-  /// The outcome of interrupted work that was found when the lock was taken.
+  /// The outcome of interrupted work found when the lock was taken.
   package var settled: InterruptedWork.Outcome?
   private let descriptor: Int32
   /// Whether this process has created the lock file.
@@ -36,16 +36,16 @@ package final class MigrationLock {
 
   deinit { Self.letGo(descriptor) }
 
-  /// Releases a lock, even if a child process that was just started still has the descriptor.
+  /// Releases a lock, even if a newly started child process still has the descriptor.
   private static func letGo(_ descriptor: Int32) {
     // If unlocking fails, closing releases the lock.
     _ = flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 
-  /// Takes the lock, and creates the work directory if it does not exist.
+  /// Takes the lock, creating the work directory if it does not exist.
   ///
-  /// - Parameter timeout: seconds to wait for another process.
+  /// - Parameter timeout: how long to wait for another process, in seconds.
   /// - Throws: `Held`; `WorkDirectory.Refusal`; `FileFailure`.
   package static func take(_ place: StoreLocation, timeout: TimeInterval = 0) throws -> MigrationLock {
     let end = Date().addingTimeInterval(timeout)
@@ -63,7 +63,8 @@ package final class MigrationLock {
   package static func attempt(_ place: StoreLocation, _ folder: OpenDirectory) throws -> MigrationLock? {
     while true {
       guard let work = try WorkDirectory.make(place, in: folder) else {
-        // Another process has removed it when its work was done, or the store's own directory is gone.
+        // Another process has finished its work and removed the directory, or the store's own directory no longer
+        // exists.
         if try folder.status().st_nlink == 0 {
           throw FileFailure(operation: "open", path: place.folder.path, number: ENOENT)
         }
@@ -73,7 +74,7 @@ package final class MigrationLock {
       let isNew = !work.exists(StoreLocation.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
       let descriptor = openat(work.descriptor, StoreLocation.lockName, flags, 0o600)
-      // Making the lock's path looks at files, and changes `errno`.
+      // Computing the lock's path accesses files, which changes `errno`.
       let number = errno
       // The process that held the lock has just removed the directory.
       if descriptor < 0, number == ENOENT { continue }
@@ -92,7 +93,7 @@ package final class MigrationLock {
         if number == EWOULDBLOCK { return nil }
         throw FileFailure(operation: "lock", path: place.lockFile.path, number: number)
       }
-      // The lock of a file that has been removed meanwhile protects nothing.
+      // A lock on a file that has been removed meanwhile protects nothing.
       if lock.isInPlace { return lock }
     }
   }
@@ -113,11 +114,11 @@ package final class MigrationLock {
       throw failure
     }
     defer { letGo(descriptor) }
-    // A shared lock, so that two processes that ask at the same time do not see each other.
+    // A shared lock, so that two processes that check at the same time do not block each other.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0
   }
 
-  /// Whether the locked file is still the one that others would open.
+  /// Whether the locked file is still the one that other processes would open.
   private var isInPlace: Bool {
     var (file, directory) = (stat(), stat())
     guard fstat(descriptor, &file) == 0, fstat(work.descriptor, &directory) == 0 else { return false }
@@ -125,19 +126,19 @@ package final class MigrationLock {
       && folder.identity(place.workFolder.lastPathComponent) == .init(directory)
   }
 
-  /// Leaves a work directory with an unreadable journal as it was found.
+  /// Leaves a work directory with an unreadable journal unchanged.
   package func leaveUntouched() {
-    // Without a process that holds its lock the file is harmless.
+    // A lock file that no process has locked is harmless.
     if isNew { try? work.removeFile(StoreLocation.lockName) }
   }
 
-  /// The names in the work directory that this framework uses, except that of the lock file.
+  /// Returns the names in the work directory that this framework uses, except that of the lock file.
   package func leftovers() throws -> [String] {
     try work.names().filter { $0 != StoreLocation.lockName && StoreLocation.isOwn($0) }
   }
 
-  /// Removes this framework's files from the work directory, the journal and the lock last, and the directory if it is empty
-  /// then. The lock is released with it.
+  /// Removes this framework's files from the work directory, the journal and the lock last, and then the directory if
+  /// it is empty. This releases the lock.
   package func removeWorkFolder() throws {
     let last = [StoreLocation.journalName, StoreLocation.lockName]
     for name in try leftovers() where !last.contains(name) { try work.removeTree(name) }

@@ -5,12 +5,12 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The paths of a store's files, and of the work directory for work on the store as a whole.
+/// The paths of a store's files, and of the work directory for replacing the store.
 ///
-/// The work directory is beside the store, on the same file system, so that a file in it can be renamed to the store's name
-/// atomically.
+/// The work directory is beside the store, on the same file system, so that a file in it can be renamed to the store's
+/// name atomically.
 package struct StoreLocation {
-  /// The URL that the caller has given.
+  /// The URL given by the caller.
   package let url: URL
   /// The database itself: the target if the caller's URL is a symbolic link.
   package let file: URL
@@ -24,7 +24,7 @@ package struct StoreLocation {
       .appendingPathComponent(".\(file.lastPathComponent)-migration", isDirectory: true)
   }
 
-  /// The directory of the database.
+  /// The directory that contains the database.
   package var folder: URL { file.deletingLastPathComponent() }
 
   /// SQLite's companion files beside the database.
@@ -32,18 +32,18 @@ package struct StoreLocation {
 
   package static let companionSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// A file beside another, named like it with a suffix.
+  /// Returns the URL of a file beside another, with a suffix added to its name.
   package static func url(_ file: URL, _ suffix: String) -> URL {
     file.deletingLastPathComponent().appendingPathComponent(file.lastPathComponent + suffix)
   }
 
-  /// The directory of the files of values.
+  /// The directory of the external data files.
   package var support: SupportDirectory { SupportDirectory(store: url) }
   package var externalData: URL { support.values }
 
   package static func externalData(of store: URL) -> URL { SupportDirectory(store: store).values }
 
-  /// Throws if the store's name belongs to anything but a regular file, which is never replaced or removed.
+  /// Throws if the store's name belongs to anything but a regular file. Such files are never replaced or removed.
   ///
   /// - Throws: `RegularFile.Problem.notRegular`.
   package func checkFile() throws {
@@ -53,11 +53,11 @@ package struct StoreLocation {
     try RegularFile.check(file)
   }
 
-  // MARK: The work folder
+  // MARK: The work directory
 
   package static let (lockName, journalName, newName, oldName) = ("lock", "journal.json", "new.sqlite", "old.sqlite")
 
-  /// The file of `MigrationLock`.
+  /// The file locked by `MigrationLock`.
   package var lockFile: URL { workFolder.appendingPathComponent(Self.lockName) }
   package var journalFile: URL { workFolder.appendingPathComponent(Self.journalName) }
   /// The new store.
@@ -65,7 +65,7 @@ package struct StoreLocation {
   /// A hard link to the replaced store.
   package var oldStore: URL { workFolder.appendingPathComponent(Self.oldName) }
 
-  /// Whether this framework uses a name in the work directory. Files with other names belong to somebody else, and stay.
+  /// Whether this framework uses a name in the work directory. Other files are not ours, and stay.
   package static func isOwn(_ name: String) -> Bool {
     let bare = name.hasPrefix(".") ? name.dropFirst() : name[...]
     if bare == lockName || bare.hasPrefix(journalName) { return true }
@@ -80,7 +80,7 @@ package struct StoreLocation {
     var path = other.resolvingSymlinksInPath()
     while path.path != "/" {
       let outer = path.deletingLastPathComponent()
-      // Foundation cannot shorten a path of more than 1,024 bytes.
+      // Foundation cannot shorten paths of more than 1,024 bytes.
       guard outer.path.utf8.count < path.path.utf8.count else { return false }
       for own in [workFolder, support.url.resolvingSymlinksInPath()]
       where own.lastPathComponent == path.lastPathComponent {
@@ -92,25 +92,25 @@ package struct StoreLocation {
     return false
   }
 
-  /// A store between two steps.
+  /// Returns the location of an intermediate store between two migration steps.
   package func intermediateStore(_ number: Int) -> URL { workFolder.appendingPathComponent("step\(number).sqlite") }
 }
 
 /// The hidden directory `.Data.sqlite-migration` beside a store.
 ///
-/// It may have come with the store in an archive from anybody. So it is opened once, refused unless this framework could have
-/// made it, and used through its descriptor from then on.
+/// It may come from an untrusted archive that contained the store. So it is opened once, rejected unless this framework
+/// could have created it, and accessed only through its descriptor from then on.
 package enum WorkDirectory {
-  /// Why the directory is not used. Nothing was changed.
+  /// The reason the directory is not used. Nothing was changed.
   package struct Refusal: Error {
     package let path: String
-    /// Sentences.
+    /// One or more sentences.
     package let reason: String
   }
 
-  /// Opens the work directory; nil where there is none.
+  /// Opens the work directory; nil if there is none.
   ///
-  /// - Parameter folder: the directory that the store is in.
+  /// - Parameter folder: the directory that contains the store.
   /// - Throws: `Refusal`; `FileFailure`.
   package static func open(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
     let name = place.workFolder.lastPathComponent
@@ -123,16 +123,16 @@ package enum WorkDirectory {
     }
   }
 
-  /// Opens the work directory, and creates it if it does not exist. Only its owner can read it.
+  /// Opens the work directory, creating it if it does not exist. Only its owner can read it.
   ///
-  /// - Returns: nil where the process that used it has removed it meanwhile.
-  /// - Throws: as `open(_:in:)`.
+  /// - Returns: nil if the process that used it has removed it meanwhile.
+  /// - Throws: the same errors as `open(_:in:)`.
   package static func make(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
     if let work = try open(place, in: folder) { return work }
     do {
       _ = try folder.makeDirectory(place.workFolder.lastPathComponent, mode: 0o700)
     } catch let failure as FileFailure where failure.number == ENOENT {
-      // Made and removed by another process.
+      // Another process has created and removed it.
       return nil
     } catch let problem as RegularFile.Problem {
       throw Refusal(path: place.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
@@ -140,8 +140,9 @@ package enum WorkDirectory {
     return try open(place, in: folder)
   }
 
-  /// Whoever can write to the directory decides which files of the store are removed. So only this user, the owner of the
-  /// store and root may be able to, and a group only if it can write to the store's own directory too.
+  /// Throws unless the directory is safe to use. A user who can write to it decides which files of the store are
+  /// removed. So only this user, the owner of the store and root may be able to, and a group only if it can write to
+  /// the store's own directory too.
   private static func check(_ work: OpenDirectory, _ place: StoreLocation, in folder: OpenDirectory) throws {
     let (found, outer) = (try work.status(), try folder.status())
     let owners = [geteuid(), 0] + (folder.status(place.file.lastPathComponent).map { [$0.st_uid] } ?? [])

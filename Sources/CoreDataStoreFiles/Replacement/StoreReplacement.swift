@@ -6,32 +6,33 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// Makes a new store beside another and atomically replaces that one. Every change of a store as a whole is made this way.
+/// Makes a new store beside another and atomically replaces the other with it. Every change of a whole store is made
+/// this way.
 package struct StoreReplacement {
-  /// Why a store is not replaced. Nothing was changed.
+  /// The reason a store is not replaced. Nothing was changed.
   package enum Refusal: Error {
-    /// The path is a symbolic link to a file that is no database, and may be any file of the user.
+    /// The path is a symbolic link to a file that is not a database, and may be any file of the user.
     case linkToOtherFile
     case readOnly
-    /// The other path is in the work directory, or among the files of values.
+    /// The other path is in the work directory, or among the external data files.
     case ownDirectory(path: String)
     /// The backup to be restored is the store itself.
     case sameStore(backup: String)
   }
 
-  /// The place of the store that is replaced.
+  /// The paths of the store that is replaced.
   package let place: StoreLocation
   package let journal: WorkJournal
   /// How long to wait for other users of the store, in seconds.
   package let timeout: TimeInterval
   /// Whether a file that SQLite cannot open may be replaced.
   package var replacesDamaged: Bool
-  /// Whether a file that somebody has open may be replaced.
+  /// Whether a file that another process has open may be replaced.
   package var ignoresLocks: Bool
 
   /// The new store, complete and closed, at `StoreLocation.newStore`.
   package struct Draft {
-    /// The files of values that its rows name.
+    /// The external data files that its rows reference.
     package var external: Set<String>
 
     package init(external: Set<String> = []) { self.external = external }
@@ -51,12 +52,12 @@ package struct StoreReplacement {
   /// Makes the new store and exchanges it for the old one.
   ///
   /// - Parameters:
-  ///   - keptAt: where the replaced store stays; nil to remove it.
-  ///   - make: makes the new store. Its parameter is the present store, which nobody else can write meanwhile; nil where
-  ///     there is none.
-  /// - Throws: what `make` throws; `Refusal`, `RegularFile.Problem`, `MigrationLock.Held`, `WorkDirectory.Refusal`,
-  ///   `StoreWriteLock.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is as it was then, and
-  ///   nothing is left beside it.
+  ///   - keptAt: the location at which to keep the replaced store; nil to remove it.
+  ///   - make: makes the new store. Its parameter is the present store, which other processes cannot write meanwhile;
+  ///     nil if there is none.
+  /// - Throws: the errors of `make`; `Refusal`, `RegularFile.Problem`, `MigrationLock.Held`, `WorkDirectory.Refusal`,
+  ///   `StoreWriteLock.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is unchanged then,
+  ///   and nothing is left beside it.
   package func run(keptAt: URL?, make: (StoreWriteLock?) throws -> Draft) throws -> StoreExchange.Outcome {
     try place.checkFile()
     try checkLink()
@@ -69,7 +70,8 @@ package struct StoreReplacement {
       draft = try make(hold)
     } catch {
       hold?.giveBack()
-      // What cannot be removed now is removed by the next process to open the store; why the work failed is what matters.
+      // Anything that cannot be removed now is removed by the next process to open the store. The error that is being
+      // thrown takes precedence.
       try? InterruptedWork(lock: lock, journal: journal).undo()
       throw error
     }
@@ -77,7 +79,7 @@ package struct StoreReplacement {
       .carryOut(external: draft.external, keptAt: keptAt)
   }
 
-  /// The target of a symbolic link may be any file of the user: it is replaced only where it is a database.
+  /// The target of a symbolic link may be any file of the user: it is replaced only if it is a database.
   private func checkLink() throws {
     guard FileCalls.isSymbolicLink(place.url), FileCalls.exists(place.file), try isNoDatabase() else { return }
     throw Refusal.linkToOtherFile
@@ -96,7 +98,7 @@ package struct StoreReplacement {
       if connection.isReadOnly { throw Refusal.readOnly }
       return try StoreWriteLock(connection, url: place.file, timeout: timeout)
     } catch {
-      // Why the store cannot be locked is what matters.
+      // The error that is being thrown takes precedence.
       try? connection.close()
       if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt {
         return nil
@@ -115,29 +117,30 @@ package struct StoreReplacement {
     }
   }
 
-  /// Makes the new store as a copy of another, its log included, with hard links to its files of values.
+  /// Makes the new store as a copy of another, its log included, with hard links to its external data files.
   package static func copy(_ source: URL, to destination: URL) throws {
-    // Not by the connection of a write lock: SQLite does not back up from a connection with an open write transaction.
+    // A separate connection is needed: SQLite cannot back up from a connection with an open write transaction.
     try StoreFiles.copy(from: source, to: destination, values: .linked)
   }
 
   // MARK: Destroying
 
-  /// The files that Core Data leaves empty beside a destroyed store: programs remove them by name, and fail if one is missing.
+  /// The files that Core Data leaves empty beside a destroyed store: programs remove them by name, and fail if one is
+  /// missing.
   ///
-  /// To SQLite they are the same as none: it takes no notice of an empty log, and makes the index anew.
+  /// SQLite treats them like missing files: it ignores an empty log, and rebuilds the index.
   fileprivate static let emptySuffixes = ["-wal", "-shm"]
 
-  /// Makes an empty file in the place of the new store, with an empty log and an empty index of it.
+  /// Makes an empty file in place of the new store, with an empty log and an empty index.
   package static func makeEmpty(_ place: StoreLocation) throws -> Draft {
-    // With SQLite's permissions for new files; those of the present store replace them.
+    // They get SQLite's permissions for new files, which are then replaced by those of the present store.
     for suffix in [""] + emptySuffixes {
       try FileCalls.write(Data(), to: StoreLocation.url(place.newStore, suffix), mode: 0o644)
     }
     return Draft()
   }
 
-  /// Whether a store has been destroyed, and nothing was made in its place since.
+  /// Whether a store has been destroyed, and no other has been created in its place since.
   package static func isDestroyed(_ place: StoreLocation) throws -> Bool {
     guard FileCalls.exists(place.file), try StoreFile.isNew(place.file) else { return false }
     return emptySuffixes.allSatisfy { FileCalls.exists(StoreLocation.url(place.file, $0)) }
@@ -145,14 +148,14 @@ package struct StoreReplacement {
 
   // MARK: Restoring
 
-  /// Puts a copy of a backup in the place of a store, which is backed up in turn.
+  /// Replaces a store with a copy of a backup. The replaced store is backed up in turn.
   ///
   /// - Parameters:
   ///   - backup: the backup, or any other store.
-  ///   - url: where the store is, or was.
+  ///   - url: the location of the store, which need not exist.
   ///   - usesLog: whether the new store gets a write-ahead log.
-  /// - Returns: where the store is kept that was there; nil where there was none.
-  /// - Throws: as `run(keptAt:make:)`; `StoreVerification.Problem`.
+  /// - Returns: the location where the replaced store is kept; nil if there was none.
+  /// - Throws: the same errors as `run(keptAt:make:)`; `StoreVerification.Problem`.
   package static func restore(_ backup: URL, to url: URL, usesLog: Bool, timeout: TimeInterval) throws -> URL? {
     let place = StoreLocation(url)
     if place.holds(backup) { throw Refusal.ownDirectory(path: backup.path) }
@@ -167,7 +170,8 @@ package struct StoreReplacement {
     ).run(keptAt: keptAt) { _ in
       try copy(backup, to: place.newStore)
       var verification = StoreVerification(url: place.newStore)
-      // What the backup lacks was missing from the store when it was made, or has been lost since: the rows count.
+      // A file missing from the backup was missing from the store already, or has been lost since. Its rows are still
+      // worth restoring.
       verification.requiresExternalData = false
       let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
       let present = try [place.newStore, place.file].flatMap {
@@ -178,14 +182,15 @@ package struct StoreReplacement {
   }
 }
 
-/// Exchanges the complete store in the work directory for another store, atomically.
+/// Atomically exchanges the complete store in the work directory for another store.
 ///
-/// A store is its database and the files of large values. Those files never change, and their names are unique. So the new
-/// ones are put beside the old ones first; then the new database is renamed to the store's name, which is atomic; then the
-/// files that only the old store needed are removed. Any program that opens the store sees either the old or the new one.
+/// A store consists of its database and external data files. Those files never change, and their names are unique. So
+/// the new ones are put beside the old ones first; then the new database is renamed to the store's name, which is
+/// atomic; then the files that only the old store needed are removed. Any program that opens the store sees either the
+/// old or the new one.
 package struct StoreExchange {
   package let lock: MigrationLock
-  /// The lock on the present store; nil where there is no store, or one that SQLite cannot open.
+  /// The lock on the present store; nil if there is no store, or one that SQLite cannot open.
   package let hold: StoreWriteLock?
   package var journal: WorkJournal
 
@@ -193,20 +198,21 @@ package struct StoreExchange {
 
   /// The result of an exchange.
   package struct Outcome {
-    /// Where the old store is kept; nil where it is not.
+    /// The location where the old store is kept; nil if it is not kept.
     package var kept: URL?
-    /// Why the work directory could not be cleared; the next process to open the store clears it.
+    /// The error of cleaning up the work directory; the next process to open the store cleans it up.
     package var leftover: (any Error)?
-    /// The outcome of interrupted work that was found before.
+    /// The outcome of interrupted work found before the exchange.
     package var recovered: InterruptedWork.Outcome?
   }
 
   /// Exchanges the stores. The new store must be complete and closed.
   ///
   /// - Parameters:
-  ///   - external: the files of values that the new store's rows reference.
-  ///   - keptAt: where the old store is kept; nil to remove it.
-  /// - Throws: `FileFailure`, `SQLiteError`, `StoreWriteLock.Intrusion`; the old store is untouched then, and nothing is left.
+  ///   - external: the external data files that the new store's rows reference.
+  ///   - keptAt: the location at which to keep the old store; nil to remove it.
+  /// - Throws: `FileFailure`, `SQLiteError`, `StoreWriteLock.Intrusion`. The old store is unchanged then, and nothing
+  ///   is left.
   package func carryOut(external: Set<String>, keptAt: URL?) throws -> Outcome {
     var exchange = self
     do {
@@ -214,11 +220,12 @@ package struct StoreExchange {
       try exchange.commit()
     } catch {
       hold?.giveBack()
-      // What cannot be undone now is undone by the next process to open the store; why the exchange failed is what matters.
+      // Anything that cannot be undone now is undone by the next process to open the store. The error that is being
+      // thrown takes precedence.
       try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
       throw error
     }
-    // A destroyed store is destroyed without them, too.
+    // Even without these files, the store is destroyed.
     if journal.purpose == .destruction { try? addEmptyFiles() }
     hold?.letGo()
     do {
@@ -229,14 +236,14 @@ package struct StoreExchange {
     }
   }
 
-  /// Puts the empty log and the empty index beside a file that is empty, unless another process has made them by now.
+  /// Puts an empty log and an empty index beside an empty file, unless another process has already created them.
   ///
-  /// A log may appear beside a database with contents only while nobody writes to that. So the file is locked, and looked at
-  /// under the lock: another process may have created a store in it.
+  /// While another process writes to a database with content, no log may appear beside it. So the file is locked, and
+  /// its size is checked under the lock: another process may have created a store in it.
   private func addEmptyFiles() throws {
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0)
     defer {
-      // Nothing was written.
+      // The connection has written nothing.
       try? connection.close()
     }
     try connection.setJournalMode(.memory)
@@ -250,7 +257,7 @@ package struct StoreExchange {
     try connection.rollback()
   }
 
-  /// Writes the journal, and puts the new store's files of values beside the old ones.
+  /// Writes the journal, and links the new store's external data files beside the old ones.
   private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
     let work = lock.work
     let present = try place.support.names()
@@ -301,7 +308,8 @@ package struct StoreExchange {
     try work.rename(StoreLocation.newName, to: folder, name)
   }
 
-  /// A journal has paths relative to the store's directory, which may be moved as a whole.
+  /// Returns a path relative to the store's directory, as used in the journal, since that directory may be moved as a
+  /// whole.
   private func relativePath(of url: URL) throws -> String {
     let base = place.folder.standardizedFileURL.path + "/"
     let path = url.standardizedFileURL.path
@@ -317,14 +325,14 @@ package struct StoreVerification {
   package let url: URL
   /// The model that the store must fit; nil to check only the file.
   package var model: Model?
-  /// Whether the files that rows reference must exist.
+  /// Whether the files referenced by rows must exist.
   package var requiresExternalData = true
 
   /// A model that a store must fit.
   package struct Model {
     package let document: ModelDocument
     package let configuration: String?
-    /// Whether a store with these metadata fits.
+    /// Whether a store with the given metadata fits.
     package let fits: ([String: Any]) -> Bool
 
     package init(document: ModelDocument, configuration: String?, fits: @escaping ([String: Any]) -> Bool) {
@@ -341,22 +349,22 @@ package struct StoreVerification {
 
   /// The content of a verified store.
   package struct Result {
-    /// The files of values that rows reference.
+    /// The external data files referenced by rows.
     package let external: Set<String>
-    /// Rows by entity, without those of sub-entities.
+    /// The number of rows by entity, without those of sub-entities.
     package let rows: [String: Int]
   }
 
-  /// Checks pages, metadata, tables and files of values, and leaves the store without a log.
+  /// Checks pages, metadata, tables and external data files, and leaves the store without a log.
   ///
   /// - Parameter journalMode: the journal mode of the store.
   /// - Throws: `Problem`; `SchemaProblem`, `StoreFileProblem`, `SQLiteError`.
   package func carryOut(leaving journalMode: SQLiteJournalMode) throws -> Result {
-    // Pages are checked in memory, so that the disk can be written to meanwhile. Closing a file gives up SQLite's locks on
-    // it, which nobody needs on a store that has no place yet.
+    // Pages are checked in memory while the file is synced to disk. Closing a file gives up SQLite's locks on it, which
+    // are not needed for a store that is not in place yet.
     let isLarge = FileCalls.size(url) >= PageCheck.largeFile
     let synchronization = isLarge ? ParallelWork { [url] in try FileCalls.synchronize(url) } : nil
-    // Waited for below; after a failure nothing depends on it.
+    // On success the code below waits for it; after a failure its result does not matter.
     defer { try? synchronization?.wait() }
     let file = try StoreFile.open(url, isReadOnly: false)
     do {
@@ -370,13 +378,13 @@ package struct StoreVerification {
       }
       return result
     } catch {
-      // Why the store cannot be used is what matters.
+      // The error that is being thrown takes precedence.
       try? file.close()
       throw error
     }
   }
 
-  /// Why a new store cannot be used.
+  /// The reason a new store cannot be used.
   package struct Problem: Error {
     package let reason: String
 
@@ -405,14 +413,15 @@ package struct StoreVerification {
       file, file.schema(for: model.document, configuration: model.document.configuration(model.configuration)))
   }
 
-  /// Rows by entity. No index is used: one that does not fit its table would hide rows.
+  /// Returns the number of rows by entity. Indexes are not used, since an index that does not match its table would
+  /// hide rows.
   package static func rows(_ file: StoreFile, _ schema: StoreSchema) throws -> [String: Int] {
     var counts = Dictionary(schema.entities.map { ($0.name, 0) }) { $1 }
     for table in schema.tables {
       let name = SQLName.quoted(table.name)
       let hierarchy = schema.entities(inTable: table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
-        // Rows inserted by hand may have any number. Besides, this needs no sorting.
+        // Manually inserted rows may have any entity number. Besides, this needs no sorting.
         counts[only.name] = Int(try file.connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }

@@ -5,32 +5,34 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Keeps others from writing to a store while a new one is made from it, by SQLite's own lock.
+/// Blocks other writers of a store while a new one is made from it, with SQLite's own lock.
 ///
 /// Others may read meanwhile. At the end the store is locked exclusively, and its log is checkpointed.
 package final class StoreWriteLock {
   package let url: URL
   package let connection: SQLiteConnection
   private let journalMode: SQLiteJournalMode
-  /// Whether the file is empty, as that of a destroyed store. A write transaction would begin a journal beside it, which would
-  /// empty the file that comes next if the process ended there: so this connection has its journal in memory.
+  /// Whether the file is empty, as that of a destroyed store. A write transaction would create a journal beside it; if
+  /// the process ended then, that journal would empty the file that takes its place. So this connection keeps its
+  /// journal in memory.
   private let isEmpty: Bool
   private let version: SQLiteValue?
   private let timeout: TimeInterval
 
-  /// Why a new store cannot replace this one.
+  /// The reason a new store cannot replace this one.
   package enum Intrusion: Error {
-    /// Somebody has written to the store.
+    /// Another connection has written to the store.
     case changed
-    /// The file has been moved away, or another has taken its place.
+    /// The file has been moved away or replaced.
     case moved
-    /// Somebody has the store open.
+    /// Another connection has the store open.
     case inUse
   }
 
   /// Takes the lock.
   ///
-  /// - Throws: what opening the store throws; `SQLiteError` (`isBusy`) when another writes to it for longer than `timeout`.
+  /// - Throws: the errors of opening the store; `SQLiteError` (`isBusy`) if another connection writes to it for longer
+  ///   than `timeout`, in seconds.
   package init(_ connection: SQLiteConnection, url: URL, timeout: TimeInterval) throws {
     self.url = url
     self.connection = connection
@@ -47,14 +49,14 @@ package final class StoreWriteLock {
   /// The journal mode of the store that replaces this one.
   package var modeOfReplacement: SQLiteJournalMode { isEmpty ? .wal : journalMode }
 
-  /// Locks the store exclusively and checkpoints its log. Nobody can open it until `letGo()`.
+  /// Locks the store exclusively and checkpoints its log. No other connection can open it until `letGo()`.
   ///
-  /// SQLite would apply a log that stays behind to the file that comes next. So the store leaves WAL mode, which SQLite allows
-  /// only to the last connection, and no log or journal with contents may be beside it then. Empty ones may, as beside a
-  /// destroyed store: outside of WAL mode, an exclusive lock means that no connection uses them.
+  /// SQLite would apply a remaining log to the file that takes the store's place. So the store leaves WAL mode, which
+  /// SQLite allows only to the last connection, and no log or journal with content may be beside it then. Empty ones
+  /// may, as beside a destroyed store: outside of WAL mode, an exclusive lock means that no connection uses them.
   ///
-  /// In rollback mode SQLite does not tell whether a log was written to before. So the store is locked and compared while it
-  /// still has its log, and stays locked until it has left WAL mode.
+  /// In rollback mode, SQLite does not report whether a log was written to before. So the store is locked and compared
+  /// while it still has its log, and stays locked until it has left WAL mode.
   ///
   /// - Throws: `Intrusion`; `SQLiteError`.
   package func takeAlone() throws {
@@ -66,7 +68,7 @@ package final class StoreWriteLock {
       try waiting(until: end) { try connection.begin(.immediate) }
       guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
       try connection.rollback()
-      // The lock is kept until the store is next used, which is when it leaves WAL mode.
+      // The lock is kept until the next access to the store, which is the one that leaves WAL mode.
       try connection.setPragma("locking_mode", to: "NORMAL")
     }
     try waiting(until: end) {
@@ -75,7 +77,7 @@ package final class StoreWriteLock {
     }
     guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
     if try connection.hasMoved() { throw Intrusion.moved }
-    // In WAL mode, which another connection may have restored before this one got the lock, the lock excludes only writers.
+    // If another connection restored WAL mode before this one got the lock, the lock excludes only writers.
     if try connection.journalMode() == .wal || !DatabaseCompanions.areIdle(url.path) { throw Intrusion.inUse }
   }
 
@@ -93,7 +95,7 @@ package final class StoreWriteLock {
 
   /// Releases the store unchanged.
   package func giveBack() {
-    // A store can be opened in either mode, and the next connection sets the one it prefers.
+    // A store can be opened in either mode, and the next connection sets the mode that it prefers.
     try? connection.rollback()
     // Other processes can use a log only without an exclusive lock.
     _ = try? connection.setPragma("locking_mode", to: "NORMAL")
@@ -107,12 +109,12 @@ package final class StoreWriteLock {
     try? connection.close()
   }
 
-  /// Has SQLite remove the journal that stays if it is interrupted while leaving WAL mode.
+  /// Lets SQLite remove the journal left by an interruption while the store was leaving WAL mode.
   ///
   /// Such a journal is empty or has been rolled back, and is harmless; but a store in WAL mode would keep it forever.
   package static func removeIdleJournal(of place: StoreLocation) {
     guard FileCalls.exists(StoreLocation.url(place.file, "-journal")) else { return }
-    // This fails if somebody has the store open, and is not needed then.
+    // This fails if another connection has the store open; removal is not needed then.
     guard let connection = try? SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0) else { return }
     if (try? connection.journalMode()) == .wal {
       try? connection.setJournalMode(.delete)

@@ -4,16 +4,16 @@
 import CoreDataFileSystem
 import Foundation
 
-/// A journal of work on a store as a whole, in the work directory, so that another process can finish or undo the work.
+/// The journal of a store's replacement, in the work directory, with which another process can finish or undo it.
 ///
-/// The store changes atomically, when the new file is renamed to the store's name. Whether that has happened shows in the
-/// work directory, which holds the new file until then.
+/// The store changes atomically, when the new file is renamed to the store's name. Until then the work directory
+/// contains the new file.
 package struct WorkJournal: Codable, Hashable {
-  /// How far the work has got.
+  /// The progress of the work.
   package enum Phase: String, Codable {
     /// Files are created in the work directory; nothing else has been changed.
     case preparing
-    /// The new store is complete, and is being exchanged for the old one.
+    /// The new store is complete, and is replacing the old one.
     case exchanging
   }
 
@@ -31,32 +31,33 @@ package struct WorkJournal: Codable, Hashable {
   package var version = currentVersion
   package var purpose: Purpose
   package var phase = Phase.preparing
-  /// When the work began.
+  /// The time at which the work began.
   package let started: Date
   /// The identifier of the process at work.
   package let process: Int32
-  /// The name of the version that the store had.
+  /// The name of the store's version before the work.
   package var source: String?
-  /// The name of the version that the store gets.
+  /// The name of the store's version after the work.
   package var destination: String?
-  /// Files of values that come with the new store.
+  /// External data files that come with the new store.
   package var added: [String] = []
-  /// Files of values that only the old store needs.
+  /// External data files that only the old store needs.
   package var obsolete: [String] = []
-  /// Files of values that the old store needs.
+  /// External data files that the old store needs.
   package var kept: [String] = []
-  /// Whether the store's own file is changed. Then `obsolete` lists the files that no row references after the transaction.
+  /// Whether the store's own file is changed. If so, `obsolete` lists the files that no row references after the
+  /// transaction.
   package var isInPlace: Bool?
-  /// Where the old store is kept, as a path relative to the store's directory; nil where it is removed.
+  /// The location where the old store is kept, as a path relative to the store's directory; nil if it is removed.
   package var keptAt: String?
-  /// Why a store was set aside.
+  /// The reason a store was set aside.
   package var setAside: SetAsideNote?
 
   package init(purpose: Purpose, source: String? = nil, destination: String? = nil) {
     self.purpose = purpose
     self.source = source
     self.destination = destination
-    // To the second, as it is encoded.
+    // Rounded to a second, as it is encoded.
     started = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
     process = getpid()
   }
@@ -66,16 +67,16 @@ package struct WorkJournal: Codable, Hashable {
     phase == .exchanging && !work.exists(StoreLocation.newName)
   }
 
-  /// A journal that cannot be read, or that a later version of the framework has written.
+  /// The error for a journal that cannot be read, or that a later version of the framework has written.
   package struct Unreadable: Error {
     package let path: String
     package let reason: String
   }
 
-  /// The largest journal that is read or written, in bytes; a file of a value takes 46.
+  /// The size limit for reading and writing a journal, in bytes; each external data file takes 46.
   private static let greatestSize = 32 << 20
 
-  /// Reads the journal of a store; nil where there is none.
+  /// Reads the journal of a store; nil if there is none.
   ///
   /// - Throws: `Unreadable`, also for names that this framework does not write; `FileFailure`.
   package static func read(_ work: OpenDirectory, _ place: StoreLocation) throws -> WorkJournal? {
@@ -122,7 +123,7 @@ package struct WorkJournal: Codable, Hashable {
 
   // MARK: Names
 
-  /// A name in the journal that leads outside the places which this framework uses; nil where there is none.
+  /// Returns a name in the journal that is outside the locations used by this framework; nil if there is none.
   private func foreignName(_ place: StoreLocation) -> String? {
     for names in [added, obsolete, kept] {
       if let name = names.first(where: { !ExternalData.isFileName($0) }) { return name }
@@ -130,7 +131,7 @@ package struct WorkJournal: Codable, Hashable {
     return keptAt.flatMap { Self.isKept($0, place) ? nil : $0 }
   }
 
-  /// Whether a path is one under which a replaced store is kept: `Data~2.sqlite` beside the store, or
+  /// Whether a path is a location for replaced stores: `Data~2.sqlite` beside the store, or
   /// `Incompatible/2026-11-21 214503 2/Data.sqlite`.
   private static func isKept(_ path: String, _ place: StoreLocation) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -154,14 +155,14 @@ package struct WorkJournal: Codable, Hashable {
   }
 }
 
-/// When and why a store was set aside, written beside it.
+/// The time and reason a store was set aside, written beside it.
 package struct SetAsideNote: Codable, Hashable {
   package var version = 1
   package let date: Date
   package let code: Int
   package var reason: String
 
-  /// The name of the directory in which the stores of a directory are set aside.
+  /// The name of the directory for the stores of a directory that were set aside.
   package static let folderName = "Incompatible"
 
   package init(code: Int, reason: String) {
@@ -172,7 +173,7 @@ package struct SetAsideNote: Codable, Hashable {
 
   package static func name(besideStore name: String) -> String { "\(name)-set-aside.json" }
 
-  /// The largest note that is read, in bytes.
+  /// The size limit for reading a note, in bytes.
   private static let greatestSize = 1 << 20
 
   package func write(in directory: OpenDirectory, besideStore name: String) throws {
@@ -186,7 +187,7 @@ package struct SetAsideNote: Codable, Hashable {
     try directory.write(encoder.encode(note), to: Self.name(besideStore: name), mode: mode)
   }
 
-  /// A note that cannot be read.
+  /// The error for a note that cannot be read.
   package struct Unreadable: Error {
     package let path: String
     package let reason: String
