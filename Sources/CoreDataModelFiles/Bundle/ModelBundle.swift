@@ -108,7 +108,7 @@ package struct ModelBundle: Sendable {
   /// The unreadable versions with their errors. They do not prevent the use of the others.
   package var unreadable: [(name: String, error: ModelFileError)] { Self.unreadable(files.all) }
 
-  /// Returns the unreadable versions between two positions in `names`, with their errors, in order; where the names do not
+  /// Returns the unreadable versions between two positions in `names`, with their errors, in order; if the names do not
   /// determine the order, all unreadable versions.
   package func unreadable(between first: Int, and last: Int) -> [(name: String, error: ModelFileError)] {
     guard isOrderedByName else { return unreadable }
@@ -182,7 +182,7 @@ package struct ModelBundle: Sendable {
     return try XCDataModelReader.document(at: url, warnings: warnings)
   }
 
-  /// Reads a version from its package, also one from before Xcode 4.
+  /// Reads a version from its package, including one from before Xcode 4.
   private static func source(at package: URL, warnings: ModelWarnings) throws -> ModelDocument {
     guard let old = OldModelReader.file(of: package) else {
       return try XCDataModelReader.document(at: package, warnings: warnings)
@@ -190,7 +190,7 @@ package struct ModelBundle: Sendable {
     return try OldModelReader.document(at: old, warnings: warnings)
   }
 
-  /// Returns the version named by `.xccurrentversion`, which may be absent or name none.
+  /// Returns the version named by `.xccurrentversion`, which may be missing or name no version.
   private static func markedVersion(in url: URL) throws -> String? {
     let file = url.appendingPathComponent(".xccurrentversion")
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }
@@ -282,13 +282,12 @@ extension ModelBundle {
   ///   - versions: The versions. Their names become those of the files.
   ///   - current: The name of the current version, which new stores get.
   ///   - module: The Swift module for classes in the "current product module" (`.Person`).
-  /// - Throws: `ModelFileError` for an invalid model or a name that cannot be the name of a file; errors of the file
-  ///   system.
+  /// - Throws: `ModelFileError` for an invalid model or a name that cannot be a file name; file system errors.
   package static func writeCompiled(_ versions: [Version], current: String, module: String? = nil, to url: URL) throws {
     let compiled = versions.map { Version($0.name, $0.document.namingClasses(inModule: module)) }
     try checkNames(of: versions, current: current, for: url)
     try DirectoryReplacement.write(to: url) { directory in
-      // A few at a time, so that a bundle of many versions needs no more memory than these.
+      // A few at a time, which limits the memory used for a bundle of many versions.
       for start in stride(from: 0, to: compiled.count, by: versionsAtOnce) {
         let versions = Array(compiled[start..<min(start + versionsAtOnce, compiled.count)])
         let archives = try versions.map(\.document).concurrentMap { try archive(of: $0, file: url) }
@@ -315,13 +314,13 @@ extension ModelBundle {
 
   // MARK: Sources
 
-  /// Writes all versions as an `.xcdatamodeld`, with the mark of the current one.
+  /// Writes all versions as an `.xcdatamodeld`, and marks the current one.
   ///
   /// - Parameters:
   ///   - versions: The versions. Their names become those of the packages.
   ///   - current: The name of the current version, which new stores get.
   /// - Throws: `ModelFileError` for an invalid model, for content that a source cannot express, or for a name that
-  ///   cannot be the name of a file; errors of the file system.
+  ///   cannot be a file name; file system errors.
   package static func writeSource(
     _ versions: [Version], current: String, style: SourceStyle = .current, to url: URL
   ) throws {
@@ -399,7 +398,7 @@ extension ModelBundle {
 }
 
 extension ModelDocument {
-  /// Returns the document with the module in front of class names that begin with a dot, which Xcode calls the
+  /// Returns the document with the module prepended to class names that begin with a dot, which Xcode calls the
   /// "current product module".
   package func namingClasses(inModule module: String?) -> ModelDocument {
     guard let module else { return self }
@@ -436,7 +435,7 @@ enum DirectoryReplacement {
       }
       try files.removeItem(at: old)
     } catch {
-      // Report the first error, not that the new directory could not be removed.
+      // The error that is being thrown takes precedence over a failure to remove the new directory.
       try? files.removeItem(at: fresh)
       throw error
     }

@@ -4,16 +4,16 @@
 /// The order of versions whose names do not determine it, such as `Initial`, `Authors` and `Final`.
 ///
 /// The versions form a chain in which neighbors have as much in common as possible, down to the hashes of entities and
-/// properties. Everything that a step adds costs 1, everything that it removes costs 3, because models mostly grow, and
-/// a renaming identifier that links the two versions takes off 2. Two rules come first:
+/// properties. Everything that a step adds costs 1, and everything that it removes costs 3, because models mostly grow.
+/// A renaming identifier that links the two versions subtracts 2. Two rules come first:
 ///
-/// - Names ordered by a series of numbers, such as `V1` and `V2` beside `Final`, keep that order.
+/// - Names with sequential numbers, such as `V1` and `V2` beside `Final`, keep their order.
 /// - The current version is the last, except for versions that have all of its entities and properties, and more.
 ///
-/// Ties are resolved by the order of names. Tested with 16 bundles of public projects whose real names determine the
-/// order: with letters for names, in random order, 35 of 48 versions are followed by their real successor, compared
-/// with none in alphabetical order. The misses are mostly versions that differ little from two others, and bundles
-/// whose current version is not the last.
+/// Ties are resolved by the order of names. In a test with 16 bundles of public projects whose real names determine the
+/// order, the names were replaced by letters in random order: 35 of 48 versions were followed by their real successor,
+/// compared with none in alphabetical order. The misses are mostly versions that differ little from two others, and
+/// bundles whose current version is not the last.
 struct VersionChain {
   typealias Version = (name: String, document: ModelDocument, hashes: VersionHashes)
 
@@ -79,7 +79,7 @@ struct VersionChain {
           best = (cost, version, place)
         }
       }
-      // A position before all that must follow is always allowed.
+      // The position before all versions that must follow is always allowed.
       guard let best else { return chain + rest }
       chain.insert(best.version, at: best.place)
       rest.removeAll { $0 == best.version }
@@ -95,7 +95,7 @@ struct VersionChain {
   }
 
   private func improvement(of chain: [Int]) -> [Int]? {
-    // Long chains have few misplaced versions, and every attempt looks at all of them.
+    // Long chains have few misplaced versions, and each attempt examines all of them.
     let longest = chain.count > 24 ? 3 : chain.count - 1
     for length in stride(from: 1, through: longest, by: 1) {
       for first in 0...(chain.count - length) {

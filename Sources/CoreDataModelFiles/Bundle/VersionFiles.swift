@@ -10,7 +10,7 @@ final class VersionFiles: @unchecked Sendable {
   let names: [String]
   private let read: @Sendable (Int) -> VersionReading
   private let lock = NSLock()
-  /// Guarded by `lock`, as the hashes.
+  /// Guarded by `lock`, like the hashes.
   private var readings: [VersionReading?]
   private var hashes: [VersionHashes?]
 
@@ -38,7 +38,7 @@ final class VersionFiles: @unchecked Sendable {
     let missing = lock.withLock { positions.filter { readings[$0] == nil } }
     let found = missing.concurrentMap { position in (position, read(position)) }
     return lock.withLock {
-      // Keep what another thread has read in the meantime.
+      // Another thread may have read some of them meanwhile; its results are kept.
       for (position, reading) in found where readings[position] == nil { readings[position] = reading }
       return positions.compactMap { readings[$0] }
     }
@@ -154,8 +154,8 @@ enum VersionNames {
     return a == b ? left < right : a.lexicographicallyPrecedes(b)
   }
 
-  /// Returns the names ordered by a series of numbers, as positions. `Model`, `Model 2` and `Model 10` form a series;
-  /// `Final` belongs to none. A name without a number begins the series that shares its words.
+  /// Returns the names in each numbered series, as positions. `Model`, `Model 2` and `Model 10` form a series; `Final`
+  /// belongs to none. A name without a number begins the series with the same words.
   static func series(_ names: [String]) -> [[Int]] {
     let all = names.map(parts)
     var members: [[String]: [Int]] = [:]

@@ -65,7 +65,7 @@ enum ArchivedProperties {
     attribute.userInfo = try userInfo(of: object)
     attribute.validations = try validations(of: object)
     if object.className == "NSDerivedAttributeDescription" {
-      // No known file contains this key, so accept any key with that meaning.
+      // No known file contains this key, so any key whose name ends like this is accepted.
       let key = object.fields.keys.sorted().first { $0.lowercased().hasSuffix("derivationexpression") }
       attribute.derivation = try key.flatMap { try object.object($0) }.map { try ArchivedExpressions.expression($0) }
     }
@@ -95,7 +95,7 @@ enum ArchivedProperties {
   }
 }
 
-/// Returns a required text.
+/// Returns a required string.
 func required(_ key: String, of object: ArchivedObject?) throws -> String {
   guard let text = try object?.string(key) else {
     throw ArchiveFailure.broken("\(key) of \(object?.className ?? "an object") is missing.")
@@ -135,9 +135,9 @@ extension AttributeKind {
 
 /// The bits of `_P`, which Core Data archives with every property in addition to the keys of the same meaning.
 ///
-/// Derived from 2,646 archived properties: the named bits follow the flags without exception, and `hasNoModifier` is
-/// clear exactly if a version hash modifier is archived. The three bits below it are set in all properties, none of
-/// which has user info or validation rules; they presumably mean that those keys are absent.
+/// Derived from 2,646 archived properties: the named bits match the flags without exception, and `hasNoModifier` is
+/// clear exactly if a version hash modifier is archived. The three bits below it are set in all these properties, none
+/// of which has user info or validation rules; they presumably mean that those keys are absent.
 private enum PropertyBits {
   static let always: Int64 = 0x01
   static let isOptional: Int64 = 0x02
@@ -212,8 +212,8 @@ extension KeyedArchiveBuilder {
 
 /// Reads fetch requests from keyed archives.
 ///
-/// No known file contains one, so the keys are those that Core Data's naming suggests. Missing keys have Core Data's
-/// defaults.
+/// No known file contains one, so the keys are guessed from Core Data's naming conventions. Missing keys have Core
+/// Data's defaults.
 enum ArchivedRequests {
   static func request(_ object: ArchivedObject?, name: String) throws -> FetchRequestDocument {
     guard let object, object.className == "NSFetchRequest" else {

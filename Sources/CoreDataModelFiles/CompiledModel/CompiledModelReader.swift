@@ -11,7 +11,7 @@ import Foundation
 /// archives store them in the order of a hash table.
 struct CompiledModelReader {
   private let archive: KeyedArchive
-  /// The file for warnings; nil if the archive is not in a file.
+  /// The file, for warnings; nil if the archive is not in a file.
   private let file: URL?
   private let warnings: ModelWarnings
 
@@ -99,9 +99,11 @@ struct CompiledModelReader {
     fitted(try ArchivedProperties.attribute(object), name: nil, of: entity)
   }
 
-  /// Converts the default values of an attribute and of its elements to their types, because Core Data accepts any value.
+  /// Converts the default values of an attribute and of its elements to their types, because Core Data accepts any
+  /// value.
   ///
-  /// - Parameter name: The name with those of the composite attributes around it; nil for an attribute of an entity.
+  /// - Parameter name: The name, preceded by those of the enclosing composite attributes; nil for an attribute of an
+  ///   entity.
   private func fitted(_ attribute: AttributeDocument, name: String?, of entity: String) -> AttributeDocument {
     var attribute = attribute
     let name = name ?? attribute.name

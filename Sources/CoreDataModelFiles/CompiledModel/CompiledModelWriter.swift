@@ -6,9 +6,9 @@ import Foundation
 
 /// Writes a document as the keyed archive of a `.mom` file or a store's model cache.
 ///
-/// The two differ like Core Data's own. In a cache, subentities repeat what they inherit, the entities are in a
-/// known-keys dictionary, and there is an index for every indexed attribute. A file contains everything once, where it
-/// was declared. Both repeat indexes in the older notations.
+/// The two forms differ as in Core Data. In a cache, subentities repeat inherited properties, the entities are in a
+/// known-keys dictionary, and every indexed attribute has an index. A file contains everything once, where it was
+/// declared. Both repeat indexes in the older notations.
 struct CompiledModelWriter {
   /// The purpose of the archive.
   enum Form {
@@ -16,7 +16,7 @@ struct CompiledModelWriter {
     case cache
   }
 
-  /// The text in unused slots of known-keys dictionaries, the same in all caches.
+  /// The string in unused slots of known-keys dictionaries, the same in all caches.
   private static let emptyToken = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
   private let document: ModelDocument
@@ -29,7 +29,7 @@ struct CompiledModelWriter {
   private var emptyInfo = KeyedArchiveBuilder.null
 
   /// Returns the archive of a document.
-  /// - Throws: `ModelFileError` if the document contains values that no file can hold.
+  /// - Throws: `ModelFileError` if the document contains a value that cannot be archived.
   static func archive(of document: ModelDocument, form: Form) throws -> Data {
     var writer = CompiledModelWriter(document, form)
     return try writer.write()
@@ -45,7 +45,7 @@ struct CompiledModelWriter {
     modelPlace = builder.reserve()
     emptyInfo = builder.dictionary([], "NSDictionary")
     let entities = document.entities.sorted { $0.name < $1.name }
-    // Entities and relationships refer to one another, so reserve places for all before writing any.
+    // Entities and relationships refer to one another, so places for all are reserved before any is written.
     for entity in entities {
       entityPlaces[entity.name] = builder.reserve()
       for relationship in members(of: entity).flatMap(\.relationships) {
@@ -75,7 +75,7 @@ struct CompiledModelWriter {
     return builder.data(root: modelPlace)
   }
 
-  /// Returns the entities whose properties are written with an entity, the root first.
+  /// Returns the entities whose properties are written with an entity, from the root down.
   private func members(of entity: EntityDocument) -> [EntityDocument] {
     form == .cache ? index.lineage(of: entity.name).reversed() : [entity]
   }
@@ -216,7 +216,7 @@ struct CompiledModelWriter {
 }
 
 extension KeyedArchiveBuilder {
-  /// Adds a plain value with the class that Foundation would archive.
+  /// Adds a plain value under the class name that Foundation would use.
   mutating func plain(_ value: PlainValue) throws -> ArchiveValue {
     switch value {
     case .null: return add("NSNull", [:])

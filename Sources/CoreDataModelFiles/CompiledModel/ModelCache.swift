@@ -4,9 +4,9 @@
 import CZlib
 import Foundation
 
-/// The model that a store contains in `Z_MODELCACHE.Z_CONTENT`: a keyed archive compressed with DEFLATE.
+/// The model stored in `Z_MODELCACHE.Z_CONTENT`: a keyed archive compressed with DEFLATE.
 package enum ModelCache {
-  /// The greatest compression ratio of an archive; that of models is less than 30.
+  /// The maximum compression ratio of an archive; that of models is less than 30.
   private static let mostRatio = 300
 
   /// Reads a model cache.
@@ -17,7 +17,7 @@ package enum ModelCache {
   }
 
   /// Writes a model cache.
-  /// - Throws: `ModelFileError` if the model contains a value that no file can hold.
+  /// - Throws: `ModelFileError` if the model contains a value that cannot be archived.
   package static func encode(_ document: ModelDocument) throws -> Data {
     try RawDeflate.compress(archive(document))
   }
@@ -37,12 +37,12 @@ package enum ModelCache {
 
 /// DEFLATE without a header, as used by model caches.
 package enum RawDeflate {
-  /// The windowBits of zlib that mean "no header".
+  /// The zlib `windowBits` value for data without a header.
   private static let windowBits: Int32 = -15
   private static let chunkSize = 1 << 16
 
   /// Decompresses data.
-  /// - Parameter limit: The largest acceptable size of the result in bytes.
+  /// - Parameter limit: The maximum size of the result in bytes.
   /// - Throws: `ModelFileError` if the data is damaged or truncated, or the result is larger than the limit.
   package static func decompress(_ data: Data, limit: Int = 1 << 26) throws -> Data {
     var stream = z_stream()
@@ -88,7 +88,7 @@ package enum RawDeflate {
     return result
   }
 
-  /// Runs a stream over data, giving it new output space until a step returns true.
+  /// Runs a stream over data, providing new output space until a step returns true.
   private static func run(
     _ stream: inout z_stream, over data: Data,
     _ step: (inout z_stream, UnsafeMutableBufferPointer<UInt8>) throws -> Bool

@@ -4,13 +4,13 @@
 import CoreDataPredicates
 import Foundation
 
-/// Converts default values to the type of their attribute. Changing the type in Xcode leaves the old text in the file,
-/// and Apple's tools read it as the new type.
+/// Converts default values to the type of their attribute. Changing the type in Xcode leaves the old value in the file
+/// as text, and Apple's tools read it as the new type.
 enum DefaultValues {
   /// Returns a value converted to a type, or nil if it has no equivalent.
   ///
-  /// Texts are read like Foundation reads them: a number is the number at the start of the text, or 0 if there is none,
-  /// and a Boolean is true for a text that begins with `Y`, `T` or a digit other than 0. Apple's compiler turns `NO`
+  /// Strings are converted as in Foundation: a number is the number at the start of the string, or 0 if there is none,
+  /// and a Boolean is true for a string that begins with `Y`, `T` or a digit other than 0. Apple's compiler turns `NO`
   /// into 0 in an Integer 32 attribute.
   static func fitted(_ value: PlainValue, to kind: AttributeKind) -> PlainValue? {
     switch kind {
@@ -27,8 +27,8 @@ enum DefaultValues {
     }
   }
 
-  /// Returns a value converted to the type of an attribute: the parts of a composite value to the types of its elements. Parts
-  /// without an equivalent are left out.
+  /// Returns a value converted to the type of an attribute. Parts of a composite value are converted to the types of
+  /// its elements, and those without an equivalent are omitted.
   static func fitted(_ value: PlainValue, to attribute: AttributeDocument) -> PlainValue? {
     guard case .dictionary(let values) = value, attribute.kind == .composite else {
       return fitted(value, to: attribute.kind)
@@ -43,7 +43,7 @@ enum DefaultValues {
     return .dictionary(result)
   }
 
-  /// Whether a converted value is equivalent to the original: archives do not distinguish 0 from 0.0 or `false`.
+  /// Whether a converted value is equivalent to the original. Archives do not distinguish 0 from 0.0 or `false`.
   static func isAlike(_ value: PlainValue, _ fitted: PlainValue?) -> Bool {
     if value == fitted { return true }
     switch (value, fitted) {
@@ -143,13 +143,13 @@ enum DefaultValues {
     }
   }
 
-  /// Returns the number at the start of a text, or 0 if there is none or it is not finite.
+  /// Returns the number at the start of a string, or 0 if there is none or it is not finite.
   private static func leadingNumber(_ text: String) -> Double {
     let number = Double(String(numberPrefix(text))) ?? 0
     return number.isFinite ? number : 0
   }
 
-  /// Returns the number at the start of a text, without an exponent and leading white space; empty if there is none.
+  /// Returns the number at the start of a string, without an exponent and leading white space; empty if there is none.
   private static func numberPrefix(_ text: String) -> Substring {
     let start = text.drop { $0.isWhitespace }
     var end = start.startIndex

@@ -3,9 +3,9 @@
 
 import CoreDataPredicates
 
-/// What of an entity's class is generated. The raw values are those of model sources.
+/// The code generated for an entity's class. The raw values are those of model sources.
 public enum CodeGenerationKind: String, Hashable, Sendable {
-  /// Nothing: the class is written by hand.
+  /// No code: the class is written by hand.
   case manual = "none"
   /// An extension with the properties; the class is written by hand.
   case category
@@ -19,7 +19,7 @@ public struct EntityDocument: Hashable, Sendable {
   public var name: String
   /// The class of the objects; nil if the source names none, which means `NSManagedObject`.
   public var className: String?
-  /// What of the class is generated; used by sources only.
+  /// The code generated for the class; used by sources only.
   public var codeGeneration: CodeGenerationKind
   /// Whether the entity is abstract.
   public var isAbstract: Bool
@@ -102,10 +102,11 @@ public struct FetchIndexElementDocument: Hashable, Sendable {
 
 /// The indexes that Core Data derives when it compiles and loads a model.
 ///
-/// Seen in compiled models and model caches: an index over one property also marks the property as indexed, an index
-/// over several properties is repeated as a compound index, and a property that is indexed for one of these two reasons,
-/// the flag in the source or an index over it alone, gets an index of its own name before the declared ones. A property
-/// that is indexed for both reasons has only the declared index. Documents contain only what was declared.
+/// These rules were seen in compiled models and model caches. An index over one property also marks the property as
+/// indexed. An index over several properties is repeated as a compound index. A property is indexed for one of two
+/// reasons: the flag in the source, or an index over it alone. If only one of them applies, the property gets an index
+/// of its own name before the declared ones; if both apply, it has only the declared index. Documents contain only
+/// declared indexes.
 extension EntityDocument {
   /// The names of the attributes that Core Data treats as indexed.
   package var indexedAttributeNames: [String] {
@@ -139,9 +140,9 @@ extension EntityDocument {
     return result
   }
 
-  /// Removes repetitions of a compiled model or a model cache, so that only the declared indexes remain.
+  /// Removes the repeated indexes of a compiled model or a model cache, so that only the declared ones remain.
   ///
-  /// - Parameter hasImplied: Whether indexes implied by indexed attributes are among the declared ones, as in a model
+  /// - Parameter hasImplied: Whether the declared indexes include those implied by indexed attributes, as in a model
   ///   cache.
   package mutating func removeImpliedIndexes(hasImplied: Bool) {
     let indexed = hasImplied ? Set(attributes.filter(\.isIndexed).map(\.name)) : []
@@ -153,8 +154,8 @@ extension EntityDocument {
     let single = singlyIndexedNames
     for position in attributes.indices where single.contains(attributes[position].name) {
       let name = attributes[position].name
-      // A compiled model marks the attribute for either reason. Only a model cache tells them apart: it has no implied
-      // index if the source marks the attribute too.
+      // A compiled model marks the attribute for either reason. Only a model cache distinguishes them: it has no
+      // implied index if the source marks the attribute too.
       attributes[position].isIndexed = hasImplied && !implied.contains { $0.name == name }
     }
     let compound = Set(indexes.map { $0.elements.map(\.propertyName) })
@@ -168,7 +169,7 @@ public struct EntityIndex: Sendable {
   private let positions: [String: Int]
   private let parents: [Int?]
   private let children: [[Int]]
-  /// The entities below each one, as a range of positions in a walk that visits parents first. Nil in a cycle.
+  /// The descendants of each entity, as a range of positions in a traversal that visits parents first; nil in a cycle.
   private let families: [Range<Int>?]
 
   /// Indexes the entities of a document.
@@ -242,16 +243,16 @@ public struct EntityIndex: Sendable {
 
   func position(of name: String) -> Int? { positions[name] }
 
-  /// Returns the names of the entity and its ancestors, as `lineage(of:)` orders them.
+  /// Returns the names of the entity and its ancestors, ordered like `lineage(of:)`.
   package func lineageNames(of name: String) -> [String] {
     linePositions(of: name).map { entities[$0].name }
   }
 
-  /// The positions in the document of the entity and its ancestors, as `lineage(of:)` orders them.
+  /// Returns the positions in the document of the entity and its ancestors, ordered like `lineage(of:)`.
   func linePositions(of name: String) -> [Int] {
     guard let first = positions[name] else { return [] }
     var line = [first]
-    // Without a cycle a line is shorter than this. With one it is searched for its first entity that repeats.
+    // Without a cycle, the lineage is shorter than this. With one, it is searched for the first entity that repeats.
     while let next = parents[line[line.count - 1]], line.count <= ModelDocument.deepest { line.append(next) }
     guard line.count > ModelDocument.deepest else { return line }
     var seen: Set<Int> = []
@@ -266,8 +267,8 @@ public struct EntityIndex: Sendable {
 }
 
 extension ModelDocument {
-  /// The greatest depth of inheritance, more than that of any model. Ancestors are traversed repeatedly, so the bound
-  /// keeps hostile files from taking hours.
+  /// The maximum depth of inheritance, greater than that of any real model. Ancestors are traversed repeatedly, so
+  /// without a limit a malicious file could take hours.
   fileprivate static let deepest = 500
 
   /// Throws an error if the inheritance is too deep. Cycles are left to `validate()`.

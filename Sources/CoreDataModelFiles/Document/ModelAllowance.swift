@@ -4,12 +4,12 @@
 import CoreDataPredicates
 import Foundation
 
-/// Allowances of findings in the user info of entities and properties.
+/// Allowed findings in the user info of entities and properties.
 ///
-/// They stand under the key `coredata.allow`: a code and a reason, `DS102 moved to Archive`; several are separated by semicolons
-/// or line breaks.
+/// The key `coredata.allow` has a code and a reason as its value, such as `DS102 moved to Archive`; several are
+/// separated by semicolons or line breaks.
 package enum ModelAllowance {
-  /// Returns the reason for which a user info allows a code; nil where it does not, or gives no reason.
+  /// Returns the reason given in a user info for allowing a code; nil if the code is not allowed, or has no reason.
   package static func reason(for code: String, in userInfo: [String: PlainValue]?) -> String? {
     guard case .string(let text)? = userInfo?["coredata.allow"] else { return nil }
     for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
@@ -21,7 +21,8 @@ package enum ModelAllowance {
 }
 
 extension EntityDocument {
-  /// The user info of an attribute or a relationship that the entity declares; nil where there is none of the name.
+  /// Returns the user info of an attribute or a relationship declared by the entity; nil if there is none with the
+  /// name.
   package func propertyUserInfo(_ property: String?) -> [String: PlainValue]? {
     attributes.first { $0.name == property }?.userInfo ?? relationships.first { $0.name == property }?.userInfo
   }

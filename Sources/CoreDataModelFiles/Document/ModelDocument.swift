@@ -180,7 +180,7 @@ extension ModelDocument {
     }
   }
 
-  /// Whether an entity has a property, or the element of a composite attribute that a name with dots leads to.
+  /// Whether an entity has a property with a name, or an element of a composite attribute with a dotted path.
   private func hasProperty(_ path: String, _ line: [EntityDocument]) -> Bool {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if names.count == 1 { return line.contains { $0.propertyNames.contains(path) } }
@@ -235,9 +235,9 @@ extension EntityDocument {
   }
 }
 
-/// Removal of repetitions: model caches repeat inherited properties, and sources may do so.
+/// Removal of inherited properties that are declared again, as model caches do and sources may do.
 extension ModelDocument {
-  /// Removes from every entity the properties that it inherits in the same form.
+  /// Removes the properties that an entity inherits in the same form.
   ///
   /// A property that differs from the inherited one stays, because it overrides it.
   package mutating func removeRepeatedProperties() {
@@ -269,7 +269,7 @@ extension ModelDocument {
 
 /// The properties of one kind by name and by the entity that declares them.
 private struct DeclaredProperties<Property> {
-  /// For names that several entities declare: the first property of each entity.
+  /// The first property of each entity, for names declared by several entities.
   private var declarations: [String: [String: Property]] = [:]
 
   init(_ entities: [EntityDocument], _ properties: (EntityDocument) -> [Property], name: (Property) -> String) {
@@ -281,7 +281,7 @@ private struct DeclaredProperties<Property> {
     declarations = declarations.filter { $0.value.count > 1 }
   }
 
-  /// The property that the first of these entities declares that has one of this name.
+  /// Returns the property of this name in the first of these entities that declares it.
   func nearest(_ name: String, in entities: ArraySlice<String>) -> Property? {
     guard let declared = declarations[name] else { return nil }
     return entities.lazy.compactMap { declared[$0] }.first

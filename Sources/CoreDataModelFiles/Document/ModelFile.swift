@@ -6,7 +6,7 @@ import Foundation
 
 /// Reads untrusted files of models, mapping models and bundles.
 package enum ModelFile {
-  /// The largest acceptable file in bytes.
+  /// The maximum file size in bytes.
   package static let largest = 1 << 25
 
   /// Reads a whole file.
@@ -18,7 +18,7 @@ package enum ModelFile {
 
   /// Reads the first bytes of a file.
   ///
-  /// - Throws: The errors of `read(_:)`.
+  /// - Throws: The same errors as `read(_:)`.
   package static func firstBytes(_ count: Int, of url: URL) throws -> Data {
     try translating(url) { try RegularFile.firstBytes(count, of: url) }
   }
@@ -43,7 +43,7 @@ package enum ModelFile {
   }
 }
 
-/// An error of an unreadable model file or an invalid model: what was found, where, and what to do.
+/// An error in a model file or an invalid model: what was found, where, and what to do.
 package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Kind: Hashable, Sendable {
     case missingFile
@@ -94,7 +94,7 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
     self.property = property
   }
 
-  /// Returns the error with a file, unless it already has one.
+  /// Returns the error with the file's URL added, unless it already has one.
   package func inFile(_ url: URL) -> ModelFileError {
     var copy = self
     copy.file = file ?? url.path
@@ -116,10 +116,9 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 }
 
-/// Collects warnings about values that readers ignore or correct, so that one odd value does not make a model
-/// unreadable.
+/// Collects warnings about values that readers ignore or correct. Such values do not make a model unreadable.
 package final class ModelWarnings {
-  /// The warnings without duplicates: a composite type is read once for every attribute that uses it.
+  /// The warnings without duplicates. A composite type is read once for every attribute that uses it.
   package private(set) var list: [ModelFileError] = []
 
   package init() {}

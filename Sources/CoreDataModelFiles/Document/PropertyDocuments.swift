@@ -22,7 +22,8 @@ public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
   case objectID = 2000
   case composite = 2100
 
-  /// Whether values are numbers, which can be converted into one another. Booleans are stored as 0 and 1.
+  /// Whether values are numbers, which can be converted into one another. Booleans count, since they are stored as 0
+  /// and 1.
   package var isNumeric: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
@@ -30,7 +31,7 @@ public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The name of the type as model editors spell it.
+  /// The name of the type in model editors.
   package var title: String {
     switch self {
     case .undefined: "Undefined"
@@ -114,11 +115,11 @@ public struct AttributeDocument: Hashable, Sendable {
   }
 }
 
-/// A validation rule: a predicate on the value, and the code or text to report when it fails.
+/// A validation rule: a predicate on the value, and the code or message to report when it fails.
 public struct ValidationDocument: Hashable, Sendable {
   /// The predicate on the value.
   public var predicate: PredicateSyntax
-  /// An error code such as 1670, or the developer's own text.
+  /// An error code such as 1670, or the developer's own message.
   public var warning: PlainValue
 
   /// Creates a rule.

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks up attributes and relationships of entities by name, inherited ones included, in constant time.
+/// Looks up attributes and relationships of entities by name, including inherited ones, in constant time.
 package struct PropertyIndex: Sendable {
   /// The entities of the document.
   package let entities: EntityIndex
@@ -22,7 +22,7 @@ package struct PropertyIndex: Sendable {
     attributes.nearest(name, to: entity, entities).map { document.entities[$0.entity].attributes[$0.property] }
   }
 
-  /// Returns the relationship of an entity with the name of the nearest ancestor that declares it.
+  /// Returns the relationship of an entity, with the name of the nearest of its ancestors that declares it.
   package func relationship(
     _ name: String, of entity: String
   ) -> (entity: String, relationship: RelationshipDocument)? {
@@ -44,7 +44,7 @@ package struct PropertyIndex: Sendable {
       let name: String
     }
 
-    /// Up to this many entities that declare a name are compared one by one.
+    /// The number of entities declaring a name up to which they are compared one by one.
     private static let few = 4
 
     private var entities: [String: [Int]] = [:]
@@ -53,7 +53,7 @@ package struct PropertyIndex: Sendable {
     init(_ names: [[String]]) {
       for (entity, names) in names.enumerated() {
         for (property, name) in names.enumerated() {
-          // Of two properties with one name the first counts.
+          // If two properties have the same name, the first one is used.
           guard properties[Key(entity: entity, name: name)] == nil else { continue }
           properties[Key(entity: entity, name: name)] = property
           entities[name, default: []].append(entity)

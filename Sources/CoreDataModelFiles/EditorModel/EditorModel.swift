@@ -6,8 +6,8 @@ import Foundation
 
 /// Reads the copies of the two models that Xcode's mapping editor keeps in an `.xcmappingmodel`.
 ///
-/// They are archives of the editor's own classes. Only what matters for version hashes and mappings is read: entities,
-/// attributes and relationships with their flags, but not default values, indexes and user info.
+/// They are archives of the editor's own classes. Only the parts needed for version hashes and mappings are read:
+/// entities, attributes and relationships with their flags, but not default values, indexes and user info.
 struct EditorModelReader {
   let archive: KeyedArchive
 
@@ -113,7 +113,7 @@ struct EditorModelReader {
     return facts
   }
 
-  /// Returns a text, or nil if it is missing or empty.
+  /// Returns a string, or nil if it is missing or empty.
   func text(_ key: String, _ facts: [String: ArchiveValue]) throws -> String? {
     try facts[key].flatMap { try ArchivedValues.string($0, in: archive) }.flatMap { $0.isEmpty ? nil : $0 }
   }
@@ -154,7 +154,7 @@ struct EditorModelWriter {
 
   private mutating func write() -> Data {
     let (model, package) = (builder.reserve(), builder.reserve())
-    // Entities and relationships refer to one another, so reserve places for all before writing any.
+    // Entities and relationships refer to one another, so places for all are reserved before any is written.
     for entity in document.entities {
       entities[entity.name] = builder.reserve()
       for relationship in entity.relationships { relationships[[entity.name, relationship.name]] = builder.reserve() }
@@ -342,7 +342,7 @@ struct EditorModelWriter {
 
   // MARK: Facts
 
-  /// Adds the values that the editor stores for an element, an object for each.
+  /// Adds the values that the editor stores for an element, with one object for each.
   private mutating func stereotype(
     _ name: String, of owner: ArchiveValue, _ facts: [(String, ArchiveValue)]
   ) -> ArchiveValue {

@@ -5,14 +5,14 @@ import Foundation
 
 /// Reads the `elements` file of an `.xcdatamodel` from before Xcode 4.
 ///
-/// It is a keyed archive: of the editor's own classes, as in the copies of models in an `.xcmappingmodel`, or of a compiled
-/// model. The editor's objects are read as the elements that newer versions of Xcode write for them.
+/// It is a keyed archive, either of the editor's own classes, like the models in an `.xcmappingmodel`, or of a compiled
+/// model. The editor's objects are converted to the XML elements that newer versions of Xcode write for them.
 struct OldModelReader {
   private let editor: EditorModelReader
   private let file: URL
   private let warnings: ModelWarnings
 
-  /// The file of an `.xcdatamodel` that has no newer one; nil for any other.
+  /// Returns the file of an `.xcdatamodel` that has only the old format; nil for any other.
   static func file(of package: URL) -> URL? {
     let (newer, older) = (package.appendingPathComponent("contents"), package.appendingPathComponent("elements"))
     let files = FileManager.default
@@ -37,7 +37,7 @@ struct OldModelReader {
         found: "The model is in the format used before Xcode 4, and its elements file cannot be read. \(failure.found)",
         advice: "Save it with a newer Xcode, or use the compiled model (.mom).", file: url)
     } catch var error as ModelFileError {
-      // The elements have no lines.
+      // The converted elements have no line numbers.
       if error.line == 0 { error.line = nil }
       throw error.inFile(url)
     }
@@ -69,7 +69,7 @@ struct OldModelReader {
       try classes.sorted { $0.key < $1.key }.map { try entity($0.value, name: $0.key) })
   }
 
-  /// Notes what is left out, because no file is known that would tell how it is archived.
+  /// Adds a warning about an omitted part, whose archived form is not known from any file.
   private func note(_ found: String, entity: String? = nil) {
     warnings.add(
       ModelFileError(
@@ -171,7 +171,7 @@ struct OldModelReader {
     try facts[key].flatMap { try archive.object($0) }?.string("_name")
   }
 
-  /// Returns a text or a number as text; nil for what is missing, empty or an object.
+  /// Returns a string, or a number as a string; nil if the value is missing, empty or an object.
   private func value(_ key: String, _ facts: [String: ArchiveValue]) throws -> String? {
     switch try archive.resolved(facts[key]) {
     case .string(let text)?: return text.isEmpty ? nil : text

@@ -6,7 +6,7 @@ import Foundation
 
 /// Reads values of Foundation's classes from keyed archives.
 enum ArchivedValues {
-  /// The greatest depth of nested containers, so that cycles do not run on.
+  /// The maximum depth of nested containers, which ends cycles.
   private static let deepest = 32
 
   static func string(_ value: ArchiveValue, in archive: KeyedArchive) throws -> String? {
@@ -52,7 +52,7 @@ enum ArchivedValues {
     guard keys.count == values.count else {
       throw ArchiveFailure.broken("A dictionary has \(keys.count) keys and \(values.count) values.")
     }
-    // An unused slot of a known-keys dictionary contains a special text.
+    // Unused slots of a known-keys dictionary contain a special string.
     let empty = try object.string("emptyToken")
     return try zip(keys, values).compactMap { key, value in
       guard let name = try string(key, in: object.archive) else {
@@ -65,7 +65,7 @@ enum ArchivedValues {
 
   /// Reads a value of one of Foundation's plain classes.
   ///
-  /// - Parameter keepsObjects: Whether an object of another class is kept in archived form instead of being an error.
+  /// - Parameter keepsObjects: Whether objects of other classes are kept in archived form instead of causing an error.
   static func plain(
     _ value: ArchiveValue?, in archive: KeyedArchive, keepsObjects: Bool = false, depth: Int = 0
   ) throws -> PlainValue {
@@ -135,7 +135,7 @@ enum ArchivedValues {
   }
 }
 
-/// Decimal numbers: a 128-bit mantissa in 16-bit words, and a power of ten.
+/// Decimal numbers, archived as a 128-bit mantissa in 16-bit words and a power of ten.
 enum ArchivedDecimal {
   static func decimal(of object: ArchivedObject) throws -> Decimal {
     let archive = object.archive
@@ -158,7 +158,7 @@ enum ArchivedDecimal {
     return decimal
   }
 
-  /// Returns zero with as many decimal places as the archive has, so that `0.0` is written as it was read.
+  /// Returns zero with the number of decimal places in the archive, so that `0.0` is written as it was read.
   private static func zero(exponent: Int64) -> Decimal {
     guard exponent < 0 else { return 0 }
     return Decimal(string: "0." + String(repeating: "0", count: Int(-exponent))) ?? 0
@@ -176,7 +176,7 @@ enum ArchivedDecimal {
   }
 }
 
-/// An object of a class known only to an app, kept in archived form so that it can be written unchanged.
+/// An object of a class known only to an app, kept in archived form and written unchanged.
 package struct ArchivedInstance: Hashable, Sendable {
   package let className: String
   /// A keyed archive of the object.

@@ -85,7 +85,7 @@ struct KeyedArchive {
         return place
       case .array(let elements): return .array(try elements.map { try moved($0, &builder) })
       case .dictionary(let entries):
-        // Use a fixed order, so that the same object always gives the same bytes.
+        // A fixed order makes the same object always give the same bytes.
         var copy: [String: ArchiveValue] = [:]
         for (key, value) in entries.sorted(by: { $0.key < $1.key }) { copy[key] = try moved(value, &builder) }
         return .dictionary(copy)
@@ -104,10 +104,10 @@ struct KeyedArchive {
 
 /// Limits the number of visits of objects in an archive.
 ///
-/// Objects can be shared, so a small hostile archive can describe a tree with more nodes than there are atoms. Real
+/// Objects can be shared, so a small malicious archive can describe a tree with an astronomical number of nodes. Real
 /// archives visit each object a few times.
 final class ReadingAllowance {
-  /// The greatest number of visits. Each leaves up to 100 bytes of a document in memory.
+  /// The maximum number of visits. Each leaves up to 100 bytes of a document in memory.
   private static let most = 3_000_000
 
   private var remaining: Int
@@ -137,7 +137,7 @@ struct ArchivedObject {
     try archive.object(fields[key])
   }
 
-  /// Returns the text for a key, or nil if it is missing or null.
+  /// Returns the string for a key, or nil if it is missing or null.
   func string(_ key: String) throws -> String? {
     try fields[key].flatMap { try ArchivedValues.string($0, in: archive) }
   }
@@ -214,7 +214,7 @@ struct KeyedArchiveBuilder {
     return place
   }
 
-  /// Adds a text, or null.
+  /// Adds a string, or null.
   mutating func string(_ text: String?) -> ArchiveValue {
     text.map { scalar(.string($0)) } ?? Self.null
   }
@@ -233,7 +233,7 @@ struct KeyedArchiveBuilder {
     add(className, ["NS.objects": .array(elements)])
   }
 
-  /// Adds a dictionary with strings as keys.
+  /// Adds a dictionary with string keys.
   mutating func dictionary(
     _ entries: [(key: String, value: ArchiveValue)], _ className: String = "NSMutableDictionary"
   ) -> ArchiveValue {

@@ -19,7 +19,7 @@ enum CompiledMapping {
 
   /// Writes an archive.
   ///
-  /// - Throws: `ModelFileError` if the document holds a value that no file can hold.
+  /// - Throws: `ModelFileError` if the document contains a value that cannot be archived.
   static func archive(of document: MappingDocument) throws -> Data {
     var writer = CompiledMappingWriter()
     return try writer.write(document)
@@ -89,7 +89,7 @@ private struct CompiledMappingWriter {
     for mapping in document.entityMappings {
       let place = try entityMapping(mapping)
       places.append(place)
-      // If several mappings have the same name, the name finds the first.
+      // If several mappings have the same name, it refers to the first.
       if !names.contains(where: { $0.key == mapping.name }) { names.append((mapping.name, place)) }
     }
     builder.fill(

@@ -74,8 +74,8 @@ public struct EntityMappingDocument: Hashable, Sendable {
     userInfo = [:]
   }
 
-  /// The filter predicate of the mapping editor as text; nil if there is no filter, or the source expression was not
-  /// made by the editor.
+  /// The filter predicate of the mapping editor as a string; nil if there is no filter, or the source expression was
+  /// not made by the editor.
   public var filter: String? {
     guard case .fetch(.function(_, MappingExpressions.requestSelector, let arguments), _, _)? = sourceExpression,
       arguments.count == 2, case .constant(.string(let text)) = arguments[1], text != MappingExpressions.noFilter
@@ -85,7 +85,8 @@ public struct EntityMappingDocument: Hashable, Sendable {
 }
 
 extension EntityMappingDocument {
-  /// The key in the user info of an entity mapping whose value lists source properties that are dropped, separated by commas.
+  /// The key in the user info of an entity mapping whose value lists source properties that are dropped, separated by
+  /// commas.
   package static let dropsKey = "coredata.drops"
 
   /// The source properties that the mapping drops intentionally.
@@ -131,7 +132,7 @@ extension MappingDocument {
 /// Reading and writing files.
 extension MappingDocument {
   /// Reads an `.xcmappingmodel`, the `xcmapping.xml` in it, or a compiled `.cdm`, as determined by content. A file with
-  /// the extension `.mapping` is text.
+  /// the extension `.mapping` is in text form.
   ///
   /// - Parameters:
   ///   - source: The source version. If given, version hashes and default expressions come from it instead of from the
@@ -180,22 +181,23 @@ extension MappingDocument {
   /// The extension of mapping models in text form.
   static let textExtension = "mapping"
 
-  /// Whether a file with the extension of texts looks like a mapping model: some line has an arrow. A mapping model with errors
-  /// is one too, so that these are reported.
+  /// Whether a file with the extension of the text form looks like a mapping model, that is, contains a line with an
+  /// arrow. A mapping model with errors is accepted, so that its errors are reported.
   package static func isText(at url: URL) -> Bool {
     let data: Data
     do {
       data = try ModelFile.read(url)
     } catch {
-      // A directory, or a file that is too large, is none. Other problems are reported when the mapping model is read.
+      // A directory or a file that is too large is not a mapping model. Other problems are reported when the mapping
+      // model is read.
       return (error as? ModelFileError)?.kind != .unsupportedFile
     }
     return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
       .contains { $0.first != "#" && $0.contains("->") }
   }
 
-  /// Returns the mapping model as text, for a `.mapping`.
-  /// - Throws: The errors of `write(to:source:destination:)`.
+  /// Returns the mapping model in text form, for a `.mapping` file.
+  /// - Throws: The same errors as `write(to:source:destination:)`.
   package func text(comment: String? = nil) throws -> String { try MappingTextWriter.text(of: self, comment: comment) }
 
   /// Atomically writes a mapping model. The extension determines the form: `.cdm`, `.xcmappingmodel` or `.mapping`
@@ -204,8 +206,7 @@ extension MappingDocument {
   /// - Parameters:
   ///   - source: The source version, a copy of which is part of an `.xcmappingmodel`.
   ///   - destination: The destination version, likewise.
-  /// - Throws: `ModelFileError` if the form cannot express the document, or for another extension; errors of the file
-  ///   system.
+  /// - Throws: `ModelFileError` if the form cannot express the document, or for another extension; file system errors.
   package func write(to url: URL, source: ModelBundle.Version? = nil, destination: ModelBundle.Version? = nil) throws {
     do {
       switch url.pathExtension {
@@ -235,7 +236,7 @@ extension MappingDocument {
   }
 
   /// Atomically writes a `.cdm`.
-  /// - Throws: `ModelFileError` if the document contains values that no file can hold; errors of the file system.
+  /// - Throws: `ModelFileError` if the document contains a value that cannot be archived; file system errors.
   package func writeCompiled(to url: URL) throws {
     do {
       try CompiledMapping.archive(of: self).write(to: url, options: .atomic)

@@ -100,13 +100,13 @@ package struct ExpressionKeys {
     case .function(let operand, let name, let arguments):
       let isNoted = note(function: name, of: operand, arguments)
       if let operand, !(isNoted && operand == Self.source) { visit(operand) }
-      // The destination objects of the source object say nothing about its values.
+      // Requesting the destination objects of the source object does not read its values.
       for argument in arguments where !(isNoted && argument == Self.source) { visit(argument) }
     case .aggregate(let elements): for element in elements { visit(element) }
     case .union(let left, let right), .intersect(let left, let right), .minus(let left, let right):
       visit(left)
       visit(right)
-    // Inside the subquery, plain keys are those of the elements, about which nothing is known here.
+    // Inside the subquery, plain keys are those of the elements, whose entity is not known here.
     case .subquery(let collection, _, let predicate):
       visit(collection)
       let inner = ExpressionKeys(predicate)
@@ -134,7 +134,7 @@ package struct ExpressionKeys {
     }
   }
 
-  /// Notes what a function asks for by name; false where it asks for nothing that is known.
+  /// Records the names that a function call refers to; returns false if it refers to nothing that is known.
   private mutating func note(
     function: String, of operand: ExpressionSyntax?, _ arguments: [ExpressionSyntax]
   ) -> Bool {

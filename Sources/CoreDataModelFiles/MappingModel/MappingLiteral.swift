@@ -10,7 +10,7 @@ enum MappingLiteral {
     let found: String
   }
 
-  /// The greatest depth of nested values.
+  /// The maximum depth of nested values.
   private static let deepest = 32
 
   // MARK: Writing
@@ -20,14 +20,14 @@ enum MappingLiteral {
     !name.isEmpty && name.allSatisfy(isWordCharacter) ? name : quoted(name)
   }
 
-  /// Returns a text for the end of a line, quoted if it would otherwise be read differently.
+  /// Returns a string for the end of a line, quoted if it would otherwise be read differently.
   static func line(_ text: String) -> String {
     let isPlain =
       text.first != "\"" && !text.contains { $0.isNewline } && text == text.trimmingCharacters(in: .whitespaces)
     return isPlain ? text : quoted(text)
   }
 
-  /// Returns a text quoted as in JSON.
+  /// Returns a string quoted as in JSON.
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -49,7 +49,7 @@ enum MappingLiteral {
     return result + "\""
   }
 
-  /// Returns the text of a user info value.
+  /// Returns the text form of a user info value.
   /// - Throws: `ModelFileError` for an object of a class known only to an app.
   static func text(of value: PlainValue, place: String) throws -> String {
     switch value {
@@ -84,7 +84,7 @@ enum MappingLiteral {
     case .array(let elements): .array(elements.map(ordered))
     case .dictionary(let entries): .dictionary(entries.mapValues(ordered))
     case .set(let elements):
-      // A value without a text is refused when it is written.
+      // A value without a text form is rejected when it is written.
       .set(
         elements.map(ordered).sorted { ((try? text(of: $0, place: "")) ?? "") < ((try? text(of: $1, place: "")) ?? "") }
       )
@@ -98,7 +98,7 @@ enum MappingLiteral {
     character.isLetter || character.isNumber || "_.-".contains(character)
   }
 
-  /// Returns a list of names of properties in its usual form, `name, other`; nil for another text.
+  /// Returns a list of property names in its canonical form, `name, other`; nil if the text is not such a list.
   static func names(_ text: Substring) -> String? {
     let names = text.split(separator: ",", omittingEmptySubsequences: false)
       .map { $0.trimmingCharacters(in: .whitespaces) }
@@ -106,7 +106,7 @@ enum MappingLiteral {
     return names.joined(separator: ", ")
   }
 
-  /// Returns the name at the start of a text, and the rest.
+  /// Returns the name at the start of a text, and the remaining text.
   static func leadingName(_ text: Substring) throws -> (name: String, rest: Substring) {
     if text.first == "\"" {
       var rest = text
@@ -133,7 +133,7 @@ enum MappingLiteral {
     }
   }
 
-  /// Parses the text of a value.
+  /// Parses a value in text form.
   static func value(of text: String) throws -> PlainValue {
     var rest = text[...]
     let value = try value(&rest, depth: 0)

@@ -4,13 +4,13 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads a mapping model in text form. `MappingTextWriter` describes the form.
+/// Reads a mapping model in text form, as described by `MappingTextWriter`.
 struct MappingTextReader {
   private let file: URL
   private var number = 0
   private var document = MappingDocument()
 
-  /// Reads a text.
+  /// Reads the text form.
   /// - Throws: `ModelFileError` with the line number.
   static func document(of data: Data, file: URL) throws -> MappingDocument {
     guard let text = String(validating: data, as: UTF8.self) else {
@@ -180,7 +180,7 @@ struct MappingTextReader {
     }
   }
 
-  /// Reads a name at the start of a text: a word or a quoted text.
+  /// Reads a name at the start of a text: a word or a quoted string.
   private func name(_ text: inout Substring) throws -> String {
     text = trimmed(text)
     do {
@@ -210,7 +210,7 @@ struct MappingTextReader {
     }
   }
 
-  /// Returns the start of a text, short enough for a message.
+  /// Returns the beginning of a text, short enough for an error message.
   private func excerpt(_ text: some StringProtocol) -> String {
     text.count > 80 ? "\(text.prefix(80))…" : String(text)
   }
@@ -240,13 +240,14 @@ struct MappingTextReader {
 /// The first line contains the name, the type (`add`, `remove`, `copy`, `transform`, `custom`, `undefined`) and the
 /// entities: `Order ->` removes, `-> Order` adds. Columns are separated by two or more spaces. The other lines are
 /// indented by two spaces: `policy`, `filter` (a predicate), `objects` (an expression for the source objects, unless
-/// they are all objects or those of a filter), `drops` (source properties whose values may be lost), `note KEY = VALUE` (user info), and a line for each property. Lines with
-/// more indentation are user info of the property above. Names with characters other than letters, digits, `_`, `.` and
-/// `-` are quoted as in JSON. User info values are JSON with `date(…)`, `data(…)`, `uuid(…)`, `url(…)`, `decimal(…)`
-/// and `set[…]`. Such a value after `constant` is an expression for a constant that the predicate format language
-/// cannot express. Version hashes are not part of the text; compiling takes them from the two versions.
+/// they are all objects or those of a filter), `drops` (source properties whose values may be lost), `note KEY = VALUE`
+/// (user info), and a line for each property. Lines with more indentation are user info of the property above. Names
+/// with characters other than letters, digits, `_`, `.` and `-` are quoted as in JSON. User info values are JSON with
+/// `date(…)`, `data(…)`, `uuid(…)`, `url(…)`, `decimal(…)` and `set[…]`. Such a value after `constant` is an expression
+/// for a constant that the predicate format language cannot express. Version hashes are not part of the text; compiling
+/// takes them from the two versions.
 struct MappingTextWriter {
-  /// Returns the text of a mapping model.
+  /// Returns the text form of a mapping model.
   ///
   /// - Parameter comment: A comment for the first line.
   /// - Throws: `ModelFileError` if the text would be read as a different mapping model.
@@ -311,7 +312,7 @@ struct MappingTextWriter {
   private static func expression(_ expression: ExpressionSyntax?, _ place: String) throws -> String {
     guard let expression else { return none }
     let text = PredicatePrinter().format(expression)
-    // A text that cannot be parsed, or is another expression, is not used: `YES` would become 1.
+    // Text that cannot be parsed, or that parses to another expression, is not used: `YES` would become 1.
     if (try? PredicateParser.parseExpression(text)) == expression { return text }
     guard case .constant(let value) = expression else { return PredicatePrinter(style: .exact).format(expression) }
     return constant + (try MappingLiteral.text(of: value, place: place))
@@ -330,7 +331,8 @@ struct MappingTextWriter {
 }
 
 extension EntityMappingDocument {
-  /// The mapping in the form that a text expresses: properties sorted by name, sets in a fixed order, no hashes.
+  /// The mapping normalized to what the text form can express: properties sorted by name, sets in a fixed order, no
+  /// hashes.
   package var asText: EntityMappingDocument {
     var plain = self
     (plain.sourceEntityVersionHash, plain.destinationEntityVersionHash) = (nil, nil)
@@ -348,7 +350,7 @@ extension EntityMappingDocument {
 }
 
 extension EntityMappingKind {
-  /// The name of the type, as in `NSEntityMappingType`.
+  /// The name of the type in the text form, as in `NSEntityMappingType`.
   package var word: String {
     switch self {
     case .undefined: "undefined"

@@ -73,7 +73,7 @@ struct XCMappingReader {
   }
 
   private func mapping(_ model: Object) throws -> MappingDocument {
-    // The file may still contain deleted mappings. Only those listed by the model count.
+    // The file may still contain deleted mappings. Only those listed by the model are read.
     let listed = store.objects("entitymappings", of: model)
     let numbered = try listed.map { ($0, try number(of: $0)) }
     let entities = numbered.sorted { $0.1 < $1.1 }.map(\.0)
@@ -138,7 +138,8 @@ struct XCMappingReader {
     return mapping
   }
 
-  /// Returns the property mappings of an entity mapping, sorted by name. The editor can leave nameless ones behind.
+  /// Returns the property mappings of an entity mapping, sorted by name. Nameless ones, which the editor can leave
+  /// behind, are omitted.
   private func properties(_ key: String, of object: Object) throws -> [(name: String, object: Object)] {
     store.objects(key, of: object).compactMap { property in property.attributes["name"].map { ($0, property) } }
       .filter { !$0.0.isEmpty }.sorted { $0.0 < $1.0 }
@@ -235,7 +236,7 @@ struct XCMappingReader {
 
 /// The objects of a Core Data XML store, by their identifiers in the file. The store's metadata is not read.
 struct XMLStoreObjects {
-  /// An object: the texts of its attributes, and the identifiers of related objects.
+  /// An object, with its attributes as strings and the identifiers of related objects.
   struct Object {
     let identifier: String
     let type: String
@@ -244,7 +245,7 @@ struct XMLStoreObjects {
     let relationships: [String: [String]]
   }
 
-  /// The greatest number of references. A mapping model with 20,000 property mappings has a tenth of it.
+  /// The maximum number of references. A mapping model with 20,000 property mappings has a tenth of it.
   private static let mostReferences = 500_000
 
   private let objects: [String: Object]

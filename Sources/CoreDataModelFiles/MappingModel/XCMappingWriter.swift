@@ -28,7 +28,7 @@ struct XCMappingWriter {
   ///
   /// - Throws: `ModelFileError` if the document contains something that a source cannot express.
   static func data(of document: MappingDocument, versions: Versions) throws -> Data {
-    // Inference uses `valueForKey:`, the editor equivalent key paths.
+    // Inferred mappings use `valueForKey:`, where the editor uses equivalent key paths.
     var document = document
     for position in document.entityMappings.indices {
       for index in document.entityMappings[position].attributeMappings.indices {
@@ -39,7 +39,7 @@ struct XCMappingWriter {
       }
     }
     var plain = XCMappingWriter(versions: versions)
-    // Write every expression that the compiler would not add by itself.
+    // Only expressions that the compiler would not add by itself are written.
     let text = try plain.text(of: document)
     let data = Data(text.utf8)
     let back = try XCMappingReader.document(
@@ -60,8 +60,8 @@ struct XCMappingWriter {
           property: property)
       }
       guard written.name == wanted.name else { throw inexpressible("the name") }
-      // A source distinguishes copies from transformations only by entity names. Both do what their property mappings
-      // say.
+      // A source distinguishes copies from transformations only by entity names. Either is defined by its property
+      // mappings.
       let copies: Set<EntityMappingKind> = [.copy, .transform]
       guard written.kind == wanted.kind || copies.isSuperset(of: [written.kind, wanted.kind]) else {
         throw inexpressible("the type \"\(wanted.kind.word)\"")
@@ -139,7 +139,7 @@ struct XCMappingWriter {
     return place
   }
 
-  /// Returns the name of a mapping for which the source gives none.
+  /// Returns the name of a mapping whose source has none.
   private static func defaultName(of mapping: EntityMappingDocument) -> String {
     switch (mapping.sourceEntityName, mapping.destinationEntityName) {
     case (let source?, let destination?): "\(source)To\(destination)"
@@ -181,8 +181,8 @@ struct XCMappingWriter {
     return place
   }
 
-  /// Returns the mapping and key path, for which the editor has fields, if an expression requests the objects that a
-  /// mapping created.
+  /// Returns the mapping and key path, for which the editor has fields, of an expression that requests the objects
+  /// created by a mapping; nil for other expressions.
   private static func namedMapping(
     _ expression: ExpressionSyntax?, _ name: String
   ) -> (mapping: String, keyPath: String?)? {

@@ -6,20 +6,20 @@ import Foundation
 /// Reads keyed archives of Foundation's plain classes: strings, numbers, dates, data, collections and a few more.
 ///
 /// `NSKeyedUnarchiver` on Linux crashes if an untrusted archive refers to itself, lacks a field or contains one of the
-/// wrong type. This reader checks every field, refuses cycles, and limits depth and size, including the size that
-/// shared objects have if every reference is followed. Objects of the program's own classes are created by their
-/// `init(coder:)`, with an `ObjectArchiveDecoder`.
+/// wrong type. This reader checks every field, rejects cycles, and limits depth and size, including the size of shared
+/// objects if every reference is followed. Objects of the program's own classes are created by their `init(coder:)`,
+/// with an `ObjectArchiveDecoder`.
 package final class ObjectArchiveReader {
   /// Returns the program's class with a name in an archive, or nil if such objects must not be created.
   package typealias ProgramClasses = (String) -> (any NSCoding.Type)?
 
-  /// The greatest depth of nested collections.
+  /// The maximum depth of nested collections.
   package static let deepest = 256
   package static let limits = PropertyListLimits(bytes: 1 << 26, objects: 1_000_000, elements: 3_000_000)
-  /// The greatest number of comparisons between set elements or dictionary keys with equal hashes.
+  /// The maximum number of comparisons between set elements or dictionary keys with equal hashes.
   private static let mostComparisons = 5_000_000
 
-  /// An object, and the number of objects in it if every reference is followed.
+  /// An object with the number of objects it contains if every reference is followed.
   typealias Made = (object: NSObject, weight: Int)
 
   let archive: KeyedArchive
@@ -186,7 +186,7 @@ package final class ObjectArchiveReader {
   }
 
   /// Throws an error if too many elements would be compared with one another. Foundation's hash of a collection is its
-  /// count, and that of data covers only the beginning.
+  /// count, and that of data depends only on the first bytes.
   private func checkHashes(_ objects: [NSObject], _ weights: [Int]) throws {
     var groups: [Int: (count: Int, weight: Int)] = [:]
     for (object, weight) in zip(objects, weights) {
@@ -194,7 +194,7 @@ package final class ObjectArchiveReader {
       guard !(object is NSArray), !(object is NSDictionary) else {
         throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is an array or a dictionary.")
       }
-      // Foundation on Linux hashes these without end.
+      // Foundation on Linux never finishes hashing these.
       guard !(object is NSDecimalNumber) else {
         throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is a decimal number.")
       }
@@ -259,7 +259,7 @@ extension ObjectArchiveReader {
       base = try self.object(object.fields["NS.base"], depth: depth + 1)
       guard base?.object is NSURL else { throw ArchiveFailure.broken("The base of a URL is not a URL.") }
     }
-    // Foundation creates an NSURL from an empty text, but crashes when Swift bridges it to URL.
+    // Foundation creates an NSURL from an empty string, but crashes when Swift bridges it to URL.
     let baseURL = (base?.object as? NSURL)?.absoluteURL
     guard URL(string: text, relativeTo: baseURL) != nil, let url = NSURL(string: text, relativeTo: baseURL) else {
       throw ArchiveFailure.broken("A URL is damaged.")
@@ -267,7 +267,8 @@ extension ObjectArchiveReader {
     return (url, 1 + text.utf8.count / 32 + (base?.weight ?? 0))
   }
 
-  /// Reads an attributed string: one dictionary for all of it, or a list of dictionaries and their runs.
+  /// Reads an attributed string, which has either one dictionary for all of it, or a list of dictionaries with their
+  /// runs.
   private func attributedString(
     _ object: ArchivedObject, depth: Int, _ make: (NSMutableAttributedString) -> NSObject
   ) throws -> Made {
@@ -314,7 +315,7 @@ extension ObjectArchiveReader {
   }
 }
 
-/// Integers with seven bits per byte, low bits first: the runs of attributed strings.
+/// Integers with seven bits per byte, low bits first, as used for the runs of attributed strings.
 struct VariableLengthNumbers {
   private let bytes: [UInt8]
   private var position = 0
@@ -348,8 +349,8 @@ struct VariableLengthNumbers {
 
 /// Decodes the archived fields of one of the program's objects, checked by the archive's reader.
 ///
-/// Decoding fails at the first field that is damaged or of the wrong type. The object is then discarded, whatever its
-/// `init(coder:)` does with the default values it gets from there on.
+/// Decoding fails at the first field that is damaged or of the wrong type. The object is then discarded, and its
+/// `init(coder:)` gets default values from there on.
 final class ObjectArchiveDecoder: NSCoder {
   private let reader: ObjectArchiveReader
   private let object: ArchivedObject

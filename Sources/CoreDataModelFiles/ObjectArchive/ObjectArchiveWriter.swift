@@ -8,7 +8,7 @@ import Foundation
 /// Foundation's own archiver returns no data in programs linked with `--static-swift-stdlib` (Swift 6.3), and crashes
 /// on Linux for decimal numbers. Objects of the program's own classes encode themselves with an `ObjectArchiveEncoder`.
 package final class ObjectArchiveWriter {
-  /// The reason why a value cannot be archived.
+  /// The reason a value cannot be archived.
   package enum Problem: Error, Hashable, CustomStringConvertible {
     /// An object of one of the program's classes that must not be archived.
     case otherClass(String)
@@ -46,7 +46,7 @@ package final class ObjectArchiveWriter {
   ///
   /// - Parameters:
   ///   - programClasses: Determines which of the program's own classes are archived.
-  ///   - codedName: Determines under which names, if others than those in Swift.
+  ///   - codedName: Determines the archived names of classes, if they differ from those in Swift.
   /// - Throws: `Problem`.
   package static func data(
     of value: Any, programClasses: @escaping ObjectArchiveReader.ProgramClasses = { _ in nil },
@@ -59,7 +59,7 @@ package final class ObjectArchiveWriter {
       throw Problem.unreadable(
         "its archive has \(data.count) bytes, but at most \(ObjectArchiveReader.limits.bytes) can be read")
     }
-    // Only these can otherwise exceed the limits of a reader, or encode a different object.
+    // Only these archives can exceed the limits of a reader, or decode to a different object.
     if writer.sharesCollections || writer.hasProgramObjects || data.count > 1 << 20 {
       do {
         _ = try ObjectArchiveReader.object(in: data, programClasses: programClasses)
@@ -136,7 +136,7 @@ package final class ObjectArchiveWriter {
     guard object is any NSCoding, let found = programClasses(name), found == type(of: object) else {
       throw Problem.otherClass(name)
     }
-    // A name under which the class is not found again would make the value unreadable.
+    // A name that does not lead back to the class would make the value unreadable.
     let own: AnyClass = type(of: object)
     if let coded = codedName(own), let type = programClasses(coded), type == own { return coded }
     return name
@@ -170,7 +170,7 @@ package final class ObjectArchiveWriter {
     }
   }
 
-  /// Throws an error for set elements and dictionary keys that a reader refuses.
+  /// Throws an error for set elements and dictionary keys that a reader would reject.
   private func checkHashable(_ element: Any) throws {
     guard !(element is NSArray), !(element is NSDictionary) else {
       throw Problem.unreadable("it contains an array or a dictionary as an element of a set or a key of a dictionary")
@@ -214,7 +214,7 @@ package final class ObjectArchiveWriter {
 
   private func dictionary(_ entries: [(key: Any, value: Any)], _ className: String, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
-    // Sort string keys, so that equal dictionaries give equal bytes.
+    // String keys are sorted, so that equal dictionaries give equal bytes.
     let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }
     for (key, _) in sorted { try checkHashable(key) }
     let keys = try sorted.map { try self.place(of: $0.key, depth: depth + 1) }

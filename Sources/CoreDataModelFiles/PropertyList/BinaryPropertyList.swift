@@ -4,9 +4,9 @@
 import CoreDataMistakes
 import Foundation
 
-/// The limits of a property list, independent of what its bytes claim.
+/// The limits of a property list, whatever the counts in its bytes say.
 ///
-/// A model of 3,000 entities and 20,000 attributes has a fifth of the objects and elements that archives may have.
+/// A model of 3,000 entities and 20,000 attributes has a fifth of the objects and elements allowed for archives.
 package struct PropertyListLimits: Sendable {
   /// The size of the file in bytes.
   package var bytes: Int
@@ -24,12 +24,12 @@ package struct PropertyListLimits: Sendable {
 /// Reads binary property lists, including the references (UIDs) of keyed archives, which Foundation does not expose on
 /// Linux.
 ///
-/// Every offset and count is checked against the data before use, and cycles and deep nesting are refused. Each object
+/// Every offset and count is checked against the data before use, and cycles and deep nesting are rejected. Each object
 /// is decoded once. References to the same object are counted each time, so that a small file cannot represent a value
 /// too large to compare or print. All objects together cannot have more bytes than the file, because the objects of a
 /// real property list do not overlap.
 struct BinaryPropertyListReader {
-  /// The greatest depth. Property lists of keyed archives have four levels, because archives nest by reference.
+  /// The maximum depth. Property lists of keyed archives have four levels, because archives nest by reference.
   static let deepest = 64
 
   private let bytes: [UInt8]
@@ -96,7 +96,7 @@ struct BinaryPropertyListReader {
     return (value, weight)
   }
 
-  /// Decodes an object in a container and counts it.
+  /// Decodes an object in a container, and adds its weight.
   private mutating func element(_ position: Int, depth: Int, weight: inout Int) throws -> ArchiveValue {
     let (value, own) = try object(position, depth: depth + 1)
     weight += own
@@ -166,7 +166,7 @@ struct BinaryPropertyListReader {
           try reference(at: range.lowerBound + position * referenceSize), depth: depth + 1
         ).value
       else { throw ArchiveFailure.broken("A key of a dictionary is not a string.") }
-      // Keys are shared between dictionaries, so count only the length of long ones.
+      // Keys are shared between dictionaries, so only the length of long ones is counted.
       weight += key.utf8.count / 32
       let value = try element(try reference(at: values + position * referenceSize), depth: depth, weight: &weight)
       guard result.updateValue(value, forKey: key) == nil else {
@@ -244,8 +244,8 @@ struct BinaryPropertyListReader {
   }
 }
 
-/// Writes binary property lists. Values other than containers that have the same bytes are written once, keys in sorted
-/// order. Equal values may have other bytes: zeros of either sign, and strings that Unicode holds equivalent.
+/// Writes binary property lists, with keys in sorted order. Values other than containers are written once if their
+/// bytes are the same. Equal values may have different bytes: zeros of either sign, and canonically equivalent strings.
 struct BinaryPropertyListWriter {
   private var objects: [[UInt8]] = []
   private var containers: [(position: Int, marker: UInt8, references: [Int])] = []
@@ -340,12 +340,12 @@ struct BinaryPropertyListWriter {
     count < 15 ? [marker | UInt8(count)] : [marker | 15] + integer(Int64(count))
   }
 
-  /// Returns the number of bytes for a number, a power of two.
+  /// Returns the size of a number in bytes, a power of two.
   private static func size(of number: Int) -> Int {
     number < 1 << 8 ? 1 : number < 1 << 16 ? 2 : number < 1 << 32 ? 4 : 8
   }
 
-  /// A marker, if there is one, and the last bytes of a number, the most significant first.
+  /// Returns a marker, if there is one, and the low bytes of a number, the most significant first.
   private static func bytes(_ marker: UInt8?, _ number: UInt64, size: Int) -> [UInt8] {
     var bytes = marker.map { [$0] } ?? []
     append(number, size: size, to: &bytes)

@@ -12,7 +12,7 @@ package enum PropertyLists {
   package struct Unwritable: Error, Hashable, CustomStringConvertible {
     /// The keys leading to the value, joined by dots.
     package let path: String
-    /// What was found.
+    /// A description of the value.
     package let found: String
 
     package var description: String {
@@ -99,7 +99,7 @@ extension ArchiveValue {
 
   /// Converts a value that `PropertyListSerialization` could write.
   package init(foundationValue value: Any, path: [String] = []) throws {
-    // Deeper values could not be read back.
+    // Values nested more deeply could not be read back.
     guard path.count < BinaryPropertyListReader.deepest - 1 else {
       throw PropertyLists.Unwritable(path: path.prefix(5).joined(separator: ".") + "…", found: "nested too deeply")
     }
@@ -120,9 +120,9 @@ extension ArchiveValue {
     }
   }
 
-  /// Converts a number as in property lists and keyed archives.
+  /// Converts a number as property lists and keyed archives represent it.
   package init(_ number: NSNumber) {
-    // Compare with the only two Boolean objects, because their type code is also that of a byte.
+    // Compared by identity with the only two Boolean objects, because their type code is also that of a byte.
     if number === NSNumber(value: true) || number === NSNumber(value: false) {
       self = .boolean(number.boolValue)
       return
@@ -280,7 +280,7 @@ struct XMLPropertyList {
       let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day),
       hour < 24, minute < 60, second < 61
     else { return nil }
-    // Days since 0000-03-01 of the Gregorian calendar: a year that starts in March ends with the leap day.
+    // Days since 0000-03-01 of the Gregorian calendar. In a year that starts in March, the leap day comes last.
     let shifted = month < 3 ? year - 1 : year
     let era = shifted >= 0 ? shifted / 400 : -1
     let yearOfEra = shifted - era * 400

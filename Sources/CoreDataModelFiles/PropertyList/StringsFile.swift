@@ -68,7 +68,7 @@ package struct StringsFile {
       }
       let key = try word("a key")
       try skipSpace()
-      // A key without a value is its own value.
+      // A key without a value has itself as its value.
       var value = key
       if accept("=") {
         try skipSpace()
@@ -80,7 +80,7 @@ package struct StringsFile {
     }
   }
 
-  // MARK: Words
+  // MARK: Strings
 
   private mutating func word(_ expected: String) throws -> String {
     if let quote = peek, quote == "\"" || quote == "'" {
@@ -104,7 +104,7 @@ package struct StringsFile {
   }
 
   private mutating func quoted(until quote: Unicode.Scalar) throws -> String {
-    // Collect UTF-16, because an escape may be half of a surrogate pair.
+    // Collected as UTF-16, because an escape may be half of a surrogate pair.
     var units: [UInt16] = []
     while let scalar = peek {
       advance()

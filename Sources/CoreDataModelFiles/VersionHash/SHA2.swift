@@ -5,8 +5,8 @@ import Foundation
 
 /// The two hash functions of version hashes, for which the toolchain has no library.
 ///
-/// They differ in word size, rounds and rotations. They are not one generic function, because unoptimized builds would
-/// run that ten times slower.
+/// They differ in word size, rounds and rotations. They are not written as one generic function, which would be ten
+/// times slower in unoptimized builds.
 package enum SHA2 {
   /// Returns the message with the padding of FIPS 180-4: a bit, zeros, and the length in bits.
   static func padded(_ message: Data, blockSize: Int) -> [UInt8] {

@@ -6,8 +6,8 @@ import Foundation
 
 /// The version hashes of a model, which identify the model that a store was written with.
 ///
-/// Core Data compares hashes, never models. What is part of the hashes was derived from stores and models written by
-/// Apple's tools. Delete rules, classes, default values, indexes and user info are not.
+/// Core Data compares hashes, never models. Which properties are part of the hashes was derived from stores and models
+/// written by Apple's tools. Delete rules, classes, default values, indexes and user info are not.
 package struct VersionHashes: Sendable {
   /// The hash of every entity, 32 bytes each.
   package let entities: [String: Data]
@@ -23,7 +23,7 @@ package struct VersionHashes: Sendable {
     var entities: [String: Data] = [:]
     var counted: [String: [CountedProperty]] = [:]
     for entity in document.entities {
-      // From the nearest ancestor with a hash down, so that the hash of the parent is available to its children.
+      // From the nearest ancestor with a hash down, so that the parent's hash is available for its children.
       for name in index.lineageNames(of: entity.name).prefix(while: { entities[$0] == nil }).reversed() {
         guard let member = index[name] else { continue }
         let inherited = member.parentName.flatMap { counted[$0] } ?? []
@@ -59,10 +59,10 @@ package struct VersionHashes: Sendable {
     return SHA2.hash256(sorted.reduce(into: Data()) { $0 += $1.value }).base64EncodedString()
   }
 
-  /// A property that is a part of its entity's hash; one without a hash is transient.
+  /// A property of an entity with its hash; nil for a transient property, which is not part of the entity's hash.
   private typealias CountedProperty = (name: String, hash: Data?)
 
-  /// The properties that an entity declares, in the order of their names.
+  /// Returns the attributes and relationships that an entity declares, sorted by name.
   private static func ownProperties(of entity: EntityDocument, _ hashes: [String: Data]) -> [CountedProperty] {
     var own: [String: Data?] = [:]
     for attribute in entity.attributes {
@@ -74,7 +74,8 @@ package struct VersionHashes: Sendable {
     return own.map { ($0.key, $0.value) }.sorted { bytewise($0.name, $1.name) }
   }
 
-  /// Adds an entity's own properties to the inherited ones, which are in the order of their names too.
+  /// Merges an entity's own properties into the inherited ones, both sorted by name. An own property replaces an
+  /// inherited one of the same name.
   private static func merged(_ inherited: [CountedProperty], _ own: [CountedProperty]) -> [CountedProperty] {
     var merged: [CountedProperty] = []
     merged.reserveCapacity(inherited.count + own.count)
@@ -154,7 +155,7 @@ package struct VersionHashes: Sendable {
     withUnsafeBytes(of: number.littleEndian) { Data($0) }
   }
 
-  /// Core Data sorts names by their bytes, not as text.
+  /// Core Data sorts names by their bytes, not as Unicode text.
   private static func bytewise(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }

@@ -6,8 +6,8 @@ import Foundation
 
 /// Reads a model source, the `contents` of an `.xcdatamodel`.
 ///
-/// Ignores elements and attributes that are not part of the model itself (diagram layout, code generation) and unknown
-/// ones, which newer versions of Xcode may add.
+/// Ignores elements and attributes that are not part of the model itself, such as diagram layout, and unknown ones,
+/// which newer versions of Xcode may add.
 struct XCDataModelReader {
   let file: URL
   /// The warnings about ignored or corrected values.
@@ -72,7 +72,7 @@ struct XCDataModelReader {
       className: element["representedClassName"])
     entity.renamingIdentifier = renamingIdentifier(of: element)
     entity.versionHashModifier = element["versionHashModifier"]
-    // A kind that a later Xcode may add generates nothing.
+    // A value that a later version of Xcode may add generates no code.
     entity.codeGeneration = element["codeGenerationType"].flatMap(CodeGenerationKind.init) ?? .manual
     entity.userInfo = userInfo(of: element)
     entity.attributes = try element.children("attribute").map { try attribute($0, entity: name) }
@@ -120,14 +120,14 @@ struct XCDataModelReader {
     return number
   }
 
-  /// Parses the predicate in an attribute. An error has its location.
+  /// Parses the predicate in an attribute. Errors include its location.
   func predicate(
     _ attribute: String, of element: XMLElementNode, entity: String?, property: String? = nil
   ) throws -> PredicateSyntax? {
     try parsed(attribute, of: element, entity: entity, property: property) { try PredicateParser.parse($0) }
   }
 
-  /// Parses the expression in an attribute. An error has its location.
+  /// Parses the expression in an attribute. Errors include its location.
   func expression(
     _ attribute: String, of element: XMLElementNode, entity: String?, property: String? = nil
   ) throws -> ExpressionSyntax? {
@@ -175,7 +175,7 @@ extension XCDataModelReader {
     return request
   }
 
-  /// Returns a flag that versions of Xcode spell differently.
+  /// Returns a flag whose attribute name differs between versions of Xcode.
   private func flag(_ names: [String], of element: XMLElementNode, default fallback: Bool) -> Bool {
     let name = names.first { element[$0] != nil } ?? names[0]
     return element.flag(name, default: fallback)
@@ -315,11 +315,10 @@ extension XCDataModelReader {
   }
 }
 
-/// Counts attributes. Composite types that contain others several times could otherwise represent more than fits in
-/// memory.
+/// Counts attributes. If composite types contain others several times, a small file could otherwise exhaust memory.
 final class AttributeCount {
   static let most = 300_000
-  /// The greatest depth, the same as in compiled models.
+  /// The maximum depth, the same as in compiled models.
   static let deepest = 15
 
   var value = 0
@@ -334,7 +333,7 @@ extension XCDataModelReader {
         "defaultDateTimeInterval", text, "a number", nil, element, entity: entity, property: property)
     }
     guard let text = element.attributes["defaultValueString"] else { return nil }
-    // An empty text is a value only for strings.
+    // An empty string is a value only for string attributes.
     guard kind == .string || !text.isEmpty else { return nil }
     if let value = value(text, kind: kind) { return value }
     return replaceInvalid(
@@ -365,7 +364,7 @@ extension XCDataModelReader {
   private func value(_ text: String, kind: AttributeKind) -> PlainValue? {
     switch kind {
     case .integer16, .integer32, .integer64:
-      // Changing an attribute's type in Xcode leaves texts such as "0.0" behind.
+      // Changing an attribute's type in Xcode leaves values such as "0.0" behind.
       return (Int64(text) ?? Double(text).flatMap { Int64(exactly: $0.rounded(.towardZero)) }).map { .integer($0) }
     case .double, .float:
       return Double(text).map { .real($0) }
@@ -402,7 +401,7 @@ extension XCDataModelReader {
     ) {
       guard let text = element[attribute] else { return }
       guard let limit = value(text, kind: kind) else {
-        // A made-up limit could refuse valid values.
+        // A guessed limit could reject valid values.
         _ = replaceInvalid(
           attribute, text, "a value of the type \(kind)", nil, element, entity: entity, property: property)
         return

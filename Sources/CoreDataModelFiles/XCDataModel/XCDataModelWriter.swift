@@ -32,7 +32,7 @@ struct XCDataModelWriter {
     model.set("systemVersion", "23B74")
     model.set("minimumToolsVersion", "Automatic")
     model.set("sourceLanguage", "Swift")
-    // A merged model has several identifiers, but a source has only one text.
+    // A merged model has several identifiers, but a source has only one string.
     model.set("userDefinedModelVersionIdentifier", document.versionIdentifiers.joined(separator: ", "))
     model.children = try document.entities.map { try entity($0) }
     model.children += try document.fetchRequestTemplates.map { try fetchRequest($0, entity: $0.entityName) }
@@ -183,14 +183,14 @@ extension XCDataModelWriter {
 
 /// The style of a model source. Older versions of Xcode write more redundant attributes.
 package struct SourceStyle: Hashable, Sendable {
-  /// What is marked `syncable="YES"`, a mark of Sync Services that Xcode still writes.
+  /// The elements marked `syncable="YES"`, an attribute from Sync Services that Xcode still writes.
   package enum Syncable: Hashable, Sendable {
     case nothing
     case entities
     case entitiesAndProperties
   }
 
-  /// What is marked as syncable.
+  /// The elements marked as syncable.
   package var syncable: Syncable
   /// Whether attributes of scalar types that use objects are marked `usesScalarValueType="NO"`.
   package var marksObjectValues: Bool
@@ -276,8 +276,8 @@ extension XCDataModelWriter {
     return element
   }
 
-  /// Returns the text of a derivation. It usually has functions in place of collection operators, unless that would
-  /// parse as a different expression.
+  /// Returns the text of a derivation, with functions in place of collection operators unless that would parse as a
+  /// different expression.
   private func text(of derivation: ExpressionSyntax) -> String {
     let plain = PredicatePrinter().format(derivation)
     let functions = PredicatePrinter.derivationFormat(derivation)
@@ -343,12 +343,12 @@ extension XCDataModelWriter {
     element.set("regularExpressionString", limits["regularExpressionString"])
   }
 
-  /// Returns the text of an attribute's default value, or nil if there is none or it has no text.
+  /// Returns an attribute's default value as text, or nil if there is none or it cannot be written.
   static func defaultText(of attribute: AttributeDocument) -> String? {
     attribute.defaultValue.flatMap { text(of: $0, kind: attribute.kind) }
   }
 
-  /// Returns the text of a value, or nil if there is none.
+  /// Returns a value as text, or nil if it cannot be written.
   private static func text(of value: PlainValue, kind: AttributeKind) -> String? {
     switch (kind, value) {
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
@@ -370,7 +370,7 @@ extension XCDataModelWriter {
       return data.base64EncodedString()
     case (.string, .string(let text)), (.undefined, .string(let text)), (.transformable, .string(let text)),
       (.objectID, .string(let text)), (.composite, .string(let text)):
-      // The reader accepts an empty text as a value only for strings.
+      // The reader accepts an empty string as a value only for string attributes.
       return text.isEmpty && kind != .string ? nil : text
     default:
       return nil

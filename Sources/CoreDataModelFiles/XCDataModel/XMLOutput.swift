@@ -40,7 +40,7 @@ struct XMLOutput {
     text += margin + "</" + name + ">"
   }
 
-  /// Escapes a text between tags.
+  /// Escapes text between tags.
   static func escapedText(_ value: String) -> String { escaped(value, isAttribute: false) }
 
   /// Escapes the value of an attribute.

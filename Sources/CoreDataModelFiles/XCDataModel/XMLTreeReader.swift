@@ -7,7 +7,7 @@ import Foundation
 import FoundationXML
 #endif
 
-/// An element of an XML file, with its line for messages.
+/// An element of an XML file, with its line number for error messages.
 struct XMLElementNode {
   let name: String
   let line: Int
@@ -45,16 +45,17 @@ struct XMLLimits {
   /// The number of elements and attributes.
   var elements: Int
 
-  /// For models. One with 20,000 attributes has a quarter of these elements.
+  /// The limits for models. A model with 20,000 attributes has a quarter of these elements.
   static let model = XMLLimits(bytes: ModelFile.largest, elements: 1_000_000)
 }
 
 /// Reads a whole XML file into elements.
 ///
-/// Entity and attribute-list declarations are refused, so that a file can neither refer to other files nor expand to
+/// Entity and attribute-list declarations are rejected, so that a file can neither refer to other files nor expand to
 /// more than it contains.
 final class XMLTreeReader: NSObject, XMLParserDelegate {
-  /// The greatest depth, more than that of any model, so that a hostile file cannot exhaust the stack of a reader.
+  /// The maximum depth, greater than that of any real model, so that a malicious file cannot exhaust the stack of a
+  /// reader.
   private static let deepest = 64
 
   private var open: [XMLElementNode] = []
@@ -93,7 +94,8 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     return root
   }
 
-  /// Compiled models are read here too, if they are no archives: as XML they are what Xcode writes.
+  /// Returns the error for a file that is not XML. It may be a compiled model: those that are not archives are read as
+  /// XML.
   private static func notXML(_ found: String, _ file: URL) -> ModelFileError {
     let kind =
       switch file.pathExtension {
@@ -123,7 +125,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
         .unsupportedFile, found: "The XML declares the encoding \(encoding.prefix(40)).",
         advice: "Save the file in UTF-8.", file: file)
     }
-    // Foundation's parser does not report these declarations to its delegate, so search for them here.
+    // Foundation's parser does not report these declarations to its delegate, so they are searched for here.
     for (declaration, name) in [("<!ENTITY", "entities"), ("<!ATTLIST", "default attributes")]
     where data.range(of: Data(declaration.utf8)) != nil {
       throw ModelFileError(
@@ -137,7 +139,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     }
   }
 
-  /// The most attributes of an element, of which models use up to thirty. The parser compares each with all others.
+  /// The maximum number of attributes of an element; models use up to thirty. The parser compares each with all others.
   private static let mostAttributes = 1000
 
   /// Returns the line of the first element with too many attributes.
@@ -146,7 +148,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
       guard let start = bytes.baseAddress else { return nil }
       let quotes = (UInt8(ascii: "\""), UInt8(ascii: "'"))
       var position = 0
-      /// Returns where a byte occurs next, or the end.
+      /// Returns the position of the next occurrence of a byte, or the end.
       func next(_ byte: UInt8, from position: Int) -> Int {
         guard position < bytes.count else { return bytes.count }
         return memchr(start + position, Int32(byte), bytes.count - position).map { UnsafeRawPointer($0) - start }
@@ -156,7 +158,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
         let length = text.utf8CodeUnitCount
         return position + length <= bytes.count && memcmp(start + position, text.utf8Start, length) == 0
       }
-      /// Moves behind the next occurrence of a text, or to the end.
+      /// Moves past the next occurrence of a string, or to the end.
       func skip(past end: StaticString) {
         while position < bytes.count {
           position = next(end.utf8Start[0], from: position)

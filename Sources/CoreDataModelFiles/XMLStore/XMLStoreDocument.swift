@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The contents of a Core Data XML store, as texts: its metadata, and objects with attributes and relationships.
+/// The contents of a Core Data XML store, as strings: its metadata, and objects with attributes and relationships.
 ///
 /// The format is that of the mapping models in Xcode's sources (`xcmapping.xml`), which are XML stores.
 package struct XMLStoreDocument {
@@ -23,7 +23,7 @@ package struct XMLStoreDocument {
     package let name: String
     package let isToMany: Bool
     package let destination: String
-    /// The numbers of the objects, in order.
+    /// The numbers of the related objects, in order.
     package let objects: [Int64]
 
     package init(name: String, isToMany: Bool, destination: String, objects: [Int64]) {
@@ -50,11 +50,11 @@ package struct XMLStoreDocument {
     }
   }
 
-  /// The UUID, which is an element of its own.
+  /// The UUID, which has its own XML element.
   package var uuid: String
   /// The metadata without UUID and type.
   package var metadata: [String: Any]
-  /// The greatest number that an object has had.
+  /// The greatest number that any object has had.
   package var lastNumber: Int64
   package var objects: [Object]
 
@@ -71,8 +71,8 @@ package struct XMLStoreDocument {
   static let version = "134481920"
 }
 
-/// Texts of attributes, in which characters that XML cannot contain are written as `\u` and the four hexadecimal digits
-/// of their UTF-16 code units, low byte first.
+/// The text of attributes. Characters that XML cannot contain are written as `\u` and the four hexadecimal digits of
+/// their UTF-16 code units, low byte first.
 enum XMLStoreText {
   static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: needsEscape) else { return XMLOutput.escapedText(text) }
@@ -88,7 +88,8 @@ enum XMLStoreText {
     return XMLOutput.escapedText(result)
   }
 
-  /// Control characters, two noncharacters, and the backslash, which begins an escape. All have one code unit.
+  /// Whether a character is escaped: control characters, two noncharacters, and the backslash, which begins an escape.
+  /// All have one code unit.
   private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "\t", "\n", "\r": false

@@ -4,7 +4,7 @@
 import Foundation
 
 extension XMLStoreDocument {
-  /// The greatest size of a file that is read, in bytes.
+  /// The maximum file size in bytes.
   package static let largest = 1 << 30
   private static let limits = XMLLimits(bytes: largest, elements: 100_000_000)
 
@@ -46,7 +46,7 @@ extension XMLStoreDocument {
     guard let metadata = info.children("metadata").first else {
       throw broken("The store has no <metadata>.", info, file)
     }
-    // Programs of Apple's framework have written stores without any.
+    // Programs that use Apple's framework have written stores without metadata.
     if metadata.children.isEmpty, metadata.text.allSatisfy(\.isWhitespace) { return [:] }
     guard let list = metadata.children("plist").first else {
       throw broken("The <metadata> has no <plist>.", metadata, file)

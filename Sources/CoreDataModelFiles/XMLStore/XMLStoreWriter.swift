@@ -4,10 +4,10 @@
 import Foundation
 
 extension XMLStoreDocument {
-  /// The greatest length of a line of base64.
+  /// Base64 in lines of at most 76 characters.
   private static let base64Options: Data.Base64EncodingOptions = [.lineLength76Characters, .endLineWithLineFeed]
 
-  /// Returns the text of binary data.
+  /// Returns binary data as text.
   package static func text(of data: Data) -> String { data.base64EncodedString(options: base64Options) + "\n" }
 
   /// Writes the file, in the format of Apple's tools.
@@ -83,7 +83,8 @@ extension XMLStoreDocument {
     }
   }
 
-  /// XML cannot contain control characters, and property lists have no escape for them.
+  /// Returns escaped text. Throws for control characters, which XML cannot contain and XML property lists cannot
+  /// escape.
   private static func plain(_ text: String) throws -> String {
     let isPlain = text.unicodeScalars.allSatisfy {
       $0.value >= 0x20 && $0 != "\u{FFFE}" && $0 != "\u{FFFF}" || ["\t", "\n", "\r"].contains($0)
@@ -92,7 +93,7 @@ extension XMLStoreDocument {
     return XMLOutput.escapedText(text)
   }
 
-  /// A date without fractions of a second, as XML property lists have it.
+  /// Returns a date without fractions of a second, as in XML property lists.
   private static func dateText(_ date: Date) throws -> String {
     let text = date.formatted(.iso8601)
     guard XMLPropertyList.date(text) != nil else {
