@@ -5,17 +5,16 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// How the rows and values of one store differ from those of another, which may have another version of the model.
+/// The differences between the rows and values of two stores, which may have different versions of the model.
 package struct StoreDifference: Sendable {
-  /// How objects of the two stores are matched.
+  /// The way in which objects of the two stores are matched.
   package enum Matching: String, CaseIterable, Sendable {
-    /// Objects with the same primary key are the same. No more than two objects are in memory.
+    /// Objects with the same primary key match. At most two objects are in memory.
     case key
-    /// Objects with equal values are the same if they are related to such objects, and these in turn, and so on. Takes memory
-    /// for every row.
+    /// Objects with equal values match if the objects related to them match too, and so on. Takes memory for every row.
     case values
 
-    /// `key` for stores with the same identifier, as a store and its backup have, otherwise `values`.
+    /// Returns `key` for stores with the same identifier, such as a store and its backup, otherwise `values`.
     package static func suitable(_ before: StoreReader, _ after: StoreReader) -> Matching {
       before.metadata.uuid == after.metadata.uuid ? .key : .values
     }
@@ -23,13 +22,13 @@ package struct StoreDifference: Sendable {
 
   /// A value that differs.
   package struct ChangedValue: Sendable {
-    /// The name in the second store.
+    /// The name of the property in the second store.
     package let property: String
     package let before: ExportedValue
     package let after: ExportedValue
   }
 
-  /// An object that differs, or that only one store has.
+  /// An object that differs, or that exists in only one store.
   package enum Example: Sendable {
     case changed(key: Int64, [ChangedValue])
     case onlyBefore(key: Int64)
@@ -38,7 +37,7 @@ package struct StoreDifference: Sendable {
 
   /// The differences of one entity.
   package struct Entity: Sendable {
-    /// The entity in the first store; nil where only the second one has it.
+    /// The entity in the first store; nil if only the second store has it.
     package let source: String?
     package let destination: String?
     package internal(set) var same = 0
@@ -63,7 +62,7 @@ package struct StoreDifference: Sendable {
   }
 
   package let matching: Matching
-  /// Sorted by name, those that only the first store has last.
+  /// The differences sorted by entity name, with entities that only the first store has at the end.
   package let entities: [Entity]
 
   package var isEqual: Bool { entities.allSatisfy(\.isEqual) }
@@ -71,12 +70,13 @@ package struct StoreDifference: Sendable {
   /// Compares two stores.
   ///
   /// - Parameters:
-  ///   - matching: nil for `key` where both stores have the same identifier, as a store and its backup do, else `values`.
-  ///   - limit: how many objects that differ are listed for each entity.
-  ///   - didMissValue: called for a value whose file cannot be read, which counts as missing.
+  ///   - matching: nil for `key` if both stores have the same identifier, such as a store and its backup, otherwise
+  ///     `values`.
+  ///   - limit: the maximum number of differing objects listed for each entity.
+  ///   - didMissValue: called for a value whose file cannot be read; such a value counts as missing.
   ///   - didRead: called with the entity of each object that was read, for progress. Matching by values reads objects
   ///     several times.
-  /// - Throws: `StoreProblem`; what `didMissValue` throws.
+  /// - Throws: `StoreProblem`; the errors of `didMissValue`.
   package init(
     from before: StoreReader, to after: StoreReader, matching: Matching? = nil, limit: Int = 20,
     didMissValue: @escaping (StoreProblem) throws -> Void, didRead: ((String) -> Void)? = nil
@@ -112,13 +112,13 @@ package struct StoreDifference: Sendable {
 }
 
 extension StoreDifference {
-  /// Tells objects with equal attributes apart by what they are related to, as long as that finds new differences.
+  /// Distinguishes objects with equal attributes by their relationships, as long as that finds new differences.
   private static func refine(
     _ sides: (Side, Side), _ pairs: [EntityPair], _ normal: (NormalValues, NormalValues)
   ) throws {
     var kinds = (sides.0.kindCount, sides.1.kindCount)
     while sides.0.hasTwins(kinds.0) || sides.1.hasTwins(kinds.1) {
-      // Both sides go the same number of steps, so that their digests can be compared.
+      // Both sides are refined the same number of times, so that their digests are comparable.
       try sides.0.refineContents(of: pairs, isSource: true, normal.0)
       try sides.1.refineContents(of: pairs, isSource: false, normal.1)
       let now = (sides.0.kindCount, sides.1.kindCount)
@@ -128,11 +128,11 @@ extension StoreDifference {
   }
 }
 
-/// An entity of one store, and that of the other which a migration makes of it.
+/// An entity of the first store, and the entity of the second store that a migration would turn it into.
 struct EntityPair {
   let source: ReadableEntity?
   let destination: ReadableEntity?
-  /// The names of properties that both have: in the first store, and in the second one.
+  /// The properties that both entities have, by their names in the first store and in the second.
   var properties: [(source: String, destination: String)] = []
   var removed: [String] = []
   var added: [String] = []
@@ -169,7 +169,7 @@ struct EntityPair {
       }
       for relationship in line.flatMap(\.relationships) {
         guard let found = layout.relationships[relationship.name] else { continue }
-        // What a to-many relationship says beside its inverse is its order.
+        // Apart from its order, a to-many relationship adds nothing to its inverse.
         if case .inverseForeignKey = found.place, found.inverseName != nil, !found.isOrdered { continue }
         properties.append((relationship.name, relationship.renamingIdentifier))
       }
@@ -185,8 +185,8 @@ struct EntityPair {
   }
 }
 
-/// Brings values of two stores into one form: numbers of any type are equal if their value is, and objects are named by their
-/// entity in the second store and their key.
+/// Normalizes values of two stores so that they can be compared: numbers of any type are equal if their values are, and
+/// objects are named by their entity in the second store and their key.
 struct NormalValues {
   /// The names of entities in the second store, by those in this one.
   let entities: [String: String]
@@ -203,7 +203,7 @@ struct NormalValues {
     }
   }
 
-  /// `Entity/pN`
+  /// Returns the normalized name of an object: `Entity/pN`.
   func name(_ id: String) -> String {
     let parts = id.split(separator: "/")
     guard parts.count >= 2 else { return id }
@@ -211,7 +211,7 @@ struct NormalValues {
     return "\(entities[entity] ?? entity)/\(parts[parts.count - 1])"
   }
 
-  /// The values of the given properties, in their order; nil where the object has none of that name.
+  /// Returns the values of the given properties, in their order; nil for a property that the object does not have.
   func values(of object: ExportedObject, _ properties: [String]) -> [ExportedValue] {
     let values = Dictionary(object.values.map { ($0.name, $0.value) }) { first, _ in first }
     return properties.map { values[$0].map(normal) ?? .null }
@@ -256,7 +256,7 @@ extension StoreDifference.Entity {
     }
   }
 
-  /// Compares objects by what they hold.
+  /// Compares objects by their values.
   fileprivate mutating func compareByValues(
     _ pair: EntityPair, _ sides: (Side, Side), _ normal: (NormalValues, NormalValues), _ limit: Int
   ) throws {
@@ -284,7 +284,7 @@ extension StoreDifference.Entity {
   }
 }
 
-/// A digest of values, of two hashes with seeds of this process.
+/// A digest of values, made of two hashes with seeds of this process.
 private struct Digest: Hashable {
   let first: Int
   let second: Int
@@ -301,7 +301,8 @@ private struct Digest: Hashable {
 /// One of the two stores.
 private final class Side {
   let references: ObjectReferences
-  /// The digests of all objects by their names: of their attributes, and of objects within so many steps as were made.
+  /// The digests of all objects by name. They cover the attributes, and related objects up to the number of refinements
+  /// made.
   private var contents: [String: Digest] = [:]
 
   init(
@@ -310,7 +311,7 @@ private final class Side {
     references = ObjectReferences(reader: reader, didMissValue: didMissValue, didRead: didRead)
   }
 
-  /// Reads the attributes of all objects, to compare relationships by what they lead to.
+  /// Reads the attributes of all objects, so that relationships can be compared by the contents of their destinations.
   func readContents(of pairs: [EntityPair], isSource: Bool, _ normal: NormalValues) throws {
     for pair in pairs {
       try forEachObject(pair, isSource: isSource) { object, names in
@@ -324,10 +325,10 @@ private final class Side {
   /// The number of different digests.
   var kindCount: Int { Set(contents.values).count }
 
-  /// Whether objects have the same digest, of which there are so many different ones.
+  /// Whether some objects share a digest, given the number of different digests.
   func hasTwins(_ kindCount: Int) -> Bool { kindCount < contents.count }
 
-  /// Makes another step along relationships.
+  /// Refines the digests by one more step along relationships.
   func refineContents(of pairs: [EntityPair], isSource: Bool, _ normal: NormalValues) throws {
     var refined: [String: Digest] = [:]
     for pair in pairs {
@@ -339,7 +340,7 @@ private final class Side {
     contents = refined
   }
 
-  /// Calls a body with the digest of each object's values, where other objects stand for what they hold.
+  /// Calls a body with the digest of each object's values, in which other objects are represented by their contents.
   func forEachDigest(
     _ pair: EntityPair, isSource: Bool, _ normal: NormalValues, _ body: (Int64, Digest) throws -> Void
   ) throws {
@@ -348,7 +349,7 @@ private final class Side {
         switch value {
         case .reference(let id): .references([content(id)])
         case .references(let ids):
-          // Members without an order are in that of their keys.
+          // Members of unordered relationships are sorted, since their order depends on keys.
           .references(isOrdered(name, of: object.entity) ? ids.map(content) : ids.map(content).sorted())
         default: value
         }

@@ -6,7 +6,7 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Parts of a model in words.
+/// Descriptions of parts of a model as text.
 enum AspectText {
   static func flag(_ value: Bool) -> String { value ? "yes" : "no" }
 
@@ -65,7 +65,7 @@ enum AspectText {
     return parts.joined(separator: ", ")
   }
 
-  /// A canonical description of a fetch request: two requests are equal if their texts are.
+  /// Returns a canonical description of a fetch request: two requests are equal if their descriptions are.
   static func request(_ request: FetchRequestDocument) -> String {
     var parts = ["of \(name(request.entityName))"]
     if let predicate = request.predicate.map(\.canonical), predicate != .constant(true) {
@@ -104,7 +104,7 @@ enum AspectText {
 }
 
 extension DeleteRuleKind {
-  /// The rule as text.
+  /// The delete rule as text.
   package var words: String {
     switch self {
     case .noAction: "no action"
@@ -135,7 +135,7 @@ struct AspectRecorder {
     compare(aspect, AspectText.flag(before), AspectText.flag(after), hashed: hashed, migration: migration)
   }
 
-  /// - Parameter evenIfEqual: records a change whose two texts may look the same.
+  /// - Parameter evenIfEqual: whether to record a change even if both texts are equal.
   mutating func compare(
     _ aspect: ModelAspect, _ before: String, _ after: String, hashed: Bool = false, evenIfEqual: Bool = false,
     migration: MigrationDemand = .inferred
@@ -169,8 +169,8 @@ struct AspectRecorder {
 }
 
 extension PredicateSyntax {
-  /// The predicate in a canonical form: without redundant parentheses, `NOT NOT` and `SELF.`, and with lists of constants as
-  /// constants.
+  /// The predicate in a canonical form: without redundant parentheses, `NOT NOT` and `SELF.`, and with lists of
+  /// constants as constants.
   var canonical: PredicateSyntax {
     switch self {
     case .constant: return self
@@ -193,7 +193,7 @@ extension PredicateSyntax {
 }
 
 extension ExpressionSyntax {
-  /// As `PredicateSyntax.canonical`.
+  /// Like `PredicateSyntax.canonical`.
   fileprivate var canonical: ExpressionSyntax {
     switch self {
     case .constant, .evaluatedObject, .variable, .keyPath, .anyKey: return self
@@ -219,15 +219,15 @@ extension ExpressionSyntax {
   }
 }
 
-/// Dates as stores hold them: seconds since the start of 2001, UTC.
+/// Dates as stored: seconds since the start of 2001, UTC.
 package enum StoredDate {
   /// Days from 1970 to 2001.
   private static let epochDays = 11323
 
-  /// The date in ISO 8601 with six digits of a second, as `2014-09-09T18:43:05.261936Z`.
+  /// Returns the date in ISO 8601 with six digits for fractions of a second, such as `2014-09-09T18:43:05.261936Z`.
   ///
-  /// Foundation's formatter supports only milliseconds, and stores hold more. Years beyond four digits get a sign, as the
-  /// standard requires.
+  /// Foundation's formatter supports only milliseconds, and stored dates are more precise. Years beyond four digits get
+  /// a sign, as the standard requires.
   package static func text(_ seconds: Double) -> String {
     guard seconds.isFinite, abs(seconds) < 1e14 else { return String(seconds) }
     var whole = seconds.rounded(.down)
@@ -250,7 +250,8 @@ package enum StoredDate {
     return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 
-  /// Year, month and day of the proleptic Gregorian calendar, counted in periods of 400 years that begin with March.
+  /// Returns year, month and day of the proleptic Gregorian calendar, computed in periods of 400 years that begin in
+  /// March.
   private static func civil(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

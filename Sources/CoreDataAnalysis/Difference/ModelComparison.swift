@@ -28,10 +28,10 @@ struct ModelComparison {
     oldNames = Dictionary(entities.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
   }
 
-  /// The name in the new version of an entity of the old one.
+  /// Returns the new version's name for an entity of the old one.
   func newName(of entity: String) -> String? { newNames[entity] }
 
-  /// The name in the old version of an entity of the new one.
+  /// Returns the old version's name for an entity of the new one.
   func oldName(of entity: String) -> String? { oldNames[entity] }
 
   func changes() -> [ModelChange] {
@@ -62,7 +62,7 @@ struct ModelComparison {
       let comparison = EntityComparison(models: self, old: old, new: new)
       groups.append((new.name, comparison.changes()))
     }
-    // A removed entity and an added one may share a name: the removed one comes first.
+    // A removed entity and an added one may share a name; the removed one then comes first.
     let sorted = groups.enumerated().sorted { left, right in
       left.element.name == right.element.name ? left.offset > right.offset : left.element.name < right.element.name
     }
@@ -172,7 +172,8 @@ struct EntityComparison {
         migration: mergesHierarchies ? .custom : .inferred))
   }
 
-  /// An entity may get a new parent or leave its hierarchy, but not join one that existed without it.
+  /// Whether the entity joins a hierarchy that already existed without it. It may get a new parent or leave its
+  /// hierarchy, but not join an existing one.
   private var mergesHierarchies: Bool {
     for ancestor in models.newIndex.lineage(of: new.name).dropFirst() {
       guard let source = models.oldName(of: ancestor.name) else { continue }
@@ -258,7 +259,7 @@ struct EntityComparison {
 
   private func demand(adding attribute: AttributeDocument) -> MigrationDemand {
     if attribute.isTransient { return .none }
-    // The models do not tell whether there are objects, which would have no value.
+    // The models do not show whether there are objects, which would have no value.
     guard attribute.kind == .composite, !attribute.isOptional else { return .inferred }
     return attribute.elements.map { demand(addingElement: $0) }.max() ?? .inferred
   }
@@ -268,7 +269,7 @@ struct EntityComparison {
     return attribute.kind == .composite ? demand(adding: attribute) : .custom
   }
 
-  /// A property that is removed from the entity, or moved to another one of its hierarchy.
+  /// Returns the change for a property that is removed from the entity, or moved to another one of its hierarchy.
   func removed(_ name: String, _ subject: ModelChange.Subject, isTransient: Bool) -> ModelChange {
     let demand: MigrationDemand = isTransient ? .none : .inferred
     func has(_ entity: EntityDocument) -> Bool { entity.propertyNames.contains(name) }
@@ -363,7 +364,7 @@ struct EntityComparison {
   private func rules(_ count: Int) -> String { count == 1 ? "1 rule" : "\(count) rules" }
 }
 
-/// Validation rules as the model editor shows them: limits and other rules.
+/// The validation rules as shown by model editors: limits, and other rules.
 struct ValidationLimits {
   static let aspects: [ModelAspect] = [.minimum, .maximum, .minimumLength, .maximumLength, .pattern]
   private(set) var limits: [ModelAspect: PlainValue] = [:]
@@ -466,8 +467,8 @@ extension EntityComparison {
 
   private func count(_ number: Int) -> String { number == 0 ? "unlimited" : String(number) }
 
-  /// The destination may be renamed, or widened to an ancestor. Otherwise the relationship loses its links, which is not
-  /// possible for a required to-one relationship.
+  /// Returns the kind of migration for a changed destination. The destination may be renamed, or widened to an
+  /// ancestor. Otherwise the relationship loses its links, which is not possible for a required to-one relationship.
   private func destinationDemand(_ before: RelationshipDocument, _ after: RelationshipDocument) -> MigrationDemand {
     isRedirected(before, after) && !after.isOptional && !after.isToMany ? .custom : .inferred
   }

@@ -18,7 +18,7 @@ package struct ModelDescription: Sendable {
   package struct Property: Hashable, Sendable {
     package let name: String
     package let kind: String
-    /// Everything in one line.
+    /// The whole description in one line.
     package let text: String
     package let facts: [Fact]
   }

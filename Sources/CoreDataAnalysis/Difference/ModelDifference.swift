@@ -8,7 +8,8 @@ import CoreDataModelFiles
 ///
 /// Entities and properties are paired by renaming identifier, otherwise by name.
 public struct ModelDifference: Hashable, Sendable {
-  /// The changes by entity, first those of the entity itself, then by property; at the end changes outside entities.
+  /// The changes by entity, beginning with those of the entity itself, then by property. Changes outside entities come
+  /// last.
   public let changes: [ModelChange]
 
   /// Compares two versions.
@@ -24,7 +25,7 @@ public struct ModelDifference: Hashable, Sendable {
   /// Whether nothing changed.
   public var isEmpty: Bool { changes.isEmpty }
 
-  /// Whether version hashes change, so that stores of the old version need a migration.
+  /// Whether version hashes change, which means that stores of the old version need a migration.
   public var changesVersionHashes: Bool { changes.contains(where: \.changesVersionHash) }
 
   /// The kind of migration that all changes together require.
@@ -81,33 +82,33 @@ public struct ModelChange: Hashable, Sendable {
 
   /// The kind of change.
   public enum Kind: Hashable, Sendable {
-    /// It is new. The text describes it, such as `String, optional`.
+    /// The part is new. The text describes it, such as `String, optional`.
     case added(String)
-    /// It no longer exists.
+    /// The part no longer exists.
     case removed
-    /// It is renamed, according to its renaming identifier.
+    /// The part is renamed, according to its renaming identifier.
     case renamed(from: String)
     /// A property is declared by another entity of the hierarchy, and its values stay.
     case moved(from: String, to: String)
-    /// An aspect of it has another value.
+    /// An aspect of the part has changed.
     case changed(ModelAspect, from: String, to: String)
   }
 
-  /// The entity by its name in the new version, or in the old one if it was removed; nil for changes outside entities.
+  /// The entity's name in the new version, or in the old version if it was removed; nil for changes outside entities.
   public let entity: String?
-  /// The property, index, configuration or fetch request; nil where the change is about the entity itself.
+  /// The name of the property, index, configuration or fetch request; nil for a change of the entity itself.
   public let property: String?
   /// The part of the model that changed.
   public let subject: Subject
   /// The kind of change.
   public let kind: Kind
-  /// Whether the version hash of the entity changes, so that stores of the old version are refused.
+  /// Whether the entity's version hash changes, so that stores of the old version cannot be opened without a migration.
   public let changesVersionHash: Bool
   /// The kind of migration that the change requires.
   public internal(set) var migration: MigrationDemand
-  /// The entity's name in the old version; nil where it is new.
+  /// The entity's name in the old version; nil if the entity is new.
   public let sourceEntity: String?
-  /// The property's name in the old version; nil where it is new, or where the change is about the entity itself.
+  /// The property's name in the old version; nil if the property is new, or for a change of the entity itself.
   public let sourceProperty: String?
 
   /// The change as a sentence.
@@ -125,7 +126,7 @@ public struct ModelChange: Hashable, Sendable {
     }
   }
 
-  /// One word for the kind of change: `added`, `removed`, `renamed`, `moved`, or the aspect that changed.
+  /// The kind of change as one word: `added`, `removed`, `renamed`, `moved`, or the aspect that changed.
   public var word: String {
     switch kind {
     case .added: "added"
@@ -136,7 +137,7 @@ public struct ModelChange: Hashable, Sendable {
     }
   }
 
-  /// The old value; nil where there was none.
+  /// The old value; nil if there was none.
   public var oldValue: String? {
     switch kind {
     case .added, .removed: nil
@@ -144,7 +145,7 @@ public struct ModelChange: Hashable, Sendable {
     }
   }
 
-  /// The new value; nil where it is removed.
+  /// The new value; nil if it was removed.
   public var newValue: String? {
     switch kind {
     case .removed: nil
@@ -155,7 +156,7 @@ public struct ModelChange: Hashable, Sendable {
   }
 }
 
-/// The aspects of entities and properties. The raw values are stable, for people and programs.
+/// The aspects of entities and properties. The raw values are stable, and can be read by people and programs.
 public enum ModelAspect: String, Hashable, Sendable, CaseIterable {
   case parent
   case abstract

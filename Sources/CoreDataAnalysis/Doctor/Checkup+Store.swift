@@ -10,9 +10,9 @@ import CoreDataStoreFiles
 import Foundation
 
 extension Checkup {
-  /// A model that a store is examined with.
+  /// A model used to examine a store.
   package struct Model {
-    /// The path of the model, for commands.
+    /// The path of the model, for suggested commands.
     package let path: String
     package let versions: ModelVersions
     /// The name of the version to migrate to.
@@ -25,13 +25,13 @@ extension Checkup {
     }
   }
 
-  /// Finds out why a store does not open, or could fail to: its file, unfinished work, its place, its version, its way to the
-  /// current version, and every rule of its content. Nothing is changed.
+  /// Determines why a store does not open, or may fail to: examines its file, unfinished work, location, version,
+  /// migration path to the current version, and all rules for its contents. Nothing is changed.
   ///
   /// - Parameters:
   ///   - url: the store.
   ///   - model: the model of the app; nil to examine the store by itself.
-  ///   - mappings: mapping models, or folders of them.
+  ///   - mappings: mapping models, or directories of them.
   package static func ofStore(_ url: URL, model: Model?, mappings: [URL] = []) -> Checkup {
     var checkup = Checkup()
     let path = ShellWord.quoted(url.relativePath)
@@ -51,7 +51,7 @@ extension Checkup {
         storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
         identifiers: reader.metadata.versionIdentifiers, current: model.current)
     }
-    // A store that carries no model is examined by the version that wrote it.
+    // A store without a cached model is examined with the version that wrote it.
     let version = match?.version.flatMap { name in model?.versions.versions.first { $0.name == name } }
     let isNamed = reader.model == nil && version != nil
     let verdict = Result {
@@ -59,7 +59,7 @@ extension Checkup {
     }
     let verify =
       ["coredata", "store", "verify", reader.url.relativePath] + (isNamed ? model.map { [$0.path] } ?? [] : [])
-    // The causes come first: with damaged pages or the wrong log, whatever else is said may only follow from them.
+    // Causes are reported first: damaged pages or a wrong log may explain all other problems.
     let isReadable = checkup.examineCauses(verdict, verify)
     checkup.examineFindings(reader, isVersionKnown: match?.version != nil, model, path)
     guard isReadable else { return checkup }
@@ -68,14 +68,14 @@ extension Checkup {
     return checkup
   }
 
-  /// The kinds of defects that others follow from.
+  /// The kinds of defects that may cause others.
   private static let causes: Set<StoreDefect.Kind> = [.foreignLog, .missingLog, .uncertainLog, .pages]
 
-  /// Tells of damaged pages, and of a log that is missing or another store's.
+  /// Reports damaged pages, and a log that is missing or belongs to another store.
   ///
-  /// - Returns: whether the rest can be examined: the rows can be read, and a migration is no advice that would do harm.
+  /// - Returns: whether to examine the rest: rows can be read, and advice to migrate would do no harm.
   private mutating func examineCauses(_ verdict: Result<StoreVerdict, any Error>, _ verify: [String]) -> Bool {
-    // An error is told with the content.
+    // An error is reported with the contents.
     guard let defects = try? verdict.get().defects else { return true }
     for defect in defects where Self.causes.contains(defect.kind) {
       let words = defect.examples.first?.text ?? ""
@@ -115,9 +115,9 @@ extension Checkup {
     add(.ok, "file", "A SQLite store of \(reader.file.sizes.store) bytes.")
   }
 
-  /// What is known about the store's files: ST602, ST604 and ST605.
+  /// Reports findings about the store's files: ST602, ST604 and ST605.
   private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ model: Model?, _ path: String) {
-    // A model that was given and did not write the store is not asked for again.
+    // If a model was given but did not write the store, the advice does not ask for it again.
     let advice: (cure: String, command: String) =
       model.map { (Self.otherModel, "coredata store match \(path) \(ShellWord.quoted($0.path))") }
       ?? (Self.nameModel, "coredata doctor \(path) MODEL")
@@ -261,14 +261,16 @@ extension Checkup {
 
 /// File systems on which locks are known to be unreliable.
 enum NetworkFileSystem {
-  /// The kind of the network file system that a folder is on; nil for any other, or where that cannot be told.
+  /// Returns the type of the network file system that contains a directory; nil for other file systems, or if it is
+  /// unknown.
   static func name(of folder: URL) -> String? {
-    // Without Linux's table of mounts, nothing can be told.
+    // Without Linux's mount table the type is unknown.
     guard let table = try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8) else { return nil }
     return name(of: folder.resolvingSymlinksInPath().path, mounts: table)
   }
 
-  /// The kind of the network file system that a path is on, by a table of mounts as in `/proc/self/mounts`.
+  /// Returns the type of the network file system that contains a path, given a mount table in the format of
+  /// `/proc/self/mounts`.
   static func name(of path: String, mounts table: String) -> String? {
     let mounts = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }.filter { $0.count > 2 }
     let nearest = mounts.filter { $0[1] == "/" || path == $0[1] || path.hasPrefix($0[1] + "/") }

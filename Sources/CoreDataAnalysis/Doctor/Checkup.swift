@@ -6,27 +6,27 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// What was examined, what was found, and what to do.
+/// The results of an examination: what was examined, what was found, and what to do.
 package struct Checkup: Sendable {
   package enum Level: String, Sendable {
     case ok
-    /// It works, but is worth knowing.
+    /// Nothing is wrong, but the result is worth knowing.
     case note
-    /// Something does not work, or data is in danger.
+    /// Something does not work, or data is at risk.
     case problem
   }
 
   package struct Item: Hashable, Sendable {
     package let level: Level
-    /// What was examined, in a word or two.
+    /// The examined subject in one or two words.
     package let subject: String
-    /// What was found, in a sentence.
+    /// The result as a sentence.
     package let finding: String
-    /// What to do, in a sentence; nil where there is nothing to do.
+    /// The recommended action as a sentence; nil if there is nothing to do.
     package let cure: String?
-    /// The command that does it, or tells more.
+    /// The command for the recommended action, or for more information.
     package let command: String?
-    /// The code, where it is a finding that has one.
+    /// The finding's code, if it has one.
     package let code: FindingCode?
   }
 
@@ -40,7 +40,7 @@ package struct Checkup: Sendable {
     items.append(Item(level: level, subject: subject, finding: finding, cure: cure, command: command, code: nil))
   }
 
-  /// - Parameter names: names of files with which the message may begin, and which keep their case.
+  /// - Parameter names: file names that keep their case at the start of a message.
   mutating func add(_ finding: Finding, _ subject: String, cure: String, command: String?, names: [String]) {
     let level: Level =
       switch finding.level {
@@ -59,7 +59,7 @@ package struct Checkup: Sendable {
         code: finding.code))
   }
 
-  /// Examines what the library needs of the system: SQLite, and a folder for temporary files.
+  /// Examines the system resources needed by the library: SQLite, and a directory for temporary files.
   package static func ofSystem() -> Checkup {
     var checkup = Checkup()
     checkup.examineSQLite()
@@ -67,7 +67,7 @@ package struct Checkup: Sendable {
     return checkup
   }
 
-  /// The oldest version of SQLite that the library is tested with: that of Debian 11.
+  /// The oldest SQLite version tested with the library: that of Debian 11.
   private static let oldestSQLite: Int32 = 3_034_000
 
   private mutating func examineSQLite() {
@@ -90,7 +90,7 @@ package struct Checkup: Sendable {
     do {
       let connection = try SQLiteConnection(url: url, mode: .create)
       defer {
-        // What is left in a folder for temporary files is removed by the system.
+        // The system removes leftover files in a temporary directory.
         try? FileCalls.removeFile(url)
       }
       try connection.execute("CREATE TABLE T (X); INSERT INTO T VALUES (1)")

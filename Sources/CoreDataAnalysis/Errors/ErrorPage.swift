@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The explanation of an error of Core Data, as `coredata explain CODE` prints it.
+/// The explanation of a Core Data error, as printed by `coredata explain CODE`.
 public struct ErrorPage: Hashable, Sendable {
   /// The code, in the domain `NSCocoaErrorDomain`.
   public let code: Int
@@ -9,11 +9,11 @@ public struct ErrorPage: Hashable, Sendable {
   public let name: String
   /// The meaning in a few words.
   public let title: String
-  /// What leads to the error.
+  /// The cause of the error.
   public let cause: String
-  /// Where it is met.
+  /// A situation in which the error occurs.
   public let example: String
-  /// What can be done.
+  /// Ways to resolve the error.
   public let cure: String
 
   init(_ code: Int, _ name: String, _ title: String, cause: String, example: String, cure: String) {
@@ -28,7 +28,7 @@ public struct ErrorPage: Hashable, Sendable {
   /// All pages, by code.
   public static let all: [ErrorPage] = validation + objects + stores + migration
 
-  /// Finds the page of a code or a constant; nil for another text.
+  /// Finds the page for a code or a constant; nil for other text.
   public init?(text: String) {
     guard let page = Self.all.first(where: { String($0.code) == text || $0.name.lowercased() == text.lowercased() })
     else {

@@ -3,7 +3,8 @@
 
 import CoreDataModelFiles
 
-/// A uniqueness constraint that a step adds, over attributes of the store: for each entity with rows, those of its properties.
+/// A uniqueness constraint added by a step, over attributes of the store: for each entity with rows, the attributes
+/// that its values come from.
 struct AddedConstraint: Hashable, Sendable {
   let attributes: [[AttributeOrigin]]
 
@@ -16,11 +17,12 @@ struct AddedConstraint: Hashable, Sendable {
   }
 }
 
-/// The rows that violate a uniqueness constraint. Equal are those with as many rows: which value is the example may depend on
-/// the engine's order.
+/// The rows that violate a uniqueness constraint. Two counts are equal if their numbers of rows are; the example is not
+/// compared, since it may depend on the engine's order.
 struct DuplicateCount: Hashable, Sendable {
   let rows: Int
-  /// The value that most rows share, with their number, such as `'ann@example.org' (2 rows)`; nil if there are no duplicates.
+  /// The most common duplicate value, with its number of rows, such as `'ann@example.org' (2 rows)`; nil if there are
+  /// no duplicates.
   let example: String?
 
   static func == (left: DuplicateCount, right: DuplicateCount) -> Bool { left.rows == right.rows }
@@ -29,14 +31,15 @@ struct DuplicateCount: Hashable, Sendable {
 }
 
 extension FindingJudge {
-  /// The properties of each uniqueness constraint that the new version adds to an entity.
+  /// Returns the properties of each uniqueness constraint that the new version adds to an entity.
   func addedConstraints(_ change: ModelChange) -> [[String]] {
     let before = Set(oldIndex[change.sourceEntity ?? ""]?.uniquenessConstraints.map(Set.init) ?? [])
     let after = newIndex[change.entity ?? ""]?.uniquenessConstraints ?? []
     return after.filter { !before.contains(Set($0)) }
   }
 
-  /// A constraint over values of the store; nil where they are not in the store that was counted, or the step can change them.
+  /// Returns a constraint over values of the store; nil if they are not in the counted store, or the step may change
+  /// them.
   func constraint(_ names: [String], of change: ModelChange) -> AddedConstraint? {
     guard let counts, let source = change.sourceEntity, change.migration != .custom else { return nil }
     let properties = newIndex.lineage(of: change.entity ?? "").flatMap(\.attributes)
@@ -57,7 +60,7 @@ extension FindingJudge {
     return AddedConstraint(attributes: attributes)
   }
 
-  /// A constraint that was added: rows with equal values stop the migration.
+  /// Returns findings about an added constraint: rows with equal values stop the migration.
   func uniqueness(_ change: ModelChange) -> [Finding] {
     let rows = rowCount(of: change)
     return addedConstraints(change).map { names in

@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// Validation rules that a step makes stricter, and the attribute of the store whose values are compared with them.
+/// Validation rules that a step makes stricter, and the attribute of the store whose values must satisfy them.
 struct TightenedRules: Hashable, Sendable {
   let origin: AttributeOrigin
   let kind: AttributeKind
@@ -22,21 +22,21 @@ struct TightenedRules: Hashable, Sendable {
 struct RaisedMinimum: Hashable, Sendable {
   let origin: AttributeOrigin
   let minimum: Int
-  /// Whether an object without members keeps the rule, as with an optional relationship.
+  /// Whether an object without members satisfies the rule, as for an optional relationship.
   let allowsNone: Bool
 
-  /// The minimum counts of a step for which objects must be counted.
+  /// The raised minimum counts of a step for which objects must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [RaisedMinimum] {
     difference.changes.flatMap { judge.raisedMinimums($0) ?? [] }
   }
 }
 
-/// The values that break rules, by their texts.
+/// The values that break rules, by their text.
 struct RuleBreaks: Hashable, Sendable {
   private(set) var count = 0
   private var examples: [String: Int] = [:]
 
-  /// The number of different values that are told apart, of which one becomes the example.
+  /// The maximum number of distinct values that are recorded, one of which becomes the example.
   private static let greatestCount = 10_000
 
   mutating func add(_ value: String) {
@@ -49,7 +49,7 @@ struct RuleBreaks: Hashable, Sendable {
     examples.merge(other.examples, uniquingKeysWith: +)
   }
 
-  /// The value that breaks the rules most often, with the number of its rows: `'long' (2 rows)`.
+  /// The value that breaks the rules most often, with its number of rows: `'long' (2 rows)`.
   var example: String? {
     examples.max { ($0.value, $1.key) < ($1.value, $0.key) }.map { "\($0.key) (\(CountText.counted($0.value, "row")))" }
   }
@@ -60,7 +60,7 @@ struct RuleBreaks: Hashable, Sendable {
 }
 
 extension FindingJudge {
-  /// The aspect of an attribute's validation that a change makes stricter; nil for any other change.
+  /// Returns the aspect of an attribute's validation that a change makes stricter; nil for any other change.
   func tightenedAspect(_ change: ModelChange) -> ModelAspect? {
     guard change.subject == .attribute, case .changed(let aspect, _, _) = change.kind,
       ValidationLimits.aspects.contains(aspect) || aspect == .validation, let before = oldAttribute(change),
@@ -69,7 +69,7 @@ extension FindingJudge {
     return aspect
   }
 
-  /// What must be counted for one change; nil where the values are not in the store that was counted, or get another type.
+  /// Returns the rules to check for one change; nil if the values are not in the counted store, or get another type.
   func tightenedRules(_ change: ModelChange, _ aspect: ModelAspect) -> [TightenedRules]? {
     guard let counts, let source = change.sourceEntity, let property = change.sourceProperty,
       change.migration != .custom, let before = oldAttribute(change), let after = newAttribute(change),
@@ -87,7 +87,7 @@ extension FindingJudge {
     return result
   }
 
-  /// The values that break stricter rules; nil where they were not counted.
+  /// Returns the values that break stricter rules; nil if they were not counted.
   func breaks(of change: ModelChange, _ aspect: ModelAspect) -> RuleBreaks? {
     guard let counts, let rules = tightenedRules(change, aspect) else { return nil }
     var sum = RuleBreaks()
@@ -98,7 +98,7 @@ extension FindingJudge {
     return sum
   }
 
-  /// A stricter validation, which a migration in place does not check.
+  /// Returns the finding for a stricter validation, which an in-place migration does not check.
   func tightened(_ change: ModelChange, _ aspect: ModelAspect) -> Finding {
     let text = "validation is stricter (\(change.sentenceTail))"
     let values = valueCount(of: change)
@@ -118,20 +118,21 @@ extension FindingJudge {
         + "\(breaks.count == 1 ? "it is" : "they are") saved again")
   }
 
-  /// Such as `3 values break it, such as 700 (2 rows)`.
+  /// Returns text such as `3 values break it, such as 700 (2 rows)`.
   static func breaking(_ breaks: RuleBreaks, _ example: String) -> String {
     "\(CountText.counted(breaks.count, "value")) \(breaks.count == 1 ? "breaks" : "break") it, such as \(example)"
   }
 }
 
 extension FindingJudge {
-  /// What must be counted for a raised minimum count; nil for other changes, and where the members are not those in the store.
+  /// Returns the minimum counts to check for a change; nil for other changes, and if the members are not those in the
+  /// store.
   func raisedMinimums(_ change: ModelChange) -> [RaisedMinimum]? {
     guard let counts, change.subject == .relationship, change.migration != .custom,
       case .changed(.minimumCount, let before, let after) = change.kind, let minimum = Int(after),
       Int(before) ?? 0 < minimum, let source = change.sourceEntity, let property = change.sourceProperty,
       let relationship = newIndex[change.entity ?? ""]?.relationships.first(where: { $0.name == change.property }),
-      // The rows of removed entities are members in the store.
+      // Rows of removed entities are still members in the store.
       removed.allSatisfy({ $0.count > 1 })
     else { return nil }
     var result: [RaisedMinimum] = []
@@ -142,7 +143,7 @@ extension FindingJudge {
     return result
   }
 
-  /// The objects with too few members after a change; nil where they were not counted.
+  /// Returns the number of objects with too few members after a change; nil if they were not counted.
   func lackingCount(_ change: ModelChange) -> Int? {
     guard let counts, let minimums = raisedMinimums(change) else { return nil }
     var sum = 0
@@ -153,7 +154,7 @@ extension FindingJudge {
     return sum
   }
 
-  /// A greater minimum count, which a migration in place does not check.
+  /// Returns the finding for a raised minimum count, which an in-place migration does not check.
   func raised(_ change: ModelChange, from before: String, to after: String) -> Finding {
     let text = "at least \(after) instead of \(before)"
     let rows = rowCount(of: change)
@@ -172,7 +173,7 @@ extension FindingJudge {
       "\(text); \(Self.lacking(lacking)), and cannot be saved before that changes")
   }
 
-  /// Such as `3 objects have fewer`.
+  /// Returns text such as `3 objects have fewer`.
   static func lacking(_ count: Int) -> String {
     "\(CountText.counted(count, "object")) \(count == 1 ? "has" : "have") fewer"
   }

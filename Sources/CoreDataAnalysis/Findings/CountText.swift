@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers in the messages of findings: the same in every language of the system.
+/// Formats numbers for messages of findings, independently of the system's language.
 enum CountText {
-  /// `52,340`
+  /// Returns a number with grouped digits, such as `52,340`.
   static func grouped(_ number: Int) -> String {
     var digits = ""
     for (position, digit) in String(number).reversed().enumerated() {
@@ -13,7 +13,7 @@ enum CountText {
     return String(digits.reversed())
   }
 
-  /// `52,340 rows`, `1 row`
+  /// Returns a number with a noun, such as `52,340 rows` or `1 row`.
   static func counted(_ number: Int, _ noun: String) -> String {
     "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
   }

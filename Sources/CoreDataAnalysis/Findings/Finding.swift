@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something to know before a migration, under a stable code.
+/// A fact to consider before a migration, identified by a stable code.
 public struct Finding: Hashable, Sendable {
-  /// How much a finding matters.
+  /// The severity of a finding.
   public enum Level: String, Hashable, Sendable, Comparable, CaseIterable {
     /// Nothing is lost, a policy handles it, or the developer has allowed it.
     case information = "info"
@@ -11,7 +11,7 @@ public struct Finding: Hashable, Sendable {
     /// Data would be lost, or the migration would fail.
     case error
 
-    /// From the least to the worst.
+    /// Orders levels from the least to the most severe.
     public static func < (left: Level, right: Level) -> Bool {
       left.rank < right.rank
     }
@@ -25,23 +25,23 @@ public struct Finding: Hashable, Sendable {
     }
   }
 
-  /// The code, as `DS102`.
+  /// The code, such as `DS102`.
   public let code: FindingCode
-  /// The level in this migration.
+  /// The severity in this migration.
   public internal(set) var level: Level
-  /// The entity by its name in the newer version, or in the older one where it is removed.
+  /// The entity's name in the newer version, or in the older version if it was removed.
   public let entity: String?
-  /// The property; nil where the finding is about the entity itself.
+  /// The name of the property; nil for a finding about the entity itself.
   public let property: String?
-  /// The finding in a sentence, without the names of entity and property.
+  /// The finding as a sentence, without the names of entity and property.
   public internal(set) var message: String
-  /// Whether the migration would fail, so that nothing would be lost and no allowance helps.
+  /// Whether the migration would fail. Nothing would be lost, and the finding cannot be allowed.
   public internal(set) var isFailure = false
-  /// The entity by its name in the older version; nil where it is new.
+  /// The entity's name in the older version; nil if it is new.
   let sourceEntity: String?
-  /// The property by its name in the older version.
+  /// The property's name in the older version.
   let sourceProperty: String?
-  /// The allowance of what would otherwise be an error or a warning; nil where none is needed.
+  /// The allowance that lowered the finding to information; nil if none applied.
   public internal(set) var allowance: FindingAllowance?
 
   init(
@@ -57,14 +57,14 @@ public struct Finding: Hashable, Sendable {
     self.message = message
   }
 
-  /// The finding as one that stops the migration, where it is an error.
+  /// The same finding, marked as a failure of the migration if it is an error.
   var asFailure: Finding {
     var finding = self
     finding.isFailure = level == .error
     return finding
   }
 
-  /// The finding as information, where an allowance covers it.
+  /// Returns the finding as information if an allowance covers it.
   func allowed(by allowance: FindingAllowance?) -> Finding {
     guard let allowance, level > .information, !isFailure else { return self }
     var finding = self
@@ -73,14 +73,14 @@ public struct Finding: Hashable, Sendable {
     return finding
   }
 
-  /// The finding with a level that is no higher than the one given, unless the migration would fail.
+  /// Returns the finding with its level limited, unless the migration would fail.
   func lowered(to limit: Level) -> Finding {
     var finding = self
     if !isFailure { finding.level = min(level, limit) }
     return finding
   }
 
-  /// The finding as a warning, since its outcome depends on a mapping model.
+  /// The finding as a warning, because the outcome depends on a mapping model.
   var doubted: Finding {
     var finding = self
     finding.isFailure = false
@@ -88,7 +88,7 @@ public struct Finding: Hashable, Sendable {
     return finding
   }
 
-  /// The finding about objects that migration policies handle, whose results are unknown.
+  /// Returns the finding about objects handled by migration policies, whose results are unknown.
   func decided(by policies: [String]) -> Finding {
     var finding = self
     finding.level = .information
@@ -99,15 +99,15 @@ public struct Finding: Hashable, Sendable {
     return finding
   }
 
-  /// Entity and property, as `Order.total`.
+  /// Entity and property, such as `Order.total`.
   public var place: String {
     [entity, property].compactMap { $0 }.joined(separator: ".")
   }
 
-  /// The place and the message, as `Order.total: validation is stricter`.
+  /// The place and the message, such as `Order.total: validation is stricter`.
   package var sentence: String { place.isEmpty ? message : "\(place): \(message)" }
 
-  /// The worst first, then by code and place.
+  /// Whether a finding comes before another: more severe first, then by code and place.
   static func areInOrder(_ left: Finding, _ right: Finding) -> Bool {
     if left.level != right.level { return left.level > right.level }
     return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)

@@ -6,10 +6,10 @@ import CoreDataPredicates
 import Foundation
 
 extension FindingAllowance {
-  /// Returns the allowance of a code in the user info of entities and their properties; nil where there is none.
+  /// Returns the allowance of a code in the user info of entities and their properties; nil if there is none.
   ///
-  /// It stands under the key `coredata.allow`: a code and a reason, `DS102 moved to Archive`; several are separated by
-  /// semicolons or line breaks. That of an entity is for its properties too.
+  /// The key `coredata.allow` has a code and a reason as its value, such as `DS102 moved to Archive`; several are
+  /// separated by semicolons or line breaks. An allowance of an entity also applies to its properties.
   static func inModel(
     _ code: FindingCode, entities: [EntityDocument?], properties: [String?]
   ) -> FindingAllowance? {
@@ -21,7 +21,7 @@ extension FindingAllowance {
       .map { FindingAllowance(code, reason: $0, origin: .model) }
   }
 
-  /// Returns the allowance of a code for a finding about a version as a whole: in the user info of any of its entities.
+  /// Returns the allowance of a code for a finding about a whole version, which may be in the user info of any entity.
   static func inModel(_ code: FindingCode, anywhereIn model: ModelDocument) -> FindingAllowance? {
     model.entities.lazy.compactMap { inModel(code, entities: [$0], properties: []) }.first
   }

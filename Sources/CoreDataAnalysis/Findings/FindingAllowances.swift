@@ -7,7 +7,8 @@ import Foundation
 
 /// A list of allowances, of which the first match applies.
 ///
-/// A file of allowances is a text in UTF-8. Each line holds the code, where it is allowed, and why; a reason is required:
+/// A file of allowances is UTF-8 text. Each line has the code, the place where it is allowed, and a reason, which is
+/// required:
 ///
 ///     # What version 5 drops.
 ///     DS102:Order.note    copied to the archive in 2023
@@ -16,27 +17,27 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
   /// The allowances.
   public var items: [FindingAllowance]
 
-  /// Makes a list.
+  /// Creates a list.
   public init(_ items: [FindingAllowance] = []) {
     self.items = items
   }
 
-  /// Makes a list.
+  /// Creates a list.
   public init(arrayLiteral elements: FindingAllowance...) {
     self.init(elements)
   }
 
-  /// Allows all losses.
+  /// An allowance of all losses.
   public static var losses: FindingAllowances { losses(origin: .program) }
 
-  /// Allows all losses, as `--allow-loss` does.
+  /// Returns an allowance of all losses, like `--allow-loss`.
   package static func losses(origin: FindingAllowance.Origin) -> FindingAllowances {
     FindingAllowances(FindingCode.allCases.filter(\.isLoss).map { FindingAllowance($0, origin: origin) })
   }
 
   /// Reads a file of allowances.
   ///
-  /// - Throws: `AllowanceProblem` for the first line that cannot be read, and for a file that cannot.
+  /// - Throws: `AllowanceProblem` for the first invalid line, or if the file cannot be read.
   public init(contentsOf url: URL) throws {
     let data: Data
     do {
@@ -60,7 +61,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
 
   private static let expected = "Expected a text with lines of the form: CODE:Entity.property  reason."
 
-  /// The allowance of a line; nil for an empty one and a comment.
+  /// Returns the allowance in a line; nil for an empty line or a comment.
   private static func item(_ line: Substring, _ origin: FindingAllowance.Origin) throws -> FindingAllowance? {
     let content = line.trimmingCharacters(in: .whitespacesAndNewlines)
     guard !content.isEmpty, !content.hasPrefix("#") else { return nil }
@@ -85,15 +86,15 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     }
   }
 
-  /// The first allowance of a finding; nil where there is none.
+  /// Returns the first allowance that covers a finding; nil if there is none.
   public func allowance(of finding: Finding) -> FindingAllowance? { items.first { $0.covers(finding) } }
 
-  /// The allowances that match none of the findings.
+  /// Returns the allowances that match none of the findings.
   public func unmatched(in findings: [Finding]) -> [FindingAllowance] {
     items.filter { item in !findings.contains(where: item.covers) }
   }
 
-  /// The allowances that match only findings of a migration that would fail, which cannot be allowed.
+  /// Returns the allowances that match only findings of a migration that would fail, which cannot be allowed.
   public func powerless(in findings: [Finding]) -> [FindingAllowance] {
     items.filter { item in
       let covered = findings.filter(item.covers)
@@ -101,10 +102,10 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     }
   }
 
-  /// The finding as information, where one of the list allows it.
+  /// Returns the finding, as information if an allowance covers it.
   func applied(to finding: Finding) -> Finding { finding.allowed(by: allowance(of: finding)) }
 
-  /// What a migration may drop by these allowances.
+  /// The losses that these allowances permit.
   public var losses: AllowedLosses {
     let tables = items.filter { $0.code == .otherTableDropped }.map(\.entity)
     return AllowedLosses(
@@ -113,7 +114,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
       }, tables: tables.contains(nil) ? nil : Set(tables.compactMap { $0 }))
   }
 
-  /// The kind of content that findings of a code drop; nil for codes that are not about data loss.
+  /// Returns the kinds of content whose loss an allowance of a code permits; nil for other codes.
   private static func contents(of code: FindingCode) -> Set<AllowedLosses.Content>? {
     switch code {
     case .entityRemoved: [.rows]
@@ -130,47 +131,47 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
   }
 }
 
-/// Why allowances cannot be read.
+/// An error in a file or an option with allowances.
 public struct AllowanceProblem: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The file, or the option.
+  /// The path of the file, or the name of the option.
   public let path: String
-  /// The line of the file, from 1.
+  /// The line number in the file, from 1.
   public let line: Int?
   /// What was found and what was expected, in sentences.
   public let reason: String
 
-  /// File, line and sentences.
+  /// The file, the line and the reason.
   public var description: String { "\(path)\(line.map { ", line \($0)" } ?? ""): \(reason)" }
 }
 
-/// Allows findings with a code: all of them, or those of one entity or one property.
+/// Permission for findings with a code: all of them, or those of one entity or property.
 ///
-/// An allowed finding is information. Findings with which the migration would fail cannot be allowed.
+/// An allowed finding becomes information. Findings of a migration that would fail cannot be allowed.
 public struct FindingAllowance: Hashable, Sendable {
-  /// Where an allowance stands.
+  /// The source of an allowance.
   public enum Origin: Hashable, Sendable {
-    /// In the code of a program.
+    /// The code of a program.
     case program
-    /// In the user info of the model, under `coredata.allow`.
+    /// The user info of the model, under `coredata.allow`.
     case model
-    /// In an option of a command, as `--allow DS102:Order.name`.
+    /// A command's option, such as `--allow DS102:Order.name`.
     case option(String)
-    /// In a line of a file.
+    /// A line of a file.
     case file(path: String, line: Int)
   }
 
   /// The code of the findings.
   public let code: FindingCode
-  /// The entity by its name before or after the step; nil for all entities.
+  /// The entity's name before or after the step; nil for all entities.
   public let entity: String?
-  /// The property by its name before or after the step; nil for all of the entity, and the entity itself.
+  /// The property's name before or after the step; nil for the entity and all its properties.
   public let property: String?
-  /// Why the findings are allowed.
+  /// The reason for the allowance.
   public let reason: String?
-  /// Where the allowance stands.
+  /// The source of the allowance.
   public let origin: Origin
 
-  /// Allows findings.
+  /// Creates an allowance.
   public init(
     _ code: FindingCode, entity: String? = nil, property: String? = nil, reason: String? = nil,
     origin: Origin = .program
@@ -204,24 +205,25 @@ public struct FindingAllowance: Hashable, Sendable {
     self.init(code, entity: names[0], property: names.count == 2 ? names[1] : nil, reason: reason, origin: origin)
   }
 
-  /// Why a text is no allowance.
+  /// The reason an allowance cannot be parsed.
   struct Unreadable: Error {
     let description: String
   }
 
-  /// `DS102:Order.name`
+  /// The allowance as text, such as `DS102:Order.name`.
   public var text: String {
     guard let entity else { return code.rawValue }
     return "\(code.rawValue):\([entity, property].compactMap { $0 }.joined(separator: "."))"
   }
 
-  /// Whether the allowance is for a finding.
+  /// Whether the allowance covers a finding.
   public func covers(_ finding: Finding) -> Bool {
     code == finding.code && (entity == nil || entity == finding.entity || entity == finding.sourceEntity)
       && (property == nil || property == finding.property || property == finding.sourceProperty)
   }
 
-  /// The source of the allowance: `--allow DS102:Order.name`, `Losses.txt, line 3`, `coredata.allow`; nil for a program.
+  /// The source of the allowance as text: `--allow DS102:Order.name`, `Losses.txt, line 3`, `coredata.allow`; nil for a
+  /// program.
   public var author: String? {
     switch origin {
     case .program: nil
@@ -231,14 +233,14 @@ public struct FindingAllowance: Hashable, Sendable {
     }
   }
 
-  /// `allowed by Losses.txt, line 3: moved to the archive`
+  /// The source and the reason, such as `allowed by Losses.txt, line 3: moved to the archive`.
   public var words: String {
     let start = author.map { "allowed by \($0)" } ?? "allowed"
     return reason.map { "\(start): \($0)" } ?? start
   }
 }
 
-/// Texts from elsewhere, short enough for a sentence.
+/// Shortens text from files and options for use in a sentence.
 enum ShortText {
   static func of(_ text: some StringProtocol) -> String {
     text.count > 60 ? "\(text.prefix(60))…" : String(text)

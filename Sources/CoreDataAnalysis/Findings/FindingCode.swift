@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The codes of findings about models and migrations: every code that a finding can have, and no other.
+/// The codes of all findings about models and migrations.
 public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case entityRemoved = "DS101"
   case attributeRemoved = "DS102"
@@ -40,12 +40,12 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   /// Whether the code is about data loss.
   public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
 
-  /// The code for a text, ignoring case; nil for a text that is not a code.
+  /// Parses a code, ignoring case; nil if there is no such code.
   public init?(text: String) {
     self.init(rawValue: text.uppercased())
   }
 
-  /// The codes most similar to a text, at most three.
+  /// Returns up to three codes that are similar to a text.
   package static func nearest(to text: String) -> [FindingCode] {
     let wanted = Array(text.uppercased())
     func likeness(_ code: FindingCode) -> Int {
@@ -56,7 +56,7 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
     return Array(allCases.filter { likeness($0) == best }.prefix(3))
   }
 
-  /// The message for an unknown code, with similar codes.
+  /// Returns the message for an unknown code, with similar codes.
   package static func unknown(_ text: String) -> String {
     let near = nearest(to: text).map(\.rawValue)
     let shown = text.count > 40 ? "\(text.prefix(40))…" : text

@@ -6,9 +6,10 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Weighs findings by the rows of a store.
+/// Determines the level of findings from the rows of a store.
 extension FindingJudge {
-  /// A loss of data: an error if something would be lost, or may be; information if there is nothing to lose.
+  /// Returns the finding for a loss of data: an error if something would or may be lost, information if there is
+  /// nothing to lose.
   func loss(_ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?) -> Finding {
     finding(
       code, count == 0 ? .information : .error, change, count == 0 ? "\(plain); it holds nothing" : counted ?? plain)
@@ -45,7 +46,7 @@ extension FindingJudge {
     ]
   }
 
-  /// - Parameter isFailure: whether the migration would fail, where the finding is an error.
+  /// - Parameter isFailure: whether the migration would fail if the finding is an error.
   func finding(
     _ code: FindingCode, _ level: Finding.Level, _ change: ModelChange, _ message: String, isFailure: Bool = false
   ) -> Finding {
@@ -55,7 +56,7 @@ extension FindingJudge {
     return (isFailure ? finding.asFailure : finding).allowed(by: allowance(of: code, change))
   }
 
-  /// Rows of an entity that the mapping model drops.
+  /// Returns the finding for rows of an entity that the mapping model drops.
   func untaken(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
     Finding(
       .entityRemoved, level, entity: entity, property: nil, sourceEntity: entity, sourceProperty: nil, message
@@ -66,13 +67,15 @@ extension FindingJudge {
 
   func dropped(_ number: Int, _ noun: String) -> String { "\(counted(number, noun)) would be dropped" }
 
-  /// Rows of the entity and all its sub-entities in the old version; nil where they were not counted.
+  /// Returns the number of rows of the entity and all its sub-entities in the old version; nil if they were not
+  /// counted.
   func rowCount(of change: ModelChange) -> Int? {
     guard let counts, let source = change.sourceEntity else { return nil }
     return family(of: source).reduce(0) { $0 + (counts.rows[$1] ?? 0) }
   }
 
-  /// Values of the property in rows of the entity and all its sub-entities; nil where they were not counted.
+  /// Returns the number of values of the property in rows of the entity and all its sub-entities; nil if they were not
+  /// counted.
   func valueCount(of change: ModelChange) -> Int? {
     guard let counts, let source = change.sourceEntity, let property = change.sourceProperty else { return nil }
     var sum = 0
@@ -95,7 +98,8 @@ extension FindingJudge {
     newIndex[change.entity ?? ""]?.attributes.first { $0.name == change.property }
   }
 
-  /// The allowances in the model's user info: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
+  /// Returns the allowance in the model's user info, such as `DS102 moved to Archive` under `coredata.allow`. A reason
+  /// is required.
   private func allowance(of code: FindingCode, _ change: ModelChange) -> FindingAllowance? {
     FindingAllowance.inModel(
       code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
@@ -104,14 +108,14 @@ extension FindingJudge {
 }
 
 extension ModelChange {
-  /// The sentence without the names: `minimum was 1, is 5`.
+  /// The sentence without the names, such as `minimum was 1, is 5`.
   var sentenceTail: String {
     guard case .changed(let aspect, let old, let new) = kind else { return sentence }
     return "\(aspect.rawValue) was \(old), is \(new)"
   }
 }
 
-/// Whether a change of validation refuses values that were allowed before.
+/// Whether a change of validation rejects values that were valid before.
 enum Tightening {
   static func isTighter(_ aspect: ModelAspect, from old: AttributeDocument, to new: AttributeDocument) -> Bool {
     let before = ValidationLimits(old.validations)
@@ -134,7 +138,7 @@ enum Tightening {
   }
 }
 
-/// A change of an attribute from one numeric type to another, and the attribute of the store whose values are counted.
+/// A change of an attribute's numeric type, with the attribute of the store whose values are counted.
 struct NumberChange: Hashable, Sendable {
   let origin: AttributeOrigin
   let from: AttributeKind
@@ -151,11 +155,11 @@ struct NumberChange: Hashable, Sendable {
   }
 }
 
-/// The numbers of an attribute's values that another numeric type cannot hold unchanged.
+/// The number of an attribute's values that another numeric type cannot represent.
 struct NumberFit: Hashable, Sendable {
-  /// Values that a migration refuses.
+  /// The number of values that would stop the migration.
   var refused = 0
-  /// Values that would be changed.
+  /// The number of values that would be changed.
   var changed = 0
 
   static func + (left: NumberFit, right: NumberFit) -> NumberFit {
@@ -164,8 +168,8 @@ struct NumberFit: Hashable, Sendable {
 }
 
 extension FindingJudge {
-  /// A change from one numeric type to another: values that the new type cannot hold stop the migration, and changed values
-  /// are a loss.
+  /// Returns findings for a change of numeric type: values out of the new type's range stop the migration, and changed
+  /// values are a loss.
   func numbers(_ change: ModelChange, from old: AttributeKind, to new: AttributeKind) -> [Finding] {
     let text = "\(old.title) becomes \(new.title)"
     let values = valueCount(of: change)
@@ -201,7 +205,7 @@ extension FindingJudge {
     }
   }
 
-  /// Nil where values were not counted.
+  /// Returns the counted values; nil if they were not counted.
   private func fit(of change: ModelChange, from old: AttributeKind, to new: AttributeKind) -> NumberFit? {
     guard let counts, let changes = numberChanges(change, from: old, to: new) else { return nil }
     var sum = NumberFit()
@@ -212,7 +216,7 @@ extension FindingJudge {
     return sum
   }
 
-  /// What must be counted for one change; nil where the values are not in the store that was counted.
+  /// Returns the values to count for a change; nil if the values are not in the counted store.
   func numberChanges(_ change: ModelChange, from old: AttributeKind, to new: AttributeKind) -> [NumberChange]? {
     guard let counts, let source = change.sourceEntity, let property = change.sourceProperty,
       change.migration != .custom

@@ -90,7 +90,7 @@ extension FindingPage {
     cure: "Mark the later version as the current one, or add a new version that takes back what is not wanted.")
 }
 
-/// The stages of a staged migration.
+/// Staged migrations.
 extension FindingPage {
   static let stagesOutOfOrder = FindingPage(
     title: "migration stages do not follow the order of the versions",
@@ -110,7 +110,7 @@ extension FindingPage {
       + "ModelLint.Options (module CoreDataAnalysis) and expect no entries.")
 }
 
-/// A model by itself.
+/// A single model version.
 extension FindingPage {
   static let missingInverse = FindingPage(
     title: "a relationship has no inverse",

@@ -1,22 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The explanation of a finding's code, as `coredata explain CODE` prints it.
+/// The explanation of a finding's code, as printed by `coredata explain CODE`.
 public struct FindingPage: Hashable, Sendable {
   /// The meaning in a few words.
   public let title: String
   /// What was found.
   public let what: String
-  /// Why it matters, and how it is weighed by the rows of a store.
+  /// The importance of the finding, and how the rows of a store affect its level.
   public let why: String
-  /// Two versions where it is found.
+  /// Two versions that cause the finding.
   public let example: String
-  /// What can be done.
+  /// Ways to resolve the finding.
   public let cure: String
 }
 
 extension FindingCode {
-  /// What the code means.
+  /// The explanation of the code.
   public var page: FindingPage {
     switch self {
     case .entityRemoved: .entityRemoved

@@ -5,13 +5,13 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// Failures of a step with a mapping model that its expressions and the store's rows show beforehand: values of a type that
-/// the attribute cannot hold, and required properties without a value.
+/// Failures of a step with a mapping model that can be predicted from its expressions and the store's rows: values of a
+/// type that the attribute cannot hold, and required properties without a value.
 ///
-/// Entity mappings with a migration policy are not judged.
+/// Entity mappings with a migration policy are not examined.
 struct MappingFailures {
   private enum Reason: Hashable {
-    /// A copied value, whose type cannot be converted into the attribute's.
+    /// A copied value whose type cannot be converted to the attribute's.
     case type(from: String, to: String)
     case constant(String, to: String)
     /// A required property without an expression.
@@ -27,24 +27,24 @@ struct MappingFailures {
     let property: String
     let isRelationship: Bool
     let mapping: String
-    /// The values or rows concerned; nil where they were not counted.
+    /// The number of affected values or rows; nil if they were not counted.
     let count: Int?
     let level: Finding.Level
-    /// What the failure depends on; nil if it is certain.
+    /// The condition for the failure; nil if it is certain.
     let condition: String?
   }
 
   private let old: EntityIndex
   private let new: EntityIndex
-  /// The mappings by each entity that their objects belong to.
+  /// The entity mappings that create objects, by the entities of those objects.
   private let creators: [String: [EntityMappingDocument]]
   private let hasPolicies: Bool
-  /// The store's rows; nil where only the models are judged, which then count as if there were rows.
+  /// The store's rows; nil if only the models are examined, which is like a store with rows in every entity.
   private let counts: StoreCounts?
   private var items: [Item] = []
   /// The required relationships that every migrated row has, with the entities that declare them.
   private(set) var complete: Set<[String]> = []
-  /// Those of which nothing is known.
+  /// The required relationships for which this is unknown.
   private var undecided: Set<[String]> = []
 
   init(_ mapping: MappingDocument, from old: ModelDocument, to new: ModelDocument, counts: StoreCounts?) {
@@ -105,7 +105,7 @@ struct MappingFailures {
           count: count, level: isKnown && condition == nil ? .error : .warning, condition: condition))
     }
     let expression = expression(of: attribute.name, in: mapping)
-    // A constant is read before the first row.
+    // A constant is evaluated before the first row is read.
     guard rows != 0 || expression.map(\.isConstant) == true else { return }
     switch expression {
     case nil:
@@ -180,7 +180,7 @@ struct MappingFailures {
     old.lineage(of: entity).flatMap(\.relationships).first { $0.name == name }
   }
 
-  /// The expressions of a relationship's inverse, in the mappings that create objects at its other end.
+  /// Returns the expressions of a relationship's inverse, in the mappings that create objects of its destination.
   private func inverseExpressions(of relationship: RelationshipDocument) -> [ExpressionSyntax] {
     guard let inverse = relationship.inverseName, let destination = relationship.destinationEntityName else {
       return []
@@ -191,10 +191,10 @@ struct MappingFailures {
 
   // MARK: Mappings
 
-  /// The doubt that a policy of another entity mapping brings, since it may set any property.
+  /// The condition added if another entity mapping has a policy, which may set any property.
   private var policy: String? { hasPolicies ? "unless a policy sets it" : nil }
 
-  /// The entities whose rows a mapping takes, and whether it may leave some of these rows out.
+  /// Returns the entities whose rows a mapping reads, and whether it may skip some of these rows.
   private func sources(of mapping: EntityMappingDocument) -> (entities: [String], isFiltered: Bool) {
     let source = [mapping.sourceEntityName].compactMap { $0 }
     guard let expression = mapping.sourceExpression else { return (source, false) }
@@ -205,7 +205,7 @@ struct MappingFailures {
     return ([entity], mapping.filter != nil)
   }
 
-  /// The expression for a property; nil if the property keeps its default value.
+  /// Returns the expression for a property; nil if the property keeps its default value.
   private func expression(of name: String, in mapping: EntityMappingDocument) -> ExpressionSyntax? {
     guard mapping.copiesAll else {
       return (mapping.attributeMappings + mapping.relationshipMappings).first { $0.name == name }?.valueExpression
@@ -218,7 +218,7 @@ struct MappingFailures {
     return nil
   }
 
-  /// The values or links of a source property; nil where they were not counted.
+  /// Returns the number of values or links of a source property; nil if they were not counted.
   private func valueCount(of property: String, in entities: [String]) -> Int? {
     guard let counts else { return nil }
     var sum = 0
@@ -275,7 +275,7 @@ extension ExpressionSyntax {
 }
 
 extension AttributeKind {
-  /// Whether a migration converts the values of another type into this one.
+  /// Whether a migration converts values of another type to this one.
   func takes(valuesOf other: AttributeKind) -> Bool {
     let isAny = { (kind: AttributeKind) in kind == .transformable || kind == .undefined }
     return self == other || (isNumeric && other.isNumeric) || isAny(self) || isAny(other)

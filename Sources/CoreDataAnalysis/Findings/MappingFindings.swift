@@ -8,9 +8,9 @@ import CoreDataPredicates
 
 /// Findings about a step with a mapping model.
 ///
-/// They depend on the mapping model rather than on the difference of the versions: values that an expression reads are kept,
-/// values that none reads are lost, even if both versions have the property, the results of policies are unknown, and rows of an
-/// entity without a mapping are lost.
+/// They depend on the mapping model rather than on the difference of the versions. Values read by an expression are
+/// kept. Values that no expression reads are lost, even if both versions have the property. The results of policies are
+/// unknown, and rows of an entity without a mapping are lost.
 struct MappingFindings {
   let findings: [Finding]
 
@@ -31,7 +31,8 @@ struct MappingFindings {
       (Self.merged(changed, failures) + dropped + scale.unreadFindings).sorted(by: Finding.areInOrder)
   }
 
-  /// Adds certain failures in place of what the difference says about the same properties, and others where it says nothing.
+  /// Replaces findings from the difference by certain failures for the same properties, and adds failures of other
+  /// properties.
   private static func merged(_ changed: [Finding], _ failures: MappingFailures) -> [Finding] {
     func place(_ finding: Finding) -> [String] { [finding.entity ?? "", finding.property ?? ""] }
     func isAboutValues(_ finding: Finding) -> Bool {
@@ -50,17 +51,17 @@ struct MappingFindings {
   }
 }
 
-/// Weighs findings by what entity mappings carry over.
+/// Determines the level of findings from the values that entity mappings copy.
 private struct MappingScale {
   let mappings: [MappedEntity]
   let judge: FindingJudge
   let changes: [ModelChange]
-  /// The store's rows; nil where only the models are judged, which then count as if there were rows.
+  /// The store's rows; nil if only the models are examined, which is like a store with rows in every entity.
   let counts: StoreCounts?
   /// The properties whose values the mapping model does not read.
   let unread: [UnreadProperty]
 
-  /// The finding adjusted to the mapping model; nil where the mapping model resolves it.
+  /// Returns the finding adjusted to the mapping model; nil if the mapping model resolves it.
   func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
     case .notInferable, .hierarchiesMerged, .probableRename, .unclearRename, .shippedVersionEdited, .noPath,
@@ -76,7 +77,7 @@ private struct MappingScale {
     }
   }
 
-  /// Rows of an entity without an entity mapping.
+  /// Returns the finding for rows of an entity that no entity mapping keeps.
   func rows(of entity: String) -> Finding? {
     let count = counts.map { $0.rows[entity] ?? 0 }
     let takers = mappings.filter { $0.sources.contains(entity) }
@@ -97,7 +98,7 @@ private struct MappingScale {
 
   private func mayHaveRows(_ entity: String) -> Bool { counts.map { $0.rows[entity] ?? 0 > 0 } ?? true }
 
-  /// A loss, weighed by the rows of those entities whose mappings do not keep the values.
+  /// Returns the finding for a loss, based on the rows of the entities whose mappings do not keep the values.
   private func loss(_ finding: Finding, _ change: ModelChange) -> Finding? {
     let property = change.sourceProperty ?? ""
     let family = judge.family(of: change.sourceEntity ?? "")
@@ -112,7 +113,7 @@ private struct MappingScale {
     var policies: [MappedEntity] = []
     var open: String?
     for entity in family where mayHaveRows(entity) {
-      // A finding about the entity covers rows that are not mapped, or removed.
+      // Rows that are not mapped, or that are removed, have a finding about their entity.
       let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
       guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
       let own = takers.filter { $0.policy != nil }
@@ -125,7 +126,7 @@ private struct MappingScale {
         intended.insert(entity)
         continue
       }
-      // Any other property is read in a way that the keys of the source object do not show.
+      // If a property is not listed as unread, it may be read in a way that the keys of the source object do not show.
       guard let item = unread.first(where: { $0.entity == entity && $0.property == property }) else { continue }
       if item.isIntended { intended.insert(entity) } else { lost.insert(entity) }
       open = open ?? item.openWords
@@ -140,12 +141,12 @@ private struct MappingScale {
     return again(finding, change, among: undecided).flatMap { decided($0, by: policies) ?? $0 } ?? known
   }
 
-  /// The losses of values that no expression reads.
+  /// The losses that reading the values in an expression avoids.
   fileprivate static let drops: Set<FindingCode> = [
     .attributeRemoved, .relationshipRemoved, .storedBecomesTransient, .externalDataDropped,
   ]
 
-  /// Findings about properties that no change removes, and whose values the mapping model does not read.
+  /// Findings about properties that no change removes, but whose values the mapping model does not read.
   var unreadFindings: [Finding] {
     let removed = Set(
       changes.filter { change in
@@ -157,7 +158,7 @@ private struct MappingScale {
     return Dictionary(grouping: items) { [$0.owner, $0.property] }.values.compactMap(finding)
   }
 
-  /// - Parameter items: one property in the entities that have it.
+  /// - Parameter items: a single property, once for each entity that has it.
   private func finding(_ items: [UnreadProperty]) -> Finding? {
     guard let item = items.first else { return nil }
     var count: Int? = 0
@@ -177,7 +178,7 @@ private struct MappingScale {
     return finding.allowed(by: .inModel(code, entities: entities, properties: [item.property, item.property]))
   }
 
-  /// The same finding where only some entities had rows.
+  /// Returns the same finding as if only some entities had rows.
   private func again(_ finding: Finding, _ change: ModelChange, among entities: Set<String>) -> Finding? {
     guard !entities.isEmpty else { return nil }
     var counts = counts
@@ -186,7 +187,7 @@ private struct MappingScale {
       .first { $0.code == finding.code && $0.isFailure == finding.isFailure }
   }
 
-  /// A required value, which the mappings that create the objects set or do not set.
+  /// Returns the finding for a required value, depending on whether the mappings that create the objects set it.
   private func missing(_ finding: Finding, _ change: ModelChange) -> Finding? {
     let open = makers(change).filter { mapping in
       let isGiven = finding.code == .newRequiredAttribute && mapping.given.contains(change.property ?? "")
@@ -200,14 +201,15 @@ private struct MappingScale {
     return decided(finding, by: open)
   }
 
-  /// A rule that new objects must keep. Unlike a migration in place, one by a mapping model validates them.
+  /// Returns the finding for a validation rule. A migration with a mapping model validates new objects, unlike an
+  /// in-place migration.
   private func rule(_ finding: Finding, _ change: ModelChange) -> Finding {
     let makers = makers(change)
     guard makers.contains(where: { $0.policy == nil }) else { return decided(finding, by: makers) ?? finding }
     var finding = finding
     switch (finding.code, change.kind) {
     case (.uniquenessAdded, _) where finding.isFailure:
-      // The values that were counted are those of the source.
+      // The counted values are those of the source.
       let isCopied = judge.addedConstraints(change).allSatisfy { names in
         let origins = judge.constraint(names, of: change)?.attributes.first?.map(\.property) ?? names
         return makers.allSatisfy { $0.copies(origins, to: names) }
@@ -230,7 +232,7 @@ private struct MappingScale {
     return finding
   }
 
-  /// The mappings that create objects of the changed entity or of its sub-entities.
+  /// Returns the mappings that create objects of the changed entity or of its sub-entities.
   private func makers(_ change: ModelChange) -> [MappedEntity] {
     func family(_ name: String) -> [String] {
       [name] + judge.newIndex.subentities(of: name).flatMap { family($0.name) }
@@ -239,7 +241,7 @@ private struct MappingScale {
     return mappings.filter { mapping in mapping.destination.map(destinations.contains) == true }
   }
 
-  /// The finding where policies handle the objects; nil where there are no policies.
+  /// Returns the finding for objects handled by policies; nil if there are no policies.
   private func decided(_ finding: Finding, by mappings: [MappedEntity]) -> Finding? {
     let policies = Set(mappings.compactMap(\.policy)).sorted()
     guard !policies.isEmpty else { return nil }
@@ -247,17 +249,17 @@ private struct MappingScale {
   }
 }
 
-/// The rows that an entity mapping takes, and the properties that it reads and sets.
+/// The rows that an entity mapping reads, and the properties that it reads and sets.
 private struct MappedEntity {
   let name: String
-  /// The source entities whose rows it takes.
+  /// The source entities whose rows it reads.
   let sources: Set<String>
   let destination: String?
-  /// The class of its migration policy; nil for the framework's own.
+  /// The class of its migration policy; nil for the default policy.
   let policy: String?
-  /// Whether it copies objects as they are.
+  /// Whether it copies objects unchanged.
   let copiesAll: Bool
-  /// Whether it may leave rows of its source entity out.
+  /// Whether it may skip rows of its source entity.
   private let isFiltered: Bool
   /// The source properties that its expressions read.
   let read: Set<String>
@@ -290,12 +292,12 @@ private struct MappedEntity {
     (self.read, self.given, self.plain) = (read, given, plain)
   }
 
-  /// Whether all rows arrive with unchanged values of some properties.
+  /// Whether all rows are copied with unchanged values of some properties.
   func copies(_ properties: [String], to names: [String]) -> Bool {
     !isFiltered && (copiesAll || zip(properties, names).allSatisfy { plain[$1] == $0 })
   }
 
-  /// Whether the values of a property are kept. A number that is copied is converted to the type of the new attribute.
+  /// Whether the values of a property are kept. A copied number is converted to the type of the new attribute.
   func carries(_ property: String, _ finding: Finding, _ change: ModelChange) -> Bool {
     guard finding.code == .numberNarrowed else {
       return (copiesAll && !MappingScale.drops.contains(finding.code)) || read.contains(property)

@@ -6,26 +6,27 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// Findings about a migration from one version of a model to another, based on the two versions and, if a store is given, on
-/// its rows.
+/// Findings about a migration from one version of a model to another, based on the two versions and, if a store is
+/// given, on its rows.
 public struct MigrationFindings: Hashable, Sendable {
   /// The findings, worst first, then by code and place.
   public let findings: [Finding]
 
-  /// Judges a step.
+  /// Examines a step.
   ///
   /// - Parameters:
   ///   - old: the version that the store has.
-  ///   - new: the version that it would get.
-  ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
-  ///   - allowances: findings that are allowed.
+  ///   - new: the version to migrate to.
+  ///   - counts: the store's rows; nil if only the models are examined, which is like a store with rows in every
+  ///     entity.
+  ///   - allowances: the findings that are allowed.
   public init(
     from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil, allowances: FindingAllowances = []
   ) {
     self.init(ModelDifference(from: old, to: new), from: old, to: new, counts: counts, allowances: allowances)
   }
 
-  /// Judges a step whose changes are known.
+  /// Examines a step whose changes are known.
   init(
     _ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil,
     allowances: FindingAllowances = []
@@ -37,22 +38,22 @@ public struct MigrationFindings: Hashable, Sendable {
     findings = found.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  /// The number of findings of a level.
+  /// Returns the number of findings of a level.
   public func count(of level: Finding.Level) -> Int {
     findings.count { $0.level == level }
   }
 }
 
-/// Turns changes into findings.
+/// Converts changes to findings.
 struct FindingJudge {
   let old: ModelDocument
   let new: ModelDocument
   let oldIndex: EntityIndex
   let newIndex: EntityIndex
   let counts: StoreCounts?
-  /// Entities, and properties with their entities, that the new version lacks.
+  /// The entities and properties that the new version lacks; a property is preceded by its entity.
   let removed: Set<[String]>
-  /// The names in the new version of the entities that both have.
+  /// The new version's names of the entities that both versions have, by their old names.
   private let newNames: [String: String]
 
   init(old: ModelDocument, new: ModelDocument, counts: StoreCounts?, changes: [ModelChange]) {
@@ -178,21 +179,22 @@ struct FindingJudge {
     }
   }
 
-  /// Whether objects without a member of the relationship cannot be saved. A to-many relationship without a minimum may be
-  /// empty even if it is not optional.
+  /// Whether objects without a member of the relationship cannot be saved. A to-many relationship without a minimum may
+  /// be empty even if it is not optional.
   private func isRequired(_ change: ModelChange) -> Bool {
     let line = newIndex.lineage(of: change.entity ?? "")
     return line.flatMap(\.relationships).first { $0.name == change.property }
       .map { !$0.isOptional && !$0.isTransient && (!$0.isToMany || $0.minCount > 0) } ?? false
   }
 
-  /// Whether the destination of a relationship is another entity, and neither a renamed one nor an ancestor.
+  /// Whether the destination of a relationship becomes a different entity, other than a renamed one or an ancestor.
   private func isRedirected(from old: String, to new: String) -> Bool {
     guard let successor = newNames[old] else { return true }
     return !newIndex.isKind(successor, of: new)
   }
 
-  /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.
+  /// Returns the inverse of a removed relationship, if the new version keeps it with another relationship as its
+  /// inverse.
   private func survivingInverse(of change: ModelChange) -> String? {
     let relationship = oldIndex[change.sourceEntity ?? ""]?.relationships.first { $0.name == change.sourceProperty }
     guard let name = relationship?.inverseName, let destination = relationship?.destinationEntityName else {
@@ -208,28 +210,28 @@ struct FindingJudge {
 
 /// The numbers of rows and values in a store, as far as they were counted.
 public struct StoreCounts: Hashable, Sendable {
-  /// Rows of exactly each entity, without those of its sub-entities.
+  /// The number of rows of exactly each entity, without those of its sub-entities.
   public var rows: [String: Int]
-  /// Values that are not null, by entity and property. Missing entries were not counted.
+  /// The number of values that are not null, by entity and property. A missing entry means that they were not counted.
   public var values: [String: [String: Int]]
 
-  /// The properties of the store that values and members come from, by entity and property. There is none for properties that
-  /// an intermediate step has added.
+  /// The properties of the store that values and members come from, by entity and property. Properties added by an
+  /// intermediate step have no origin.
   var origins: [String: [String: AttributeOrigin]] = [:]
 
-  /// The numbers of values that do not fit their new types.
+  /// The number of values that do not fit their new types.
   var fits: [NumberChange: NumberFit] = [:]
 
-  /// The rows that violate uniqueness constraints which are added.
+  /// The rows that violate added uniqueness constraints.
   var doubles: [AddedConstraint: DuplicateCount] = [:]
 
-  /// The values that break validation rules which become stricter.
+  /// The values that break validation rules made stricter.
   var breaks: [TightenedRules: RuleBreaks] = [:]
 
-  /// The objects with fewer members than a minimum count that is raised.
+  /// The number of objects with fewer members than a raised minimum count.
   var lacking: [RaisedMinimum: Int] = [:]
 
-  /// Makes counts.
+  /// Creates counts.
   public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {
     self.rows = rows
     self.values = values

@@ -4,7 +4,7 @@
 import CoreDataMigration
 import CoreDataModelFiles
 
-/// Findings about names that changed, or may have, between two versions.
+/// Findings about names that changed, or may have changed, between two versions.
 struct RenameFindings {
   private(set) var findings: [Finding] = []
 
@@ -32,7 +32,7 @@ struct RenameFindings {
 
   // MARK: Probable renames
 
-  /// The least likeness of names that is worth a remark.
+  /// The similarity of names from which a probable rename is reported.
   private static let threshold = 0.6
 
   private mutating func findProbable(_ removed: [ModelChange], _ added: [ModelChange]) {
@@ -55,7 +55,7 @@ struct RenameFindings {
     }
   }
 
-  /// Whether the values of the one could be those of the other.
+  /// Whether the values of the removed property could be those of the added one.
   private func isSameKind(_ lost: ModelChange, _ added: ModelChange) -> Bool {
     switch added.subject {
     case .entity: return new[added.entity ?? ""]?.renamingIdentifier == nil
@@ -82,7 +82,7 @@ struct RenameFindings {
 
   private func likeness(_ lost: ModelChange, _ added: ModelChange) -> Double {
     guard added.subject == .entity else { return NameLikeness.of(lost.property ?? "", added.property ?? "") }
-    // An entity is known by its properties rather than by its name.
+    // An entity is recognized by its properties rather than by its name.
     let before = Set(old[lost.entity ?? ""]?.propertyNames ?? [])
     let after = Set(new[added.entity ?? ""]?.propertyNames ?? [])
     guard before.count > 1, after.count > 1 else { return 0 }
@@ -141,10 +141,10 @@ struct RenameFindings {
   }
 }
 
-/// How much two names are alike.
+/// The similarity of names.
 enum NameLikeness {
-  /// Returns 1 for equal names and 0 for names that share nothing: the share of equal pairs of letters, ignoring case. A name that
-  /// begins or ends with the other counts as much alike.
+  /// Returns 1 for equal names and 0 for names that have nothing in common: the proportion of equal pairs of letters,
+  /// ignoring case. If one name, of more than three letters, begins or ends the other, the result is at least 0.7.
   static func of(_ first: String, _ second: String) -> Double {
     let (a, b) = (first.lowercased(), second.lowercased())
     guard a != b else { return 1 }

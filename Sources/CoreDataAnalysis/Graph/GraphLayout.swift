@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the boxes and lines of a picture are. The same graph always has the same layout.
+/// The positions of the boxes and lines in a picture. The same graph always has the same layout.
 struct GraphLayout {
   struct Point: Hashable {
     var x: Double
@@ -26,12 +26,12 @@ struct GraphLayout {
     var secondControl: Point
     var end: Point
 
-    /// How far its label reaches to the right.
+    /// How far the label extends to the right.
     var labelWidth = 0.0
-    /// Whether it connects boxes of one column, and bends to their right.
+    /// Whether the curve connects boxes of one column, and bends to their right.
     var isSide = false
 
-    /// Where its label stands.
+    /// The position of the label.
     var center: Point {
       Point(
         x: (start.x + 3 * firstControl.x + 3 * secondControl.x + end.x) / 8,
@@ -39,7 +39,7 @@ struct GraphLayout {
     }
   }
 
-  /// Sizes in the units of the picture.
+  /// Sizes in the picture's units.
   enum Size {
     static let character = 7.25
     static let smallCharacter = 6.1
@@ -80,14 +80,14 @@ struct GraphLayout {
       height: Size.titleHeight + (node.lines.isEmpty ? 0 : Double(node.lines.count) * Size.lineHeight + 8))
   }
 
-  /// The columns of a text in a font of fixed width, in which characters of East Asian scripts take two.
+  /// Returns the width of a text in a monospaced font, in columns; East Asian characters take two.
   static func width(of text: String) -> Int {
     text.unicodeScalars.reduce(0) { $0 + ((0x1100...0xffdc).contains($1.value) || $1.value > 0x1f000 ? 2 : 1) }
   }
 
   // MARK: Versions
 
-  /// One below the other; lines that skip versions run at the right.
+  /// Arranges boxes in one column; lines that skip versions run at the right.
   private mutating func stack(_ edges: [ModelGraph.Edge]) {
     let widest = boxes.map(\.width).max() ?? 0
     var y = Size.margin
@@ -118,7 +118,8 @@ struct GraphLayout {
 
   // MARK: Entities
 
-  /// In columns by their distance from the entity with the most lines; what has no lines stands in rows below.
+  /// Arranges boxes in columns by their distance from the entity with the most lines. Boxes without lines are in rows
+  /// below.
   private mutating func arrange(_ edges: [ModelGraph.Edge]) {
     var neighbors: [Int: Set<Int>] = [:]
     var lines: [Int: [ModelGraph.Edge]] = [:]
@@ -138,7 +139,7 @@ struct GraphLayout {
     connect(edges, columns)
   }
 
-  /// More lines come first, then the earlier one.
+  /// Whether a node comes before another: the one with more lines first, then the earlier one.
   private static func isNearer(_ one: Int, _ other: Int, _ neighbors: [Int: Set<Int>]) -> Bool {
     let (first, second) = (neighbors[one]?.count ?? 0, neighbors[other]?.count ?? 0)
     return first == second ? one < other : first > second
@@ -149,7 +150,7 @@ struct GraphLayout {
     var layers = [[root]]
     while let last = layers.last {
       var next: [Int] = []
-      // In the order of their neighbors before, so that few lines cross.
+      // Sorted by their neighbors in the previous column, so that few lines cross.
       for node in last {
         for neighbor in (neighbors[node] ?? []).sorted() where seen.insert(neighbor).inserted { next.append(neighbor) }
       }
@@ -162,7 +163,7 @@ struct GraphLayout {
   /// Places the boxes of a group.
   ///
   /// - Parameter lines: the edges at each node.
-  /// - Returns: the lower end of the group.
+  /// - Returns: the position of the group's lower edge.
   private mutating func place(_ layers: [[Int]], top: Double, _ lines: [Int: [ModelGraph.Edge]]) -> Double {
     let heights = layers.map { layer in
       layer.map { boxes[$0].height }.reduce(0, +) + Size.gap * Double(layer.count - 1)
@@ -178,7 +179,7 @@ struct GraphLayout {
         columnEnds[node] = x + widest
         y += boxes[node].height + Size.gap
       }
-      // The labels of lines to the next column, and of those within this one, stand in the gap.
+      // The gap contains the labels of lines to the next column, and of lines within this one.
       let edges = layer.flatMap { lines[$0] ?? [] }
       let longest = edges.map { Self.width(of: $0.label) }.max() ?? 0
       let hasSides = edges.contains { members.contains($0.source) && members.contains($0.destination) }
@@ -198,7 +199,7 @@ struct GraphLayout {
     }
   }
 
-  /// Draws lines between the sides of boxes that face each other, each from a place of its own.
+  /// Draws lines between facing sides of boxes, each from its own position.
   private mutating func connect(_ edges: [ModelGraph.Edge], _ columns: [Int: Int]) {
     struct Port: Hashable {
       let node: Int
@@ -228,7 +229,7 @@ struct GraphLayout {
       guard let start = starts[position], let end = ends[position] else { continue }
       let (first, second) = (columns[edge.source] ?? 0, columns[edge.destination] ?? 0)
       if first == second {
-        // Beyond all boxes of the column.
+        // To the right of all boxes in the column.
         let x = max(columnEnds[edge.source] ?? 0, columnEnds[edge.destination] ?? 0) + 50
         curves.append(
           Curve(

@@ -1,27 +1,27 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is highlighted in a picture.
+/// The highlighted parts of a picture.
 package struct GraphHighlights {
-  /// What has happened to something since the version before.
+  /// The change of a part since the previous version.
   package enum Change: String, Sendable {
     case added, changed
   }
 
-  /// By the positions of boxes.
+  /// The highlighted boxes, by position.
   package var nodes: [Int: Change] = [:]
-  /// By the positions of boxes, and of lines in them.
+  /// The highlighted lines of text in boxes, by the positions of boxes and lines.
   package var lines: [Int: [Int: Change]] = [:]
 
   package init() {}
 }
 
-/// A picture as SVG, drawn without another program.
+/// A picture as SVG, which is drawn without another program.
 extension ModelGraph {
-  /// The text of an SVG file, which is readable on light and on dark grounds.
+  /// The contents of an SVG file, readable on light and dark backgrounds.
   public var svg: String { svg(GraphHighlights(), isAlone: true) }
 
-  /// The picture, to stand alone or in a page that has `GraphStyle.rules`.
+  /// Returns the picture, either as a file of its own or for a page that includes `GraphStyle.rules`.
   package func svg(_ highlights: GraphHighlights, isAlone: Bool) -> String {
     let layout = GraphLayout(self)
     let (width, height) = (Int(layout.width.rounded(.up)), Int(layout.height.rounded(.up)))
@@ -55,7 +55,7 @@ extension ModelGraph {
       "<path class=\"\(edge.kind.rawValue)\" d=\"M \(points[0]) C \(points[1]), \(points[2]), \(points[3])\"/>\n"
     switch edge.kind {
     case .relationship: return path
-    // The hollow arrow is at the parent.
+    // The hollow arrow points to the parent.
     case .inheritance: return path + arrow(at: curve.start, from: curve.firstControl, "hollow")
     case .inferred, .custom, .mapping: return path + arrow(at: curve.end, from: curve.secondControl, "full")
     }
@@ -120,9 +120,9 @@ extension ModelGraph {
   }
 }
 
-/// The looks of pictures and pages, on light and on dark grounds.
+/// The styles of pictures and pages, for light and dark backgrounds.
 package enum GraphStyle {
-  /// The colors as variables.
+  /// The colors as CSS variables.
   package static let colors = """
     :root { --ground: #fff; --text: #1c1e21; --dim: #59606b; --line: #7b8494; --edge: #c9ced6; --box: #f6f7f9; \
     --accent: #0a58ca; --good: #146c43; --good-ground: #d8f0e1; --warn: #7a4d00; --warn-ground: #fff0cc; \
@@ -133,7 +133,7 @@ package enum GraphStyle {
 
     """
 
-  /// The rules for pictures.
+  /// The CSS rules for pictures.
   package static let rules = """
     .graph { font: 12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
     .graph .ground { fill: var(--ground); }
@@ -157,9 +157,9 @@ package enum GraphStyle {
     """
 }
 
-/// Text in markup.
+/// Text for use in markup.
 package enum MarkupText {
-  /// The text with everything escaped that markup gives a meaning to, and without characters that it cannot hold.
+  /// Returns the text with markup characters escaped, and characters that markup cannot contain replaced.
   package static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -170,7 +170,7 @@ package enum MarkupText {
       case "\"": result += "&quot;"
       case "'": result += "&#39;"
       case "\n", "\t": result += " "
-      // Neither control characters nor marks that turn the direction of text.
+      // Control characters and bidirectional formatting characters are replaced.
       case _ where scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value) || scalar.value & 0xfffe == 0xfffe,
         _ where (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value):
         result += "\u{fffd}"

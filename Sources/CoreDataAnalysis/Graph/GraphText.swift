@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A picture as text for programs that draw it.
+/// A picture as input for drawing programs.
 extension ModelGraph {
-  /// The text for Mermaid, which pages of code reviews and documents draw.
+  /// The picture in Mermaid's language, which code review pages and documentation tools draw.
   public var mermaid: String {
     switch subject {
     case .entities: "classDiagram\n" + classNodes + edges.map(classEdge).joined()
@@ -41,7 +41,7 @@ extension ModelGraph {
     return "  v\(edge.source) \(line)|\"\(label)\"| v\(edge.destination)\n"
   }
 
-  /// Text without what ends a label: Mermaid has codes for characters.
+  /// Returns a text for a label. Characters that would end the label are replaced by Mermaid's character codes.
   private static func mermaidText(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -53,7 +53,7 @@ extension ModelGraph {
     return result
   }
 
-  /// The text for Graphviz, which draws it as SVG, PNG or PDF.
+  /// The picture in Graphviz's language, for conversion to SVG, PNG or PDF.
   public var dot: String {
     var text = "digraph model {\n  rankdir=LR;\n  node [shape=record, fontname=\"Helvetica\", fontsize=10];\n"
     text += "  edge [fontname=\"Helvetica\", fontsize=9];\n"
@@ -89,7 +89,7 @@ extension ModelGraph {
     return result
   }
 
-  /// Text in a record, where brackets and bars divide fields.
+  /// Escapes a text for a record, in which brackets and bars separate fields.
   private static func recordText(_ text: String) -> String {
     var result = ""
     for character in quotedText(text) {

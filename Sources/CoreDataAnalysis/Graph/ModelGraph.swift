@@ -6,7 +6,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// A picture of a model as boxes and lines between them: the entities of a version, or the versions and the steps between them.
+/// A picture of a model with boxes and lines: the entities of a version, or the versions and the steps between them.
 public struct ModelGraph: Hashable, Sendable {
   /// A box.
   public struct Node: Hashable, Sendable {
@@ -14,22 +14,22 @@ public struct ModelGraph: Hashable, Sendable {
     public let title: String
     /// The lines below the title.
     public let lines: [String]
-    /// Whether the box stands out: the current version, or an abstract entity.
+    /// Whether the box is emphasized: the current version, or an abstract entity.
     public let isMarked: Bool
   }
 
   /// A line between two boxes.
   public struct Edge: Hashable, Sendable {
-    /// What a line means.
+    /// The meaning of a line.
     public enum Kind: String, Hashable, Sendable {
-      /// The second is an entity below the first.
+      /// The second box is a sub-entity of the first.
       case inheritance
       case relationship
       /// An inferred step.
       case inferred
-      /// A step that needs a mapping model or a stage, and has none.
+      /// A step that needs a mapping model or a custom stage, but has none.
       case custom
-      /// A step by a mapping model.
+      /// A step with a mapping model.
       case mapping
     }
 
@@ -37,29 +37,29 @@ public struct ModelGraph: Hashable, Sendable {
     public let source: Int
     /// The position of the second box.
     public let destination: Int
-    /// What the line means.
+    /// The meaning of the line.
     public let kind: Kind
     /// The text at the line.
     public let label: String
-    /// What stands at the first end: how many objects, for example.
+    /// The text at the first end, such as the number of objects.
     public let sourceMark: String
-    /// What stands at the second end.
+    /// The text at the second end.
     public let destinationMark: String
   }
 
-  /// What the picture is of.
+  /// The subject of a picture.
   public enum Subject: String, Hashable, Sendable {
     case entities, versions
   }
 
-  /// What the picture is of.
+  /// The subject of the picture.
   public let subject: Subject
   /// The boxes.
   public let nodes: [Node]
   /// The lines.
   public let edges: [Edge]
 
-  /// The entities of a version, with their attributes, parents and relationships.
+  /// Creates a picture of a version's entities, with their attributes, parents and relationships.
   public init(entitiesOf model: ModelDocument) {
     subject = .entities
     let entities = model.entities.sorted { $0.name < $1.name }
@@ -82,7 +82,7 @@ public struct ModelGraph: Hashable, Sendable {
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name }) {
         guard let destination = relationship.destinationEntityName, let end = positions[destination] else { continue }
         let inverse = relationship.inverseName.flatMap { properties.relationship($0, of: destination)?.relationship }
-        // A pair of relationships is one line.
+        // A relationship and its inverse are drawn as one line.
         if let inverse, (destination, inverse.name) < (entity.name, relationship.name),
           inverse.destinationEntityName == entity.name
         {
@@ -101,12 +101,12 @@ public struct ModelGraph: Hashable, Sendable {
   private static func count(_ relationship: RelationshipDocument) -> String {
     guard relationship.isToMany else { return relationship.isOptional ? "0..1" : "1" }
     let (least, most) = (relationship.minCount, relationship.maxCount)
-    // No maximum is 0, or the greatest number of a format.
+    // An unlimited count is 0, or the maximum value of a file format.
     let isOpen = most == 0 || most >= Int(Int32.max)
     return isOpen ? "\(least)..*" : least == most ? "\(least)" : "\(least)..\(most)"
   }
 
-  /// The versions of a model, with the steps between neighbors and by mapping models.
+  /// Creates a picture of a model's versions, with the steps between neighbors and those with mapping models.
   ///
   /// - Parameters:
   ///   - url: an `.xcdatamodeld` or `.momd`.
@@ -116,7 +116,7 @@ public struct ModelGraph: Hashable, Sendable {
     try self.init(versions: ModelVersions(contentsOf: url), mappings: mappings)
   }
 
-  /// The versions of a model.
+  /// Creates a picture of versions that have been read.
   package init(versions known: ModelVersions, mappings: [URL]) throws {
     subject = .versions
     let versions = known.versions

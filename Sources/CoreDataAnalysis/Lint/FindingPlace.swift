@@ -4,24 +4,24 @@
 import CoreDataFileSystem
 import Foundation
 
-/// Where in the sources of a model a finding is, for editors and the pages of a code review.
+/// The location of a finding in the sources of a model, for editors and code review pages.
 public struct FindingPlace: Hashable, Sendable {
-  /// The file: the contents of a version, or the model where it is compiled.
+  /// The contents file of a version, or the model itself if it is compiled.
   public let url: URL
-  /// The line, from 1.
+  /// The line number, from 1.
   public let line: Int
 
-  /// Finds the place of a finding.
+  /// Locates a finding.
   ///
   /// - Parameters:
   ///   - entry: the finding.
-  ///   - model: the bundle of the versions, or a single one.
+  ///   - model: the bundle of the versions, or a single version.
   public init(of entry: ModelLint.Entry, in model: URL) {
     let version = model.appendingPathComponent("\(entry.version).xcdatamodel")
     let directory = FileCalls.isDirectory(version) ? version : model
     let contents = directory.appendingPathComponent("contents")
     guard directory.pathExtension == "xcdatamodel", let text = try? RegularFile.read(contents, limit: 1 << 26) else {
-      // Of a compiled model there are no lines.
+      // A compiled model has no lines.
       (url, line) = (model, 1)
       return
     }

@@ -8,13 +8,13 @@ import Foundation
 
 /// Findings about a model, its versions and the steps between them, without a store.
 public struct ModelLint {
-  /// A finding with the version that it is about.
+  /// A finding, with the version that it is about.
   public struct Entry: Hashable, Sendable {
-    /// The version; the newer one of a step.
+    /// The version; for a step, the newer one.
     public let version: String
     /// The older version of a step; nil for a finding about one version.
     public let source: String?
-    /// What was found.
+    /// The finding.
     public internal(set) var finding: Finding
 
     init(_ version: String, from source: String? = nil, _ finding: Finding) {
@@ -24,46 +24,46 @@ public struct ModelLint {
     }
   }
 
-  /// What is looked at, and how it is judged.
+  /// The scope of a check, and the levels of its findings.
   public struct Options: Sendable {
-    /// Whether all steps are judged, not only the one that leads to the current version.
+    /// Whether all steps are checked, not only the one that ends at the current version.
     public var includesAllSteps = false
     /// Mapping models, or directories of them.
     public var mappings: [URL] = []
     /// The versions that have been shipped.
     public var lock: VersionLock?
-    /// The stages of the app's staged migration, whose order is judged (VR406); nil to judge none.
+    /// The stages of the app's staged migration, whose order is checked (VR406); nil to check none.
     public var stages: [NSMigrationStage]?
-    /// Levels of codes in place of their own; `.some(nil)` leaves the findings out.
+    /// Levels that replace those of codes; `.some(nil)` omits the findings.
     public var levels: [FindingCode: Finding.Level?] = [:]
     /// Findings that are allowed.
     public var allowances: FindingAllowances = []
 
-    /// The options of a plain check.
+    /// Creates default options.
     public init() {}
   }
 
   /// The name of the current version.
   public let current: String
-  /// How many steps were judged.
+  /// The number of steps that were checked.
   public let stepCount: Int
   /// The findings, worst first, then by version, code and place.
   public private(set) var entries: [Entry] = []
 
-  /// The number of findings of a level.
+  /// Returns the number of findings of a level.
   public func count(of level: Finding.Level) -> Int { entries.count { $0.finding.level == level } }
 
   /// Checks a model.
   ///
   /// - Parameters:
   ///   - url: an `.xcdatamodeld`, `.momd`, or a single version.
-  ///   - options: what is looked at.
-  /// - Throws: the errors of reading models; 134060 where no version is the current one.
+  ///   - options: the scope of the check, and the levels of its findings.
+  /// - Throws: the errors of reading models; 134060 if there is no current version.
   public init(modelsAt url: URL, options: Options = Options()) throws {
     try self.init(ModelVersions(contentsOf: url), options)
   }
 
-  /// Checks versions that are known.
+  /// Checks versions that have been read.
   package init(_ known: ModelVersions, _ options: Options) throws {
     let versions = known.versions
     guard let position = versions.lastIndex(where: { $0.name == known.currentName }) ?? versions.indices.last else {
@@ -90,7 +90,7 @@ public struct ModelLint {
     entries = found.compactMap { Self.judged($0, options) }.sorted(by: Self.areInOrder)
   }
 
-  /// The entry with the level that the options give it; nil where they leave it out.
+  /// Returns the entry with its level from the options; nil if they omit it.
   private static func judged(_ entry: Entry, _ options: Options) -> Entry? {
     var entry = entry
     if let level = options.levels[entry.finding.code] {
@@ -109,11 +109,11 @@ public struct ModelLint {
 
   // MARK: Steps
 
-  /// The findings of a step, by a mapping model where there is one for it.
+  /// Returns the findings of a step, with a mapping model if there is one.
   private static func findings(
     from old: ModelVersion, to new: ModelVersion, _ known: ModelVersions, _ mappings: [URL]
   ) -> [Finding] {
-    // What is wrong with the mapping models is told for the path.
+    // Problems of the mapping models are reported with the path.
     guard !mappings.isEmpty, old.hashes != new.hashes,
       let step = try? MigrationPath(
         known: known, from: old.name, to: new.name, mappings: mappings, isProgressive: false
@@ -126,9 +126,9 @@ public struct ModelLint {
 
   // MARK: Versions
 
-  /// Versions that Core Data cannot tell apart.
+  /// Returns findings about versions that Core Data cannot distinguish.
   ///
-  /// - Parameter name: the only version that is compared with those before; nil for all.
+  /// - Parameter name: the only version that is compared with earlier ones; nil for all.
   private static func equal(_ versions: [ModelVersion], _ name: String?) -> [Entry] {
     var entries: [Entry] = []
     var last: [[String: Data]: String] = [:]
@@ -142,7 +142,7 @@ public struct ModelLint {
     return entries
   }
 
-  /// Versions from which no path leads to the current one.
+  /// Returns findings about versions without a migration path to the current one.
   private static func pathless(
     _ known: ModelVersions, _ versions: [ModelVersion], to current: String, _ options: Options
   ) -> [Entry] {
@@ -152,7 +152,8 @@ public struct ModelLint {
     var hasPath = true
     for position in (0..<last).reversed() {
       let version = versions[position]
-      // A step to a neighbor with a path is one; searching for the best of all would take long.
+      // A step to a neighbor that has a path is sufficient; searching for the best path of every version would take too
+      // long.
       let isNear =
         version.hashes == versions[position + 1].hashes || inferred.mapping(from: position, to: position + 1) != nil
       if hasPath, isNear { continue }
@@ -168,13 +169,13 @@ public struct ModelLint {
     return entries
   }
 
-  /// Mapping models that fit no two versions.
+  /// Returns findings about mapping models that match no two versions.
   private static func stale(_ urls: [URL], _ versions: [ModelVersion]) throws -> [Entry] {
     try MappingFile.files(at: urls).compactMap { file in
       guard let url = file.url else { return nil }
       let mapping = file.document
       let isCompiled = url.pathExtension == "cdm"
-      // A source that names its versions gets their hashes when it is compiled.
+      // A source with version names gets their hashes when it is compiled.
       let isNamed = !isCompiled && mapping.sourceVersionName != nil && mapping.destinationVersionName != nil
       let kinds: Set<MappingCheck.Problem.Kind> = isNamed ? [.missingEntity] : [.missingEntity, .staleHash]
       func problem(_ source: ModelVersion, _ destination: ModelVersion) -> MappingCheck.Problem? {
@@ -208,7 +209,7 @@ public struct ModelLint {
 }
 
 extension Finding {
-  /// The finding about a step that users have taken already.
+  /// The finding about a step that users have already run.
   var shipped: Finding {
     guard level > .information else { return self }
     var finding = self

@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// Findings about a version by itself.
+/// Findings about a single version.
 struct ModelRules {
   private(set) var findings: [Finding] = []
 
@@ -23,7 +23,7 @@ struct ModelRules {
         }
         let destination = relationship.destinationEntityName ?? ""
         let other = properties.relationship(inverse, of: destination)?.relationship
-        // Each pair once.
+        // Each pair is reported once.
         guard let other, !relationship.isOptional, !other.isOptional,
           (entity.name, relationship.name) <= (destination, inverse)
         else { continue }

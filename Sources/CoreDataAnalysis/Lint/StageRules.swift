@@ -5,17 +5,17 @@ import CoreData
 import CoreDataMigration
 import CoreDataModelFiles
 
-/// Judges whether the stages of a staged migration follow the order of a model's versions: VR406.
+/// Checks whether the stages of a staged migration follow the order of a model's versions: VR406.
 struct StageRules {
   private let versions: [ModelVersion]
   private let checksums: [String]
   /// The name of the current version.
   private let current: String
   private(set) var entries: [ModelLint.Entry] = []
-  /// The number of the first stage that has a version, by the version's checksum.
+  /// The number of the first stage with each version, by the version's checksum.
   private var stageOfVersion: [String: Int] = [:]
 
-  /// - Parameter lock: the versions that have been shipped; nil where that is unknown.
+  /// - Parameter lock: the versions that have been shipped; nil if they are unknown.
   init(_ stages: [NSMigrationStage], _ versions: [ModelVersion], current: String, lock: VersionLock?) {
     self.versions = versions
     self.current = current
@@ -53,7 +53,7 @@ struct StageRules {
     }
   }
 
-  /// Versions up to the current one that no stage has.
+  /// Reports versions up to the current one that are in no stage.
   private mutating func judgeGaps(_ lock: VersionLock?) {
     guard let end = versions.firstIndex(where: { $0.name == current }) else { return }
     for position in 0...end where stageOfVersion[checksums[position]] == nil {
@@ -68,13 +68,13 @@ struct StageRules {
     }
   }
 
-  /// The position of a version; of several that are equal, the first that does not go back.
+  /// Returns the position of a version; if several are equal, the first that does not go back.
   private func position(of checksum: String, after last: Int?) -> Int? {
     let all = checksums.indices.filter { checksums[$0] == checksum }
     return all.first { $0 > last ?? -1 } ?? all.first
   }
 
-  /// `stage 2 ('Split orders')`, or its versions.
+  /// Returns `stage 2 ('Split orders')`, or the stage's versions.
   private func title(of stage: NSMigrationStage, _ number: Int) -> String {
     if let label = stage.historyLabel { return "stage \(number) ('\(label)')" }
     let names = stage.checksums.map { checksum in

@@ -7,10 +7,10 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// The hashes of the versions of a model that have been shipped, as a file in the app's repository.
+/// The hashes of a model's shipped versions, as a file in the app's repository.
 ///
-/// A version that users have stores of must never change. The lock tells when it did, and which properties differ. One file can
-/// hold several models, by the names of their bundles.
+/// A version that users' stores have must never change. The lock detects such changes, and shows which properties
+/// differ. One file can contain several models, by the names of their bundles.
 public struct VersionLock: Hashable, Sendable {
   /// A version as it was shipped.
   public struct Version: Hashable, Sendable, Codable {
@@ -40,7 +40,7 @@ public struct VersionLock: Hashable, Sendable {
     var models: [String: Model] = [:]
   }
 
-  /// The name of the file, where no other is given: beside the model.
+  /// The default name of the file, which is beside the model.
   public static let defaultName = "coredata.lock"
 
   private static let format = "coredata.lock/1"
@@ -56,7 +56,7 @@ public struct VersionLock: Hashable, Sendable {
     current = model.current
   }
 
-  /// Whether a version is locked.
+  /// Whether a version with this name is locked.
   public func has(_ name: String) -> Bool { versions.contains { $0.name == name } }
 
   /// Whether a version is locked, under its name or another.
@@ -68,9 +68,9 @@ public struct VersionLock: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - url: the file.
-  ///   - model: the name of the model's bundle, as `Shop.xcdatamodeld`.
-  /// - Returns: nil where the file does not have the model.
-  /// - Throws: `ModelFileError` for a missing or empty file, and for one that is no lock.
+  ///   - model: the name of the model's bundle, such as `Shop.xcdatamodeld`.
+  /// - Returns: nil if the file does not contain the model.
+  /// - Throws: `ModelFileError` for a missing or empty file, and for one that is not a version lock.
   public init?(contentsOf url: URL, model: String) throws {
     guard FileCalls.exists(url) else {
       throw ModelFileError(
@@ -80,8 +80,8 @@ public struct VersionLock: Hashable, Sendable {
     self.init(found)
   }
 
-  /// Returns the name under which a lock has versions of a model that it does not have by name: that of the bundle before it was
-  /// renamed.
+  /// Returns the former name of a renamed bundle: the name under which a lock contains versions of a model that it does
+  /// not have by its present name.
   package static func formerName(in url: URL, of known: ModelVersions) throws -> String? {
     let checksums = Set(known.versions.map { Version($0).checksum })
     return try contents(WholeFile(url)).models.sorted { $0.key < $1.key }
@@ -92,12 +92,12 @@ public struct VersionLock: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - known: the versions.
-  ///   - url: the file, which is made if there is none; other models in it stay.
+  ///   - url: the file, which is created if it does not exist; other models in it stay.
   ///   - model: the name of the model's bundle.
-  ///   - replacesEdited: whether versions that differ from the lock are locked as they are now.
-  /// - Returns: what differs from the lock, and the names of the versions that were added. Where something differs and is not to be
-  ///   replaced, nothing is written.
-  /// - Throws: `ModelFileError` for a file that is no lock; `FileFailure`.
+  ///   - replacesEdited: whether versions that differ from the lock are locked in their present form.
+  /// - Returns: the differences from the lock, and the names of the added versions. If there are differences that must
+  ///   not be replaced, nothing is written.
+  /// - Throws: `ModelFileError` for a file that is not a version lock; `FileFailure`.
   package static func lock(
     _ known: ModelVersions, in url: URL, model: String, replacesEdited: Bool
   ) throws -> (findings: [ModelLint.Entry], added: [String]) {
@@ -110,7 +110,7 @@ public struct VersionLock: Hashable, Sendable {
     let present = contents.models[model].map(VersionLock.init)
     let findings = present?.findings(versions, current: versions[last].name) ?? []
     guard findings.isEmpty || replacesEdited else { return (findings, []) }
-    // A version that was locked stays so, also where the current one has moved back before it.
+    // A locked version stays locked, even if the current version has moved back before it.
     let shipped = versions.map(Version.init).enumerated().filter { index, version in
       index <= last || present?.holds(version) == true
     }.map(\.element)
@@ -182,7 +182,7 @@ extension VersionLock.Version {
 // MARK: Comparison
 
 extension VersionLock {
-  /// Returns how versions differ from the lock.
+  /// Returns the differences between versions and the lock.
   package func findings(in known: ModelVersions) -> [ModelLint.Entry] {
     let versions = known.versions
     return findings(versions, current: known.currentName ?? versions.last?.name ?? "")
@@ -191,7 +191,7 @@ extension VersionLock {
   /// Returns the names of versions that are not locked.
   package func unlocked(in known: ModelVersions) -> [String] { known.names.filter { !has($0) } }
 
-  /// Returns how versions differ from the lock.
+  /// Returns the differences between versions and the lock.
   func findings(_ versions: [ModelVersion], current: String) -> [ModelLint.Entry] {
     let present = versions.map { (version: $0, locked: Version($0)) }
     var entries: [ModelLint.Entry] = []
@@ -205,7 +205,7 @@ extension VersionLock {
       entries += Self.differences(shipped, edited.locked, edited.version.document)
         .map { .init(shipped.name, $0) }
     }
-    // The version may have another name by now.
+    // The version may have been renamed since.
     let shipped = self.versions.first { $0.name == self.current }?.checksum
     let before =
       present.firstIndex { $0.locked.checksum == shipped } ?? present.firstIndex { $0.version.name == self.current }
@@ -245,7 +245,7 @@ extension VersionLock {
     let differing = Set(own.map(\.entity))
     for (name, properties) in own {
       findings += properties
-      // The hash of an entity has those of its ancestors in it.
+      // The hash of an entity includes those of its ancestors.
       let inherits = index.lineage(of: name).dropFirst().contains { differing.contains($0.name) }
       guard properties.isEmpty, !inherits else { continue }
       findings.append(

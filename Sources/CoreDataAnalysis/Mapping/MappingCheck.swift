@@ -7,9 +7,9 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Checks whether a mapping model fits its two versions.
+/// Checks whether a mapping model matches its two versions.
 ///
-/// Migration policies are code: it is only checked whether the program has classes of their names.
+/// Migration policies are code, so the only check is whether the program has classes with their names.
 public struct MappingCheck: Hashable, Sendable {
   /// A mismatch between the mapping model and a version.
   public struct Problem: Hashable, Sendable {
@@ -18,20 +18,20 @@ public struct MappingCheck: Hashable, Sendable {
       /// A version hash does not match the entity.
       case staleHash = "stale hash"
       case missingEntity = "missing entity"
-      /// A property mapping names a property that the destination entity does not have.
+      /// A property mapping refers to a property that the destination entity does not have.
       case missingProperty = "missing property"
-      /// An expression asks the source object for a key that its entity does not have.
+      /// An expression reads a key that the source entity does not have.
       case unknownKey = "unknown key"
-      /// An expression names an entity mapping that does not exist.
+      /// An expression refers to an entity mapping that does not exist.
       case unknownMapping = "unknown mapping"
       case unreadableFilter = "unreadable filter"
-      /// A value is copied, or a constant given, whose type cannot be converted into the attribute's.
+      /// The type of a copied value or a constant cannot be converted to the attribute's.
       case wrongType = "wrong type"
       /// No mapping sets a required property.
       case missingValue = "missing value"
-      /// No expression reads the values of a source property, and the mapping does not say that they are dropped.
+      /// No expression reads the values of a source property, and the mapping does not declare that they are dropped.
       case droppedValue = "dropped value"
-      /// The objects of a source entity are dropped without a mapping that says so.
+      /// The objects of a source entity are dropped, but no mapping declares that.
       case unmappedEntity = "unmapped entity"
       /// The migration needs a class of the migrating program.
       case policy = "policy"
@@ -39,9 +39,9 @@ public struct MappingCheck: Hashable, Sendable {
 
     /// The kind of mismatch.
     public let kind: Kind
-    /// `error` where the migration would not start, or fail.
+    /// `error` if the migration would fail.
     public let level: Finding.Level
-    /// The entity mapping; nil where the problem is that there is none.
+    /// The entity mapping; nil if the problem is that there is none.
     public let mapping: String?
     /// The property of the destination entity.
     public let property: String?
@@ -55,13 +55,12 @@ public struct MappingCheck: Hashable, Sendable {
   /// Checks a mapping model.
   ///
   /// - Parameters:
-  ///   - mapping: the mapping model, with the hashes that its file holds.
-  ///   - source: the version that it leads from.
-  ///   - destination: the version that it leads to.
-  ///   - isCompiled: whether the file is compiled, so that its hashes decide at run time. Those in a source are replaced when
-  ///     it is compiled, so that stale ones are only a warning.
-  ///   - hasPolicies: whether this program is known to have the policies of the app, so that one that is not found is an
-  ///     error.
+  ///   - mapping: the mapping model, with the hashes in its file.
+  ///   - source: the source version.
+  ///   - destination: the destination version.
+  ///   - isCompiled: whether the file is compiled, so that its hashes decide at run time. Those in a source are
+  ///     replaced when it is compiled, so stale ones are only a warning.
+  ///   - hasPolicies: whether this program is known to contain the app's policies, so that a missing one is an error.
   public init(
     _ mapping: MappingDocument, source: ModelDocument, destination: ModelDocument, isCompiled: Bool,
     hasPolicies: Bool = false
@@ -75,7 +74,7 @@ public struct MappingCheck: Hashable, Sendable {
       check.run()
       problems += check.problems
     }
-    // A mapping model that does not fit is corrected first.
+    // Dropped values are reported only once there are no errors.
     if count(of: .error) == 0 {
       addDropped(mapping.unreadProperties(from: source, to: destination).filter { !$0.isIntended }, mapping)
     }
@@ -100,7 +99,7 @@ public struct MappingCheck: Hashable, Sendable {
     }
   }
 
-  /// The number of problems of a level.
+  /// Returns the number of problems of a level.
   public func count(of level: Finding.Level) -> Int {
     problems.count { $0.level == level }
   }
@@ -116,17 +115,17 @@ struct MappedVersion {
     hashes = VersionHashes(document).entities
   }
 
-  /// All attributes of an entity, inherited ones included.
+  /// Returns all attributes of an entity, including inherited ones.
   func attributes(of entity: String) -> [AttributeDocument] {
     index.lineage(of: entity).flatMap(\.attributes)
   }
 
-  /// All relationships of an entity, inherited ones included.
+  /// Returns all relationships of an entity, including inherited ones.
   func relationships(of entity: String) -> [RelationshipDocument] {
     index.lineage(of: entity).flatMap(\.relationships)
   }
 
-  /// The keys of an entity's objects.
+  /// Returns the keys of an entity's objects.
   func keys(of entity: String) -> Set<String> {
     let fetched = index.lineage(of: entity).flatMap(\.fetchedProperties).map(\.name)
     let own = attributes(of: entity).map(\.name) + relationships(of: entity).map(\.name) + fetched

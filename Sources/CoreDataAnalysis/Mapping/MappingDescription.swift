@@ -5,7 +5,7 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// A mapping model described for review: entity mappings in the order of processing, everything else sorted.
+/// A description of a mapping model for review: entity mappings in processing order, everything else sorted.
 package struct MappingDescription: Hashable, Sendable {
   /// A note of the developer.
   package struct Note: Hashable, Sendable {
@@ -13,30 +13,30 @@ package struct MappingDescription: Hashable, Sendable {
     package let value: String
   }
 
-  /// How a property gets its value.
+  /// The source of a property's value.
   package struct Property: Hashable, Sendable {
     package let name: String
     package let isRelationship: Bool
-    /// Nil where the property keeps its default value, or the policy sets it.
+    /// The expression; nil if the property keeps its default value, or the policy sets it.
     package let expression: String?
     package let notes: [Note]
   }
 
-  /// How the objects of an entity are treated.
+  /// The treatment of an entity's objects.
   package struct Entity: Hashable, Sendable {
     package let name: String
-    /// One word: `add`, `remove`, `copy`, `transform`, `custom`.
+    /// The type as one word: `add`, `remove`, `copy`, `transform`, `custom`.
     package let type: String
     package let source: String?
     package let destination: String?
     package let sourceHash: Data?
     package let destinationHash: Data?
-    /// Which objects of the source entity are mapped; nil for all.
+    /// The filter for objects of the source entity; nil for all.
     package let filter: String?
-    /// The expression for the source objects, where it is neither all objects nor a filter.
+    /// The expression for the source objects; nil if it selects all objects or uses a filter.
     package let sourceExpression: String?
     package let policy: String?
-    /// Attributes, then relationships, each sorted by name.
+    /// The attributes, then the relationships, each sorted by name.
     package let properties: [Property]
     /// Properties of the source entity that an inferred mapping drops.
     package let dropped: [String]
@@ -56,7 +56,7 @@ package struct MappingDescription: Hashable, Sendable {
   private static let inferenceKeys: Set = ["mappedProperties", "addedProperties", "removedProperties"]
 
   private static func entity(_ mapping: EntityMappingDocument) -> Entity {
-    // The user info of inferred mappings repeats the property mappings, except for removed properties.
+    // The user info of an inferred mapping repeats the property mappings, except those of removed properties.
     let isInferred = inferenceKeys.isSubset(of: mapping.userInfo.keys)
     let own = mapping.userInfo.filter { !isInferred || !inferenceKeys.contains($0.key) }
     let usual = mapping.sourceEntityName.map {

@@ -6,31 +6,32 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// The version of a model that wrote a store; without a match, the nearest version and its differences.
+/// The version of a model that wrote a store; if none matches, the nearest version and its differences.
 public struct StoreMatch: Hashable, Sendable {
   /// One way in which the store differs from the nearest version.
   public struct Difference: Hashable, Sendable {
     /// The entity that differs.
     public let entity: String
-    /// Nil where the difference is about the entity as a whole, or no more is known.
+    /// The property; nil if the difference is about the whole entity, or its details are unknown.
     public let property: String?
-    /// One word or two: `only in store`, `only in model`, `version hash`, or the aspect that differs, as `type`.
+    /// The difference in one or two words: `only in store`, `only in model`, `version hash`, or the differing aspect,
+    /// such as `type`.
     public let change: String
     /// The difference as a sentence.
     public let sentence: String
   }
 
-  /// The version whose entities have exactly the store's hashes; nil where there is none. Of several it is the one that the
-  /// store's identifier names, else the current one, else the last.
+  /// The version whose entities have exactly the store's hashes; nil if there is none. If there are several, it is the
+  /// one named by the store's identifier, otherwise the current one, otherwise the last.
   public let version: String?
   /// All versions whose entities have exactly the store's hashes, in their order.
   public let versions: [String]
-  /// Whether the store's identifier, or its hashes alone, leave no doubt that it is that version.
+  /// Whether the version is certain because of the store's identifier, or because only one version has its hashes.
   package let isCertain: Bool
-  /// The configuration of that version which the store was made with; nil for all entities.
+  /// The configuration of that version with which the store was created; nil for all entities.
   public let configuration: String?
-  /// The matching version, or the one with the fewest differing entities; nil where no version has an entity in common with
-  /// the store.
+  /// The matching version, or the one with the fewest differing entities; nil if no version has an entity in common
+  /// with the store.
   public let nearest: String?
   /// Without a match, up to three versions that have entities in common with the store, the nearest first.
   public let nearestVersions: [String]
@@ -41,7 +42,7 @@ public struct StoreMatch: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - storeHashes: `NSStoreModelVersionHashes` of the store's metadata.
-  ///   - storeModel: the model that the store carries, if any, to list differences by property.
+  ///   - storeModel: the model cached in the store, if any, for listing differences by property.
   ///   - versions: all versions by name.
   ///   - identifiers: the store's version identifiers, which distinguish versions with equal hashes.
   ///   - current: the name of the current version, which is preferred if several are equally near.
@@ -60,7 +61,7 @@ public struct StoreMatch: Hashable, Sendable {
 
   /// Compares a store with the versions of a model, reading only as many as are needed to find the match.
   ///
-  /// - Parameters: as of `init(storeHashes:storeModel:versions:identifiers:current:)`.
+  /// - Parameters: see `init(storeHashes:storeModel:versions:identifiers:current:)`.
   package init(
     storeHashes: [String: Data], storeModel: ModelDocument?, known: ModelVersions, identifiers: [String] = [],
     current: String? = nil
@@ -118,7 +119,7 @@ public struct StoreMatch: Hashable, Sendable {
     .prefix(3).map { ($0.name, $0.differences) }
   }
 
-  /// The nearest versions in a sentence, without a match.
+  /// A sentence about the nearest versions, for a store without a match.
   package var nearestSentence: String {
     switch nearestVersions.count {
     case 0: "None is near: no version has an entity in common with it."
@@ -128,7 +129,8 @@ public struct StoreMatch: Hashable, Sendable {
     }
   }
 
-  /// The version that wrote the store, or all that may have written it because their hashes are equal; nil without a match.
+  /// The version that wrote the store, or all versions that may have written it because their hashes are equal; nil
+  /// without a match.
   package var versionText: String? {
     guard let version, !isCertain else { return version }
     let others = versions.filter { $0 != version }
@@ -136,7 +138,7 @@ public struct StoreMatch: Hashable, Sendable {
     return (others + [version]).joined(separator: " or ")
   }
 
-  /// The other versions with the store's hashes, in a clause; nil where there are none.
+  /// A clause about other versions with the store's hashes; nil if there are none.
   package var equalVersions: String? {
     let others = versions.filter { $0 != version }
     guard let last = others.last else { return nil }
@@ -148,14 +150,14 @@ public struct StoreMatch: Hashable, Sendable {
     return "\(shown) \(others.count == 1 ? "has" : "have") the same version hashes"
   }
 
-  /// The configuration of a model that a store was made with; nil for all entities.
+  /// Returns the configuration of a model with which a store was created; nil for all entities.
   package static func configuration(of document: ModelDocument, matching stored: [String: Data]) -> String? {
     guard !document.configurations.isEmpty else { return nil }
     let found = configuration(of: document, hashes: VersionHashes(document).entities, matching: stored)
     return found.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// The configuration whose entities have the hashes, empty for all entities; nil where there is none.
+  /// Returns the configuration whose entities have the hashes, empty for all entities; nil if there is none.
   private static func configuration(
     of document: ModelDocument, hashes: [String: Data], matching stored: [String: Data]
   ) -> String? {

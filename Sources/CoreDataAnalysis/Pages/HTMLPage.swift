@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A page that is one file: nothing is loaded, and all of it is readable without its script, on light and dark grounds.
+/// A page in a single file. It loads nothing else, and is readable without its script, on light and dark backgrounds.
 package struct HTMLPage {
   private let title: String
   private var body = ""
@@ -12,7 +12,7 @@ package struct HTMLPage {
 
   // MARK: Content
 
-  /// Adds a heading; the greatest is 1.
+  /// Adds a heading; level 1 is the largest.
   package mutating func heading(_ level: Int, _ text: String, id: String? = nil) {
     let place = id.map { " id=\"\(MarkupText.escaped($0))\"" } ?? ""
     body += "<h\(level)\(place)>\(MarkupText.escaped(text))</h\(level)>\n"
@@ -22,7 +22,7 @@ package struct HTMLPage {
     body += "<p\(Self.attribute(style))>\(MarkupText.escaped(text))</p>\n"
   }
 
-  /// Adds a picture, which scrolls where it is wider than the page.
+  /// Adds a picture, which scrolls if it is wider than the page.
   package mutating func picture(_ svg: String) {
     body += "<div class=\"scroll\">\(svg)</div>\n"
   }
@@ -35,8 +35,8 @@ package struct HTMLPage {
     fileprivate let link: String?
 
     /// - Parameters:
-    ///   - style: one of the words `good`, `warn`, `bad`, `dim` and `code`; nil for plain text.
-    ///   - link: the identifier of a place in the page.
+    ///   - style: one of `good`, `warn`, `bad`, `dim` and `code`; nil for plain text.
+    ///   - link: the identifier of an element in the page.
     package init(_ text: String, isNumber: Bool = false, style: String? = nil, link: String? = nil) {
       (self.text, self.isNumber, self.style, self.link) = (text, isNumber, style, link)
     }
@@ -53,7 +53,7 @@ package struct HTMLPage {
 
   /// Adds a table.
   ///
-  /// - Parameter isSearched: whether rows that a search does not find are hidden.
+  /// - Parameter isSearched: whether a search hides rows that do not match.
   package mutating func table(_ titles: [Cell], _ rows: [[Cell]], isSearched: Bool = false) {
     body += "<div class=\"scroll\"><table>\n<thead><tr>\(titles.map { $0.html("th") }.joined())</tr></thead>\n<tbody>\n"
     for row in rows {
@@ -62,7 +62,7 @@ package struct HTMLPage {
     body += "</tbody>\n</table></div>\n"
   }
 
-  /// Adds content that is shown when its title is chosen.
+  /// Adds content that is shown when its title is clicked.
   package mutating func fold(
     _ title: String, id: String? = nil, isOpen: Bool = false, isSearched: Bool = false,
     _ content: (inout HTMLPage) -> Void
@@ -78,7 +78,7 @@ package struct HTMLPage {
     body += "<ul>\n" + items.map { "<li>\(MarkupText.escaped($0))</li>\n" }.joined() + "</ul>\n"
   }
 
-  /// Adds a field by which rows are found; it is there only where scripts run.
+  /// Adds a search field, which is visible only if scripts run.
   package mutating func searchField(_ prompt: String) {
     let text = MarkupText.escaped(prompt)
     body +=
@@ -92,7 +92,7 @@ package struct HTMLPage {
 
   // MARK: The page
 
-  /// The text of the file.
+  /// The contents of the file.
   package var html: String {
     """
     <!DOCTYPE html>
@@ -143,8 +143,8 @@ package struct HTMLPage {
 
     """
 
-  /// Hides rows, and groups of rows, in which the text of the field does not occur; `#find=text` in the address searches at
-  /// once. A page is well-formed XML, so the script has no character that XML gives a meaning to.
+  /// Hides rows, and groups of rows, that do not contain the text of the field; `#find=text` in the URL starts a
+  /// search. The page is well-formed XML, so the script contains no characters with a meaning in XML.
   private static let script = """
     <script>
     (function () {

@@ -6,14 +6,14 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// A page about a model: its versions with the steps between them, and the entities of each as a picture and as tables, with
-/// what has changed since the version before.
+/// A page about a model: its versions with the steps between them, and the entities of each version as a picture and as
+/// tables, with the changes since the previous version.
 public struct ModelPage {
   private let name: String
   private let known: ModelVersions
   private let graph: ModelGraph
 
-  /// A page about the model at a URL.
+  /// Creates a page about the model at a URL.
   ///
   /// - Parameters:
   ///   - url: an `.xcdatamodeld`, `.momd`, or a single version.
@@ -29,7 +29,7 @@ public struct ModelPage {
     graph = try ModelGraph(versions: versions, mappings: mappings)
   }
 
-  /// The text of the page: one file, which loads nothing.
+  /// The contents of the page, a single file that loads nothing else.
   public var html: String {
     var page = HTMLPage(title: name)
     let versions = known.versions
@@ -61,7 +61,7 @@ public struct ModelPage {
     return page.html
   }
 
-  /// How stores of the version before come to one, and what that costs.
+  /// Returns a cell with the kind of migration from the previous version, and its cost.
   private func way(to position: Int, _ difference: ModelDifference?) -> HTMLPage.Cell {
     guard let difference else { return .init("the first version", style: "dim") }
     if let mapping = graph.edges.first(where: {
@@ -136,7 +136,7 @@ public struct ModelPage {
     }
   }
 
-  /// What is new, or has changed, in the picture of a version's entities.
+  /// Returns the highlights for new and changed parts in the picture of a version's entities.
   private static func highlights(
     _ difference: ModelDifference?, in graph: ModelGraph, _ document: ModelDocument
   ) -> GraphHighlights {
@@ -151,7 +151,7 @@ public struct ModelPage {
         continue
       }
       if highlights.nodes[position] == nil { highlights.nodes[position] = .changed }
-      // The lines of a box are the entity's attributes by name.
+      // The lines of a box are the entity's attributes, sorted by name.
       let names = entity.attributes.map(\.name).sorted()
       if let line = names.firstIndex(of: property) {
         highlights.lines[position, default: [:]][line] = isNew ? .added : .changed

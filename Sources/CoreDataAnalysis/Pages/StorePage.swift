@@ -5,21 +5,21 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// A page about a store: its entities with their rows and sizes, samples of objects, and what is wrong with it.
+/// A page about a store: its entities with their rows and sizes, sample objects, and its problems.
 package struct StorePage {
   private let reader: StoreReader
   private let version: String?
   private let verdict: StoreVerdict
   private let rows: [String: Int]
-  /// The bytes of each table with its indexes; empty where SQLite does not tell.
+  /// The size of each table with its indexes, in bytes; empty if SQLite was built without dbstat.
   private let sizes: [String: Int]
   private var samples: [String: [ExportedObject]] = [:]
 
   /// Reads a store.
   ///
   /// - Parameters:
-  ///   - version: the name of the version that wrote it, where that is known.
-  ///   - sampleCount: how many objects of each entity are shown; 0 for a page without values of users.
+  ///   - version: the name of the version that wrote it, if known.
+  ///   - sampleCount: the number of objects shown for each entity; 0 for a page without users' data.
   /// - Throws: `StoreProblem`.
   package init(_ reader: StoreReader, version: String?, sampleCount: Int) throws {
     (self.reader, self.version) = (reader, version)
@@ -34,7 +34,7 @@ package struct StorePage {
     }
   }
 
-  /// The pages of each table and of its indexes, if SQLite has been built with the table that tells them.
+  /// Returns the size of each table with its indexes, in bytes, if SQLite was built with dbstat.
   private static func sizes(_ reader: StoreReader) -> [String: Int] {
     // A page without sizes is better than none.
     guard let found = try? reader.connection.rows("SELECT name, SUM(pgsize) FROM dbstat GROUP BY name") else {
@@ -48,7 +48,7 @@ package struct StorePage {
     return sizes
   }
 
-  /// The text of the page: one file, which loads nothing.
+  /// The contents of the page, a single file that loads nothing else.
   package var html: String {
     let name = reader.url.lastPathComponent
     var page = HTMLPage(title: name)
@@ -158,6 +158,6 @@ package struct StorePage {
     text.count > longestText ? text.prefix(longestText) + "…" : text
   }
 
-  /// `Entity p12`
+  /// Returns an object's name, such as `Entity p12`.
   private static func object(_ id: String) -> String { id.split(separator: "/").suffix(2).joined(separator: " ") }
 }

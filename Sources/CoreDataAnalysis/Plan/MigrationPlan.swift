@@ -9,10 +9,10 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A plan of a store's migration: its steps with their changes, findings weighed by the store's rows, and the disk space it
-/// needs. Planning does not change a byte of the store or of the files beside it.
+/// A plan of a store's migration: its steps with their changes, findings based on the store's rows, and the disk space
+/// that it needs. Planning does not change a byte of the store or of the files beside it.
 package struct MigrationPlan {
-  /// From one version to the next.
+  /// The migration from one version to the next.
   package struct Step {
     package let from: String
     package let to: String
@@ -20,16 +20,16 @@ package struct MigrationPlan {
     package let kind: String
     /// The file of the mapping model; nil for an inferred one.
     package let mapping: URL?
-    /// Why this kind of step was chosen.
+    /// The reason this kind of step was chosen.
     package let reason: String
     package let isInPlace: Bool
     package let difference: ModelDifference
-    /// Findings of this step, worst first; ST601 among them where the step needs a copy.
+    /// The findings of this step, worst first, including ST601 if the step needs a copy.
     package fileprivate(set) var findings: [Finding]
-    /// Rows of the entities whose version hash changes.
+    /// The number of rows of entities whose version hash changes.
     package let rowsTouched: Int
 
-    /// Whether values in files may be written anew, and not be kept or linked.
+    /// Whether external data files may be rewritten, instead of being kept or linked.
     fileprivate var mayWriteValues: Bool {
       !isInPlace
         || difference.changes.contains {
@@ -39,30 +39,30 @@ package struct MigrationPlan {
   }
 
   package let store: URL
-  /// What was allowed.
+  /// The allowances.
   package let allowances: FindingAllowances
-  /// The migration that is planned.
+  /// The planned migration.
   package let migration: StoreMigration
   /// Remarks about the store.
   package let remarks: [String]
   package let from: String
   package let to: String
-  /// Whether the destination precedes the store's version, and lacks something that it has.
+  /// Whether the destination precedes the store's version, and lacks some of its content.
   package let goesBack: Bool
   package let steps: [Step]
-  /// Findings about the files of the store and its disk, worst first; none where there is nothing to do.
+  /// Findings about the store's files and disk, worst first; empty if no migration is needed.
   package let storeFindings: [Finding]
-  /// Why this path was chosen, in sentences.
+  /// The reasons for choosing this path, as sentences.
   package let explanation: [String]
-  /// Rows of exactly each entity before the migration.
+  /// The number of rows of exactly each entity before the migration.
   package let rows: [String: Int]
-  /// The disk space that a backup and the migration need beside the store; nil for a store in a server.
+  /// The disk space that a backup and the migration need beside the store; nil for a store on a server.
   package let space: StoreSpace?
 
-  /// Whether none of the known versions has written the store, so that the path begins with the model that it carries.
+  /// Whether none of the known versions has written the store, so that the path begins with its cached model.
   package var beginsWithOwnModel: Bool { migration.beginsWithOwnModel }
 
-  /// All findings, worst first, with the destination version of their step, or with that of the store.
+  /// All findings, worst first, with the destination version of their step, or with the store's version.
   package var findings: [(version: String, finding: Finding)] {
     let all =
       steps.flatMap { step in step.findings.map { (version: step.to, finding: $0) } }
@@ -73,18 +73,18 @@ package struct MigrationPlan {
     }.map(\.element)
   }
 
-  /// Allowances that no finding matches.
+  /// The allowances that match no finding.
   package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: findings.map(\.finding)) }
 
-  /// Allowances that match only findings with which the migration would fail.
+  /// The allowances that match only findings of a migration that would fail.
   package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: findings.map(\.finding)) }
 
-  /// How many findings there are of a level.
+  /// Returns the number of findings of a level.
   package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
 
   /// - Parameters:
-  ///   - url: where the store is.
-  ///   - modelURL: where the versions of its model are.
+  ///   - url: the location of the store.
+  ///   - modelURL: the location of its model's versions.
   ///   - version: the destination version; nil for the current one.
   ///   - mappings: mapping models, or directories of them.
   ///   - allowances: findings that are allowed, which must include everything that the migration drops.
@@ -98,10 +98,11 @@ package struct MigrationPlan {
       allowances: allowances)
   }
 
-  /// Plans among versions that are known.
-  /// - Parameter server: the store in a server of which the store is a private copy without rows: they are counted there, and
-  ///   the copy's disk does not matter.
-  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`; `ServerRows.Changed`; the errors of the server.
+  /// Plans a migration with versions that have been read.
+  /// - Parameter server: the server that contains the rows, if the store is a private copy without rows; the rows are
+  ///   counted there, and the copy's disk does not matter.
+  /// - Throws: the same errors as `init(storeAt:modelsAt:version:mappings:allowances:)`; `ServerRows.Changed`; the
+  ///   errors of the server.
   package init(
     storeAt url: URL, rowsIn server: ServerRows? = nil, known: ModelVersions, version: String? = nil,
     mappings: [URL] = [], allowances: FindingAllowances = []
@@ -124,14 +125,14 @@ package struct MigrationPlan {
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
       } catch {
-        // The store is read more than once, and possibly without locks: if another process has migrated it meanwhile, two
-        // states were read. Then planning starts again.
+        // The store is read more than once, and possibly without locks. If another process has migrated it meanwhile,
+        // two different states were read, and planning starts again.
         guard Date() < end, StoreFile.stamps(of: url) != before else { throw error }
       }
     }
   }
 
-  /// A remark about another process that has the store open; nil for none.
+  /// Returns a remark about another process that has the store open; nil if there is none.
   private static func remark(onUsersOf url: URL) -> String? {
     DatabaseUser.other(of: url.path).map {
       "\($0.words) has \(url.lastPathComponent) open. After the migration it can neither read nor save (134100) until it "
@@ -142,7 +143,7 @@ package struct MigrationPlan {
   /// How long to wait for another process that writes to the store, in seconds.
   private static let patience: TimeInterval = 5
 
-  /// - Parameter contents: the rows of a store in a server; nil for those of the file.
+  /// - Parameter contents: the rows of a store on a server; nil for those of the file.
   private init(
     _ plain: StoreReader, _ contents: (any ServerContents)?, _ known: ModelVersions, version: String?, mappings: [URL],
     allowances: FindingAllowances
@@ -171,7 +172,7 @@ package struct MigrationPlan {
     var steps: [Step] = []
     var last: (model: NSManagedObjectModel, document: ModelDocument)?
     for step in migration.steps {
-      // Most steps begin where the last one ended.
+      // Most steps begin with the model that the last one ended with.
       let carried = last?.model === step.sourceModel ? last?.document : nil
       let (old, new) = (carried ?? step.sourceModel.document, step.destinationModel.document)
       last = (step.destinationModel, new)
@@ -219,7 +220,7 @@ package struct MigrationPlan {
     return findings + [copyFinding(step, counts.rows.values.reduce(0, +))]
   }
 
-  /// ST601: a step that writes every row anew.
+  /// Returns ST601 for a step that rewrites every row.
   private static func copyFinding(_ step: StoreMigration.Step, _ rows: Int) -> Finding {
     let mapping = step.mappingURL.map { "the mapping model \($0.lastPathComponent)" } ?? "a mapping model"
     let words =
@@ -256,9 +257,9 @@ package struct MigrationPlan {
 }
 
 extension StoreCounts {
-  /// The counts after a step, as far as the models determine them.
+  /// Returns the counts after a step, as far as the models determine them.
   ///
-  /// - Parameter isMapped: whether a mapping model gives new properties their values.
+  /// - Parameter isMapped: whether a mapping model sets new properties.
   func after(
     _ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, isMapped: Bool = false
   ) -> StoreCounts {
@@ -304,7 +305,7 @@ extension StoreCounts {
     }
   }
 
-  /// Follows the values of an attribute, or the members of a relationship, over a step.
+  /// Tracks the origin of an attribute's values, or of a relationship's members, over a step.
   private static func move(
     _ change: ModelChange, _ known: [String: AttributeOrigin], to next: inout [String: AttributeOrigin]
   ) {
@@ -320,13 +321,13 @@ extension StoreCounts {
 }
 
 extension StoreReader {
-  /// The tables that are not the model's, with their rows; none if the store's layout is not known.
+  /// Returns the tables that do not belong to the model, with their rows; empty if the store's layout is unknown.
   package func otherTables() throws -> [OtherTables.Table] {
     guard let schema else { return [] }
     return try reading { try OtherTables.counted(connection, in: catalog, besides: schema) }
   }
 
-  /// DS109: the tables that are not the model's, which a step that makes a new store would drop.
+  /// Returns DS109 for tables that do not belong to the model, which are dropped by a step that creates a new store.
   fileprivate func droppedTables() throws -> [Finding] {
     try otherTables().map { table in
       let rows = table.rows == 1 ? "its only row" : "its \(CountText.counted(table.rows, "row"))"
@@ -337,12 +338,12 @@ extension StoreReader {
     }
   }
 
-  /// Plans the migration of this store without opening the store's own file.
-  /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`
-  /// or `-shm` file appears beside a store that is only inspected.
+  /// Plans the migration of this store without opening the store's own file. A plan needs the store's metadata and its
+  /// model, but no rows. Both are put into a temporary database, so that no `-wal` or `-shm` file appears beside a
+  /// store that is only inspected.
   ///
-  /// - Parameter counter: what counts the rows that would be dropped.
-  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
+  /// - Parameter counter: counts the rows that would be dropped.
+  /// - Throws: the same errors as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
   func planningMigration(
     counting counter: any StoreCounting, known: ModelVersions, version: String?, mappings: [URL] = [],
     allowsLoss: AllowedLosses = .none
@@ -367,7 +368,7 @@ extension StoreReader {
         return try StoreMigration(
           storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
         ) { items in
-          // If the tables do not fit the model that the store carries, its content is unknown.
+          // If the tables do not match the model cached in the store, its contents are unknown.
           guard let schema = counter.schema else { return items }
           return try counter.reading { try StoreContents(counter.database, schema: schema).counted(items) }
         }
@@ -377,9 +378,9 @@ extension StoreReader {
     }
   }
 
-  /// The SQL of a migration, recorded while a copy is migrated.
+  /// Returns the SQL of a migration, recorded while migrating a copy.
   ///
-  /// - Throws: as `StoreMigration.run(progress:)`.
+  /// - Throws: the same errors as `StoreMigration.run(progress:)`.
   package func migrationStatements(
     known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
   ) throws -> [String] {
@@ -390,7 +391,7 @@ extension StoreReader {
     }
   }
 
-  /// Calls a closure with a private copy of the store, which is removed afterwards.
+  /// Calls a closure with a private copy of the store, which is then removed.
   package func withCopy<Result>(_ body: (URL) throws -> Result) throws -> Result {
     try withPrivateDirectory(holdsRows: true) { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)
@@ -404,7 +405,7 @@ extension StoreReader {
   private func withPrivateDirectory<Result>(holdsRows: Bool, _ body: (URL) throws -> Result) throws -> Result {
     let directory = try CopyDirectory.make(for: url, holdsRows: holdsRows)
     defer {
-      // A leftover is private, and the next copy of the store removes it.
+      // A leftover copy is private, and the next copy of the store removes it.
       try? directory.remove()
     }
     return try body(directory.url)

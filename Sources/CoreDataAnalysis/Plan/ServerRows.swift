@@ -6,7 +6,7 @@ import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
-/// A store in a server whose rows are counted by SQL in the server.
+/// A store on a server, whose rows are counted there with SQL.
 package struct ServerRows {
   /// Thrown if another process has migrated the store since its copy was made.
   package struct Changed: Error {}
@@ -16,7 +16,7 @@ package struct ServerRows {
 
   package init(of url: URL, _ kind: any ServerStore.Type) { (self.url, self.kind) = (url, kind) }
 
-  /// Runs a body that reads one state of the store, which is that of its copy.
+  /// Runs a body in a snapshot of the store that has the state of its copy.
   func reading<Result>(_ copy: StoreReader, _ body: (any ServerContents) throws -> Result) throws -> Result {
     try kind.reading(at: url) { contents in
       let hashes = try contents.metadata()[StoreMetadata.Key.hashes] as? [String: Data]
@@ -37,7 +37,7 @@ package struct ServerRows {
   }
 }
 
-/// Counts in a server.
+/// Counts rows and values on a server.
 struct ServerCounter: StoreCounting {
   let database: any SQLDatabase
   let schema: StoreSchema?
@@ -49,8 +49,8 @@ struct ServerCounter: StoreCounting {
     entities = ReadableEntity.prepared(schema.entities.map { ReadableEntity(layout: $0) })
   }
 
-  /// - Parameter copy: a copy of the store without rows, with the model to count by.
-  /// - Throws: `StoreProblem` if the copy has no model; `SchemaProblem` where the tables in the server do not fit it.
+  /// - Parameter copy: a copy of the store without rows, with the model used for counting.
+  /// - Throws: `StoreProblem` if the copy has no model; `SchemaProblem` if the tables on the server do not match it.
   init(_ contents: any ServerContents, of copy: StoreReader) throws {
     guard let document = copy.model else {
       throw StoreProblem(.damaged, "The model of \(copy.name) does not fit its tables.")
@@ -63,6 +63,6 @@ struct ServerCounter: StoreCounting {
 
   func reading<Result>(_ body: () throws -> Result) throws -> Result { try body() }
 
-  /// The layout has been found in the server.
+  /// The layout was already found on the server.
   func checkTables(of entities: [ReadableEntity]) throws {}
 }

@@ -9,12 +9,12 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// One row of a store for an export.
+/// One row of a store in an export.
 package struct ExportedObject: Hashable, Sendable {
   package let entity: String
-  /// The primary key of its row.
+  /// The primary key of the row.
   package let key: Int64
-  /// `x-coredata://UUID/Entity/pN`
+  /// The identifier: `x-coredata://UUID/Entity/pN`.
   package let id: String
   /// Values by property, sorted by name.
   package let values: [(name: String, value: ExportedValue)]
@@ -35,19 +35,19 @@ package indirect enum ExportedValue: Hashable, Sendable {
   case boolean(Bool)
   case integer(Int64)
   case real(Double)
-  /// All digits, without an exponent.
+  /// A decimal number with all digits, without an exponent.
   case decimal(String)
-  /// Seconds since the start of 2001.
+  /// A date in seconds since the start of 2001.
   case date(Double)
   case string(String)
   case binary(Data)
   /// The identifier of one object.
   case reference(String)
-  /// The identifiers of many: in order where the relationship is ordered, else sorted by entity and key.
+  /// The identifiers of several objects: in order if the relationship is ordered, otherwise sorted by entity and key.
   case references([String])
   /// The parts of a composite attribute, sorted by name.
   case composite([Part])
-  /// A large text or binary value; only where the caller has asked for streams.
+  /// A large string or binary value; only if the caller has requested streams.
   case stream(ExportedStream)
 
   /// An element of a composite attribute.
@@ -57,7 +57,7 @@ package indirect enum ExportedValue: Hashable, Sendable {
   }
 }
 
-/// Strings are equal if their characters are spelled in the same way, as in stores: `é` is not `e` with an accent.
+/// Strings are equal only if their code points are, as in stores: `é` differs from `e` with a combining accent.
 extension ExportedValue {
   package static func == (left: ExportedValue, right: ExportedValue) -> Bool {
     switch (left, right) {
@@ -103,19 +103,19 @@ extension Hasher {
   }
 }
 
-/// Decimal numbers as texts without an exponent.
+/// Decimal numbers as text without an exponent.
 enum DecimalText {
-  /// The digits of a real without an exponent: `0.00001`, not `1e-05`.
+  /// Returns the digits of a double without an exponent: `0.00001`, not `1e-05`.
   static func plain(_ value: Double) -> String {
     guard value.isFinite else { return String(value) }
     if let whole = Int64(exactly: value) { return String(whole) }
     return plain(String(value))
   }
 
-  /// The greatest exponent of a real, plus its digits.
+  /// The maximum exponent of a double, plus its digits.
   private static let greatestExponent = 400
 
-  /// The same number without an exponent; the text itself where it is not a number.
+  /// Returns the same number without an exponent; the text itself if it is not a number.
   static func plain(_ text: String) -> String {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
       let exponent = Int(text[text.index(after: mark)...]), (-greatestExponent...greatestExponent).contains(exponent),
@@ -139,18 +139,18 @@ enum DecimalText {
   }
 }
 
-/// The columns that are read for an entity's properties, and how each property is made from them.
+/// The columns read for an entity's properties, and the way to compute each property from them.
 struct ExportPlan {
-  /// How one property is read from the current row.
+  /// The way to read one property from the current row.
   struct Step {
     let name: String
     let value: (SQLiteStatement, Int64, ObjectReferences) throws -> ExportedValue
   }
 
   private let entity: String
-  /// Returns how the values of a column are streamed; nil where they are read whole.
+  /// Returns the way to stream values of a column; nil if they are read whole.
   private let streamed: (_ column: String) throws -> StreamedColumn?
-  /// What is selected after the key.
+  /// The SQL expressions selected after the key.
   private(set) var expressions: [String] = []
   private(set) var steps: [Step] = []
 
@@ -189,7 +189,7 @@ struct ExportPlan {
     }
   }
 
-  /// How the value of a column is read from the current row: streamed, if its type allows large values.
+  /// Returns the way to read a column's value from the current row: streamed, if its type allows large values.
   private mutating func content(
     of column: String, _ kind: AttributeKind, isExternal: Bool = false
   ) throws -> (SQLiteStatement, Int64) throws -> ExportedValue {
@@ -254,7 +254,7 @@ extension AttributeKind {
 
 /// Converts values of columns to exported values.
 enum StoredValue {
-  /// A value that is not of the attribute's type is exported as it is stored, so that nothing is lost.
+  /// Converts a value. If it does not have the attribute's type, it is exported as stored, so that nothing is lost.
   static func exported(_ value: SQLiteValue, as kind: AttributeKind) -> ExportedValue {
     switch (kind, value) {
     case (_, .null): .null
@@ -268,7 +268,7 @@ enum StoredValue {
     case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
     case (.uuid, .blob(let data)) where data.count == 16:
       .string(data.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }.uuidString)
-    // A column may hold more digits than a Float has, which objects do not see.
+    // A column may contain more digits than a Float, which is the type that objects use.
     case (.float, .real(let number)): .real(Float(number).isInfinite ? number : Double(Float(number)))
     case (_, .integer(let number)): .integer(number)
     case (_, .real(let number)): .real(number)
@@ -277,7 +277,7 @@ enum StoredValue {
     }
   }
 
-  /// The value as objects have it; nil for one of another type, or in a file of its own.
+  /// Returns the value as objects see it; nil for a value of another type, or one in an external data file.
   static func object(_ stored: SQLiteValue, as attribute: AttributeLayout) -> Any? {
     if attribute.allowsExternalStorage, case .blob(let bytes) = stored {
       return bytes.first == 1 ? Data(bytes.dropFirst()) : ExternalData.fileName(in: bytes) == nil ? bytes : nil
@@ -300,7 +300,7 @@ enum StoredValue {
   }
 }
 
-/// Finds the objects at the other ends of relationships, and the values in files beside the store.
+/// Finds the destinations of relationships, and the values in external data files.
 final class ObjectReferences {
   let reader: StoreReader
   private let prefix: String
@@ -308,7 +308,7 @@ final class ObjectReferences {
   private let support: SupportDirectory
   /// Called for a value whose file cannot be read, which is then exported as null; nil to throw an error.
   private let didMissValue: ((StoreProblem) throws -> Void)?
-  /// Whether large values are streams.
+  /// Whether large values are exported as streams.
   let streamsLargeValues: Bool
   /// Called with the entity of each object that has been read.
   fileprivate let didRead: ((String) -> Void)?
@@ -330,9 +330,9 @@ final class ObjectReferences {
 
   func id(_ entity: String, _ key: Int64) -> String { "\(prefix)\(entity)/p\(key)" }
 
-  /// The identifier of the row that a foreign key names.
+  /// Returns the identifier of the row that a foreign key refers to.
   ///
-  /// - Parameter number: the entity number beside the key, where the store has one.
+  /// - Parameter number: the entity number beside the key, if the store has one.
   func reference(to key: Int64, of destination: String, number: Int?) throws -> String {
     guard let layout = reader.schema?[destination], layout.hasSubentities else { return id(destination, key) }
     if let name = number.flatMap({ names[$0] }) { return id(name, key) }
@@ -341,7 +341,7 @@ final class ObjectReferences {
     return id(found.flatMap { names[Int($0)] } ?? destination, key)
   }
 
-  /// The identifiers of a to-many relationship's members.
+  /// Returns the identifiers of a to-many relationship's members.
   func members(of relationship: RelationshipLayout, owner: Int64) throws -> [String] {
     guard let schema = reader.schema, let destination = schema[relationship.destinationEntity] else { return [] }
     let sql = statements[relationship] ?? RelationshipPairs(of: relationship, in: schema).members(of: destination)
@@ -358,18 +358,18 @@ final class ObjectReferences {
     }
   }
 
-  /// The value that the bytes of an attribute with external storage represent.
+  /// Returns the value represented by the bytes of an attribute with external storage.
   ///
-  /// - Returns: nil where the file cannot be read, and `didMissValue` has been called.
-  /// - Throws: `StoreProblem` where the file is missing, or is a link, a device or anything but a regular file.
+  /// - Returns: nil if the file cannot be read and `didMissValue` has been called.
+  /// - Throws: `StoreProblem` if the file is missing or is not a regular file, such as a link or a device.
   func externalData(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> Data? {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }
     guard let name = ExternalData.fileName(in: bytes) else { return bytes }
     return try ifPresent(name, property, entity, key) { try support.read(name) }
   }
 
-  /// The value that the bytes of an attribute with external storage represent: null as for `externalData`, and a stream for the
-  /// contents of a large file if large values are streams.
+  /// Returns the value represented by the bytes of an attribute with external storage: null as for `externalData`, or a
+  /// stream for a large file if large values are streamed.
   func externalValue(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> ExportedValue {
     guard streamsLargeValues, let name = ExternalData.fileName(in: bytes) else {
       return try externalData(bytes, property: property, of: entity, key: key).map { .binary($0) } ?? .null
@@ -389,7 +389,7 @@ final class ObjectReferences {
     return value ?? .null
   }
 
-  /// Reads or opens a value's file; nil where that fails, and `didMissValue` has been called.
+  /// Reads or opens an external data file; nil if that fails and `didMissValue` has been called.
   private func ifPresent<Value>(
     _ name: String, _ property: String, _ entity: String, _ key: Int64, _ body: () throws -> Value
   ) throws -> Value? {
@@ -427,13 +427,14 @@ extension StoreReader {
   /// Calls a body with every object, sorted by entity and key.
   ///
   /// - Parameters:
-  ///   - names: the entities whose objects are wanted, without their sub-entities; nil for all.
-  ///   - limit: how many objects at most; nil for all.
-  ///   - streamsLargeValues: whether texts and binary values of ``ExportedStream/smallest`` bytes or more are streams.
+  ///   - names: the entities to export, without their sub-entities; nil for all.
+  ///   - limit: the maximum number of objects; nil for all.
+  ///   - streamsLargeValues: whether strings and binary values of ``ExportedStream/smallest`` bytes or more are
+  ///     streamed.
   ///   - didMissValue: called for a value whose file cannot be read, which is then null; nil to throw an error.
   ///   - didRead: called with the entity of each object, for progress.
   ///   - body: called with each object.
-  /// - Throws: `StoreProblem`, or what `body` or `didMissValue` throws.
+  /// - Throws: `StoreProblem`; the errors of `body` and `didMissValue`.
   package func forEachObject(
     of names: [String]? = nil, limit: Int? = nil, streamsLargeValues: Bool = false,
     didMissValue: ((StoreProblem) throws -> Void)? = nil, didRead: ((String) -> Void)? = nil,
@@ -445,7 +446,7 @@ extension StoreReader {
         .unknownEntity, "The store has no entity \(name). It has \(entityNames.joined(separator: ", ")).")
     }
     try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
-    // Entities that are asked for by name can be read even from a damaged store.
+    // Entities requested by name can be read even from a damaged store.
     if names == nil { try checkEntityNumbers() }
     let references = ObjectReferences(
       reader: self, streamsLargeValues: streamsLargeValues, didMissValue: didMissValue, didRead: didRead)
@@ -459,13 +460,13 @@ extension StoreReader {
     try StoreProblem.translating(url, file.checkUnchanged)
   }
 
-  /// Makes sure that all files which values are kept in are there, and can be read.
+  /// Makes sure that all external data files referenced by rows exist and can be read.
   ///
-  /// - Throws: `StoreProblem` for the first that cannot, with its object.
+  /// - Throws: `StoreProblem` for the first that cannot be read, with its object.
   package func checkFiles() throws {
     let support = SupportDirectory(store: url)
     let named = try explaining { try ExternalReferences.names(in: connection) }
-    // A directory that cannot be read is told with the first file.
+    // If the directory cannot be read, the first file's error says so.
     let present = (try? support.names()) ?? []
     let missing = named.subtracting(present)
     guard !missing.isEmpty else { return }
@@ -485,14 +486,14 @@ extension StoreReader {
           guard let key = row[0].integer, let bytes = row[1].blob,
             ExternalData.fileName(in: bytes).map(missing.contains) ?? false
           else { continue }
-          // A backup's directory may have it.
+          // The file may be in a backup's directory.
           _ = try references.externalData(bytes, property: name, of: entity.name, key: key)
         }
       }
     }
   }
 
-  /// The entity and all its sub-entities by name; nil where the store has no such entity.
+  /// Returns the names of an entity and all its sub-entities; nil if the store has no such entity.
   package func family(of name: String) -> [String]? {
     guard entities.contains(where: { $0.name == name }) else { return nil }
     guard let layout = schema?[name] else { return [name] }
@@ -508,7 +509,7 @@ final class ObjectCursor {
   private let plan: ExportPlan
   private let statement: SQLiteStatement
 
-  /// Nil where the store has no table for the entity.
+  /// Returns nil if the store has no table for the entity.
   ///
   /// - Throws: `StoreProblem`.
   init?(of entity: ReadableEntity, references: ObjectReferences, limit: Int = .max) throws {
@@ -525,9 +526,9 @@ final class ObjectCursor {
     (self.entity, self.reader, self.references, self.plan) = (entity, reader, references, plan)
   }
 
-  /// The next object; nil after the last one.
+  /// Returns the next object; nil after the last one.
   ///
-  /// - Throws: `StoreProblem`; what the references' `didMissValue` throws.
+  /// - Throws: `StoreProblem`; the errors of the references' `didMissValue`.
   func next() throws -> ExportedObject? {
     guard try reader.explaining({ try statement.step() }) else { return nil }
     let key = statement.int64(at: 0)

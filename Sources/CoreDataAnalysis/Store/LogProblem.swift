@@ -6,30 +6,30 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// What is wrong, or seems to be, with the write-ahead log of a store: the last transactions of a store are in
-/// `Data.sqlite-wal`,
-/// and go with it when only the main file is copied, or come from elsewhere when another file has that name.
+/// A certain or possible problem with the write-ahead log of a store. The last transactions of a store are in
+/// `Data.sqlite-wal`: they are lost if only the main file is copied, and a file of that name from elsewhere contains
+/// those of another database.
 package struct LogProblem: Hashable, Sendable {
   package enum Kind: Sendable {
     /// The log belongs to another database, or to another state of this one.
     case foreign
-    /// The log is probably missing, with the rows in it.
+    /// The log is probably missing, with its rows.
     case missing
-    /// The log may be missing; what was found has other causes too.
+    /// The log may be missing; the signs also have other possible causes.
     case uncertain
   }
 
   package let kind: Kind
   /// What was found, in sentences.
   package let finding: String
-  /// What to do, and what not, in sentences.
+  /// What to do and what to avoid, in sentences.
   package let cure: String
 }
 
 extension LogProblem {
-  /// All that is wrong with the log of a store that can be read.
+  /// Returns all problems with the log of a store that can be read.
   ///
-  /// - Parameter isDamaged: whether SQLite finds its pages damaged. Rows are not counted then.
+  /// - Parameter isDamaged: whether SQLite finds damaged pages. Rows are then not counted.
   /// - Throws: `StoreProblem`.
   package static func all(_ reader: StoreReader, isDamaged: Bool) throws -> [LogProblem] {
     let other = try StoreProblem.translating(reader.url) {
@@ -45,16 +45,16 @@ extension LogProblem {
   /// Compares the log beside a store with the store's main file. Nothing is changed.
   ///
   /// - Parameters:
-  ///   - uuid: the identifier of the store as it is read with its log; nil if it cannot be read.
-  ///   - isDamaged: whether SQLite finds the pages damaged that it reads with the log.
-  /// - Returns: nil if nothing contradicts, and if another program has written meanwhile.
+  ///   - uuid: the identifier of the store as read with its log; nil if it cannot be read.
+  ///   - isDamaged: whether SQLite finds damaged pages when it reads the store with the log.
+  /// - Returns: nil if there is no contradiction, and if another program has written meanwhile.
   /// - Throws: `SQLiteError`, `FileFailure`, `RegularFile.Problem`.
   package static func foreign(at url: URL, uuid: String?, isDamaged: Bool) throws -> LogProblem? {
     let stamps = StoreFile.stamps(of: url)
     let path = DatabaseFile.target(of: url.path)
     guard let log = try WriteAheadLog(beside: path), log.frameCount > 0 else { return nil }
     let bytes = try DatabaseFile(path: path).firstBytes(100)
-    // All pages of a young store can be in its log.
+    // All pages of a recently created store can be in its log.
     guard bytes.count == 100 else { return nil }
     let header = try SQLiteFileHeader(bytes: bytes, path: path)
     let name = (path as NSString).lastPathComponent
@@ -82,10 +82,10 @@ extension LogProblem {
 
   private static func foreignUUID(_ uuid: String?, _ path: String) -> (file: String, log: String)? {
     guard let uuid, UUID(uuidString: uuid) != nil,
-      // A main file that cannot be read alone has no identifier of its own.
+      // A main file that cannot be read without its log has no identifier.
       let connection = try? SQLiteConnection(url: URL(fileURLWithPath: path), mode: .immutable)
     else { return nil }
-    // As above; nothing can be lost, since nothing is written.
+    // As above; the connection writes nothing, so nothing can be lost.
     defer { try? connection.close() }
     guard let own = try? connection.scalar("SELECT Z_UUID FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")?.text,
       UUID(uuidString: own) != nil, own != uuid
@@ -93,13 +93,13 @@ extension LogProblem {
     return (own, uuid)
   }
 
-  /// Whether the main file is a sound store without its log.
+  /// Whether the main file is an undamaged store without its log.
   private static func isSound(_ path: String) -> Bool {
-    // What cannot be read is not sound.
+    // A file that cannot be read is not undamaged.
     guard let connection = try? SQLiteConnection(url: URL(fileURLWithPath: path), mode: .immutable) else {
       return false
     }
-    // Nothing can be lost, since nothing is written.
+    // The connection writes nothing, so nothing can be lost.
     defer { try? connection.close() }
     return (try? connection.hasTable("Z_METADATA")) == true && (try? connection.integrityCheck(limit: 1)) == []
   }
@@ -109,34 +109,34 @@ extension LogProblem {
   }
 }
 
-/// Logs that are missing.
+/// Missing logs.
 extension LogProblem {
-  /// Whether the main file of a store was last used with a log, and none is beside it.
+  /// Whether the main file of a store was last used with a log, but no log is beside it.
   static func lacksLog(_ url: URL) -> Bool {
     let path = DatabaseFile.target(of: url.path)
-    // A file whose header cannot be read tells nothing of a log.
+    // A file whose header cannot be read gives no hint of a log.
     return (try? SQLiteFileHeader.read(path: path))?.usesWriteAheadLog == true
       && !FileCalls.exists(URL(fileURLWithPath: path + "-wal"))
   }
 
-  /// What to do with a main file that holds no store yet.
+  /// Returns advice for a main file that is not a store yet.
   static func youngStore(_ url: URL) -> String {
     let name = (DatabaseFile.target(of: url.path) as NSString).lastPathComponent
     return "All of a young store can be in its log: look for \(name)-wal where the file came from, or restore a backup."
   }
 
-  /// What the files of large values say about missing rows.
+  /// The external data files, as evidence of missing rows.
   package struct Files {
-    /// The names of files that belong to no row.
+    /// The names of files that no row references.
     let orphans: Set<String>
-    /// How many files belong to rows.
+    /// The number of files referenced by rows.
     let used: Int
 
     /// - Throws: `StoreProblem`.
     package init(_ reader: StoreReader) throws {
       let named = try reader.explaining { try ExternalReferences.names(in: reader.connection) }
       let support = SupportDirectory(store: reader.url)
-      // A directory that cannot be read tells nothing of rows.
+      // A directory that cannot be read gives no hint of rows.
       let directory = try? support.open()
       let present = ((try? directory?.names()) ?? []).filter { ExternalData.isFileName($0) }
       orphans = Set(present.filter { directory?.isRegularFile($0) ?? false }).subtracting(named)
@@ -144,11 +144,10 @@ extension LogProblem {
     }
   }
 
-  /// Looks for signs that the log of a store was lost: rows that were there, files of values without rows, an index of
-  /// a log that is
-  /// not there.
+  /// Looks for signs that the log of a store was lost: rows that used to exist, external data files without rows, an
+  /// index of a missing log.
   ///
-  /// - Returns: nil if nothing speaks for it, and for a store that uses no log.
+  /// - Returns: nil if there are no such signs, and for a store that uses no log.
   /// - Throws: `StoreProblem`.
   package static func missing(_ reader: StoreReader, _ files: Files) throws -> LogProblem? {
     let path = DatabaseFile.target(of: reader.url.path)
@@ -206,11 +205,11 @@ extension LogProblem {
   private static func sentence(_ signs: [String]) -> String {
     let text =
       signs.count < 2 ? signs.joined() : signs.dropLast().joined(separator: ", ") + ", and " + (signs.last ?? "")
-    // A name stays as it is spelled.
+    // A name keeps its case.
     return text.hasPrefix("rows ") ? "Rows" + text.dropFirst(4) : text
   }
 
-  /// The rows of a table, and the keys that they have and had.
+  /// The rows of a table, with their present keys and the greatest key ever used.
   private struct Keys {
     let entity: String
     let count: Int

@@ -8,28 +8,28 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Counts rows and values of a store, to weigh findings, by SQL that both engines share.
+/// Counts rows and values of a store for findings, with SQL that both engines share.
 package protocol StoreCounting {
   var database: any SQLDatabase { get }
-  /// The entities without those of persistent history, sorted by name.
+  /// The entities, except those of persistent history, sorted by name.
   var entities: [ReadableEntity] { get }
-  /// Nil where no model is known.
+  /// The layout; nil if no model is known.
   var schema: StoreSchema? { get }
-  /// What errors call the store.
+  /// The store's name in errors.
   var name: String { get }
 
-  /// Runs a body that reads one state of the store, and translates errors.
+  /// Runs a body in a snapshot of the store, and translates errors.
   func reading<Result>(_ body: () throws -> Result) throws -> Result
 
-  /// Throws if an entity has no table, since counting no rows would hide that.
+  /// Throws if an entity has no table, which counting no rows would hide.
   ///
   /// - Throws: `StoreProblem`.
   func checkTables(of entities: [ReadableEntity]) throws
 }
 
-/// Terms over columns that hold one value together.
+/// SQL terms for columns that together contain one value.
 private enum SQLValue {
-  /// A term that is NULL where a value is missing.
+  /// Returns a term that is NULL if a value is missing.
   static func present(_ columns: [String]) -> String {
     // The columns may have different types.
     columns.count == 1
@@ -38,7 +38,7 @@ private enum SQLValue {
 }
 
 extension StoreCounting {
-  /// The rows of exactly each entity, including zeros.
+  /// Returns the number of rows of exactly each entity, including zeros.
   /// - Throws: `StoreProblem`.
   package func rowCounts() throws -> [String: Int] {
     try checkTables(of: entities)
@@ -64,13 +64,13 @@ extension StoreCounting {
     return counts
   }
 
-  /// The entities of each table that several share, by the names of the tables.
+  /// The entities of each table shared by several entities, by the names of the tables.
   var entitiesSharingTables: [(table: String, entities: [ReadableEntity])] {
     Dictionary(grouping: entities.filter { !$0.isAlone && $0.table != nil }) { $0.table ?? "" }
       .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// The problem of rows whose entity number is not one of their table.
+  /// Returns the problem of rows whose entity number does not belong to their table.
   func strayRows(in table: String, number: SQLiteValue, count: Int64) -> StoreProblem {
     let known = entities.filter { $0.table == table }.sorted { $0.number < $1.number }
       .map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
@@ -81,7 +81,7 @@ extension StoreCounting {
     )
   }
 
-  /// Counts rows and values, to weigh findings. Without a model only rows are counted.
+  /// Counts rows and values for findings. Without a model, only rows are counted.
   /// - Throws: `StoreProblem`.
   package func counts() throws -> StoreCounts {
     var counts = StoreCounts(rows: try rowCounts())
@@ -130,7 +130,7 @@ extension StoreCounting {
     return result
   }
 
-  /// Counts the numbers that new types of attributes cannot hold unchanged.
+  /// Counts the numbers that new attribute types cannot represent.
   /// - Throws: `StoreProblem`.
   func countNumbers(
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
@@ -142,7 +142,7 @@ extension StoreCounting {
     }
   }
 
-  /// Nil for an attribute that is not kept in a column of its own.
+  /// Returns nil for an attribute without a column of its own.
   private func fit(of change: NumberChange, _ entities: [String: ReadableEntity]) throws -> NumberFit? {
     guard let entity = entities[change.origin.entity],
       let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
@@ -174,7 +174,7 @@ extension StoreCounting {
     }
   }
 
-  /// Counts the values that break validation rules which a step makes stricter.
+  /// Counts the values that break validation rules made stricter by a step.
   ///
   /// - Throws: `StoreProblem`.
   func countBreaks(
@@ -186,9 +186,9 @@ extension StoreCounting {
     }
   }
 
-  /// Nil where the values are not in a column of their own, one has another type, or a rule cannot be evaluated.
+  /// Returns nil if the values have no column of their own, one has another type, or a rule cannot be evaluated.
   private func breaks(of tightened: TightenedRules) throws -> RuleBreaks? {
-    // Other engines have columns of other types.
+    // Columns of other engines have other types.
     guard database.dialect == .sqlite, ![.transformable, .binaryData].contains(tightened.kind),
       let entity = entities.first(where: { $0.name == tightened.origin.entity }), let layout = entity.layout,
       let attribute = layout.attributes[tightened.origin.property], let name = attribute.column
@@ -210,7 +210,7 @@ extension StoreCounting {
           let isKept = try tightened.rules.allSatisfy { try $0.isKept(by: value) }
           if !isKept { breaks.add(Self.text([stored], tightened.kind)) }
         } catch {
-          // The finding says then that values are not checked.
+          // The finding then says that values are not checked.
           isEvaluable = false
         }
       }
@@ -243,7 +243,7 @@ extension StoreCounting {
     return try reading { Int(try database.scalar(sql)?.integer ?? 0) }
   }
 
-  /// Nil where the values are not in columns of one table.
+  /// Returns nil if the values are not in columns of one table.
   private func doubles(under constraint: AddedConstraint) throws -> DuplicateCount? {
     guard !constraint.attributes.isEmpty else { return DuplicateCount(rows: 0, example: nil) }
     var tables: Set<String> = []
@@ -286,7 +286,7 @@ extension StoreCounting {
     }
   }
 
-  /// A value for people, from its columns.
+  /// Returns a value for display, from its columns.
   private static func text(_ values: [SQLiteValue], _ kind: AttributeKind) -> String {
     guard let first = values.first else { return "" }
     switch (kind, first) {

@@ -7,9 +7,9 @@ import Foundation
 
 /// Findings about the files of a store.
 extension StoreReader {
-  /// ST604 and ST605, as far as they apply, worst first.
+  /// Returns ST604 and ST605, if they apply, worst first.
   ///
-  /// - Parameter isVersionKnown: whether a model of the app fits the store, so that its own is not needed.
+  /// - Parameter isVersionKnown: whether a model of the app matches the store, so that its cached model is not needed.
   package func findings(isVersionKnown: Bool) -> [Finding] {
     [logFinding, modelFinding(isVersionKnown: isVersionKnown)].compactMap { $0 }.map(allowed)
       .sorted(by: Finding.areInOrder)
@@ -18,15 +18,15 @@ extension StoreReader {
   /// ST602, if it applies.
   package var spaceFinding: Finding? { finding(space) }
 
-  /// ST602 for a migration that needs some space, if it applies.
+  /// Returns ST602 for a migration that needs some space, if it applies.
   func finding(_ space: StoreSpace) -> Finding? { space.finding.map(allowed) }
 
-  /// The finding as information, where the store's model allows it.
+  /// Returns the finding as information if the store's model allows it.
   private func allowed(_ finding: Finding) -> Finding {
     finding.allowed(by: model.flatMap { .inModel(finding.code, anywhereIn: $0) })
   }
 
-  /// The size of a log without any page.
+  /// The size of a log without pages, in bytes.
   private static let emptyLog = 32
 
   private var logFinding: Finding? {

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Why a store cannot be read: what was found, and what to do about it.
+/// The reason a store cannot be read: what was found, and what to do about it.
 package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kinds of problem, for callers that distinguish them.
   package enum Kind: Hashable, Sendable {
@@ -20,7 +20,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     case unknownEntity
     case exists
     case interrupted
-    /// The log is another store's, or missing.
+    /// The log belongs to another store, or is missing.
     case log
   }
 
@@ -33,7 +33,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     self.description = description
   }
 
-  /// Runs a body, and translates the errors of a store's file and of SQLite.
+  /// Runs a body, and translates errors of SQLite and of the store's file.
   static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -42,9 +42,9 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     }
   }
 
-  /// - Throws: the error itself where it is none of a store's file.
+  /// - Throws: the error itself if it is not about the store's file.
   private static func translate(_ error: any Error, _ url: URL) throws -> Never {
-    // Exports come by for every object: resolving links takes system calls, which only an error is worth.
+    // Exports call this for every object. Resolving links takes system calls, so it is done only for an error.
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent
     switch error {
@@ -108,7 +108,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     return StoreProblem(.damaged, "\(name) cannot be read: \(error.message).")
   }
 
-  /// A sentence for a file that is shorter than its header says; otherwise empty.
+  /// Returns a sentence for a file that is shorter than its header says; otherwise empty.
   private static func sizeRemark(_ path: String) -> String {
     // This only adds detail to another error.
     guard let header = try? SQLiteFileHeader.read(path: path),

@@ -11,13 +11,13 @@ import Foundation
 
 /// Reads a SQLite store for reports, exports and plans, without a model or a stack, and without changing its files.
 package final class StoreReader: StoreCounting {
-  /// The source of names and types.
+  /// The source of entity names and types.
   package enum ModelOrigin: String, Hashable, Sendable {
-    /// The model that the store carries.
+    /// The model cached in the store.
     case cache
-    /// A model that the caller has given.
+    /// A model given by the caller.
     case given
-    /// No model: entity names come from `Z_PRIMARYKEY`, column names and types from the tables.
+    /// No model: entity names are from `Z_PRIMARYKEY`, column names and types from the tables.
     case tables
   }
 
@@ -26,15 +26,15 @@ package final class StoreReader: StoreCounting {
   package let catalog: DatabaseCatalog
   package let metadata: StoreFacts
   package let origin: ModelOrigin
-  /// The model that rows are read with; nil where only the tables are used.
+  /// The model used to read rows; nil if only the tables are used.
   package let model: ModelDocument?
   let modelIndex: EntityIndex?
-  /// The entities without those of persistent history, sorted by name.
+  /// The entities, except those of persistent history, sorted by name.
   package let entities: [ReadableEntity]
   package let schema: StoreSchema?
-  /// The layout with the indexes that the store lacks; nil without a model.
+  /// The layout including indexes that the store lacks; nil without a model.
   let completeSchema: StoreSchema?
-  /// Remarks for the user in sentences, such as why the store's own model was not used.
+  /// Remarks for the user as sentences, such as why the cached model was not used.
   package let remarks: [String]
 
   var connection: SQLiteConnection { file.connection }
@@ -44,9 +44,9 @@ package final class StoreReader: StoreCounting {
   /// Opens a store.
   ///
   /// - Parameters:
-  ///   - given: a model whose entities have the store's hashes; nil for the one that the store carries.
-  ///   - allowsMissingMetadata: whether a store is read that has no metadata and carries no model, from which they could be
-  ///     derived.
+  ///   - given: a model whose entities have the store's hashes; nil for the model cached in the store.
+  ///   - allowsMissingMetadata: whether to read a store without metadata and without a cached model to derive them
+  ///     from.
   /// - Throws: `StoreProblem`.
   package convenience init(
     url: URL, model given: ModelDocument? = nil, allowsMissingMetadata: Bool = false
@@ -66,9 +66,9 @@ package final class StoreReader: StoreCounting {
     }
   }
 
-  /// Reads a store that is open.
+  /// Reads an open store.
   ///
-  /// - Parameters: as of `init(url:model:allowsMissingMetadata:)`.
+  /// - Parameters: see `init(url:model:allowsMissingMetadata:)`.
   /// - Throws: `StoreProblem`.
   convenience init(_ file: StoreFile, url: URL, model given: ModelDocument?, allowsMissingMetadata: Bool = false) throws
   {
@@ -78,7 +78,7 @@ package final class StoreReader: StoreCounting {
     try self.init(file, url: url, catalog, metadata, model: given)
   }
 
-  /// Reads the store that another reader has open, with a given model.
+  /// Reads the store opened by another reader, with a given model.
   ///
   /// - Parameter given: a model whose entities have the store's hashes.
   /// - Throws: `StoreProblem`.
@@ -141,7 +141,7 @@ package final class StoreReader: StoreCounting {
     self.remarks = remarks + Self.remarks(onTriggersOf: catalog, store: name)
   }
 
-  /// What a remark says of a model that has the hashes of the store, but not its tables.
+  /// The end of a remark about a model that has the store's hashes but does not match its tables.
   static let unfit = "does not fit its tables"
 
   /// The names of all entities, sorted.
@@ -159,7 +159,7 @@ package final class StoreReader: StoreCounting {
     }
   }
 
-  /// Runs a body that reads one state of the store, and translates errors.
+  /// Runs a body in a snapshot of the store, and translates errors.
   package func reading<Result>(_ body: () throws -> Result) throws -> Result { try Self.reading(file, body) }
 
   private static func reading<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
@@ -176,7 +176,7 @@ package final class StoreReader: StoreCounting {
       do {
         return try body()
       } catch let error where error is SQLiteError || error is StoreFileProblem {
-        // If another program has written meanwhile, pages of two states were read, which is not damage.
+        // If another program has written meanwhile, the pages belong to two states, which is not damage.
         try file.checkUnchanged()
         throw error
       }
@@ -185,7 +185,7 @@ package final class StoreReader: StoreCounting {
 
   // MARK: Opening
 
-  /// Throws if a file cannot be a store, and says what it is instead.
+  /// Throws if a file cannot be a store, with what it is instead.
   private static func checkKind(of url: URL) throws {
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent
@@ -231,28 +231,28 @@ package final class StoreReader: StoreCounting {
   }
 }
 
-/// The metadata of a store, its entities and its model.
+/// The metadata of a store, with its entities and its model.
 package struct StoreFacts {
   package let uuid: String
-  /// The whole dictionary of `Z_METADATA`, application keys included.
+  /// The whole dictionary in `Z_METADATA`, including the app's keys.
   package let dictionary: [String: Any]
   /// The hashes of the entities that the store was written with.
   package let hashes: [String: Data]
   package let primaryKeys: [PrimaryKeyRow]
-  /// The model that the store carries; nil where it carries none.
+  /// The model cached in the store; nil if there is none.
   package let model: ModelDocument?
-  /// Why the model that the store carries cannot be used; nil where it can, or where there is none.
+  /// The reason the cached model cannot be used; nil if it can be, or if there is none.
   package let modelProblem: String?
-  /// Whether the store's own metadata are empty, and were derived from the model that it carries.
+  /// Whether the store's own metadata is empty, and was derived from its cached model.
   package let isDerived: Bool
 
-  /// Whether the store has no metadata, and carries no model from which they could be derived.
+  /// Whether the store has no metadata, and no cached model to derive it from.
   package let isMissing: Bool
 
   /// The store type in the metadata, `SQLite`.
   package var type: String { dictionary[StoreMetadata.Key.type] as? String ?? StoreMetadata.sqliteType }
 
-  /// The checksum of all hashes; computed where the store is too old to have it.
+  /// The checksum of all hashes; computed if the store is too old to contain it.
   package var checksum: String {
     dictionary[StoreMetadata.Key.checksum] as? String ?? VersionHashes.checksum(of: hashes)
   }
@@ -294,24 +294,24 @@ package struct StoreFacts {
   }
 }
 
-/// An entity of the store, and its table where that is known.
+/// An entity of the store, with its table if that is known.
 package struct ReadableEntity {
   let name: String
   let number: Int
-  /// Nil where the store has no table for it.
+  /// The table; nil if the store has none for the entity.
   let table: String?
-  /// The name of the table that it should have.
+  /// The name of the table that the entity should have.
   let wantedTable: String
   let isAbstract: Bool
-  /// Nil where no model is known.
+  /// The layout; nil if no model is known.
   let layout: EntityLayout?
-  /// Whether the table has rows of no other entity. Core Data then ignores `Z_ENT`, which is wrong in some stores.
+  /// Whether the table contains rows of no other entity. Core Data then ignores `Z_ENT`, which is wrong in some stores.
   var isAlone = false
 
   /// The condition that selects rows of exactly this entity.
   var condition: String { condition(in: .sqlite) }
 
-  /// - Parameter alias: the name of the row; nil for that of the table.
+  /// - Parameter alias: the alias of the row; nil for the table's name.
   func condition(in dialect: SQLDialect, of alias: String? = nil) -> String {
     isAlone ? dialect.truth(true).sql : "\(alias.map { "\($0)." } ?? "")Z_ENT = \(number)"
   }
@@ -334,7 +334,7 @@ package struct ReadableEntity {
     layout = nil
   }
 
-  /// Sorts entities by name, and notes which of them share a table.
+  /// Sorts entities by name, and records which of them share a table.
   static func prepared(_ entities: [ReadableEntity]) -> [ReadableEntity] {
     let shares = Dictionary(grouping: entities) { $0.table }
     return entities.sorted { $0.name < $1.name }.map { entity in
@@ -359,9 +359,9 @@ package struct ReadableEntity {
 }
 
 extension StoreReader {
-  /// Makes an empty store and opens it for reading.
+  /// Creates an empty store and opens it for reading.
   ///
-  /// - Throws: `SchemaProblem` for a model that cannot be stored, `StoreProblem` where the file cannot be made.
+  /// - Throws: `SchemaProblem` for a model that cannot be stored, `StoreProblem` if the file cannot be created.
   package static func create(at url: URL, model: ModelDocument) throws -> StoreReader {
     do {
       try StoreFile.create(at: url, document: model)
@@ -371,10 +371,10 @@ extension StoreReader {
     return try StoreReader(url: url)
   }
 
-  /// A remark about triggers that Core Data does not make: they do not run here, but in other programs that write.
+  /// Returns remarks about triggers not created by Core Data: they do not run here, but in other programs that write.
   static func remarks(onTriggersOf catalog: DatabaseCatalog, store name: String) -> [String] {
     let foreign = catalog.triggers.filter { trigger in
-      // Triggers of derived attributes call a function of the framework.
+      // The triggers of derived attributes call a function of Apple's framework.
       !(trigger.name.hasPrefix("Z_DA_") && trigger.sql.contains("NSCoreDataDATrigger"))
     }
     guard !foreign.isEmpty else { return [] }
@@ -386,7 +386,7 @@ extension StoreReader {
     ]
   }
 
-  /// Throws if rows would be left out because their entity is unknown.
+  /// Throws if rows would be omitted because their entity is unknown.
   func checkEntityNumbers() throws {
     try reading {
       for (table, entities) in entitiesSharingTables {
@@ -401,7 +401,7 @@ extension StoreReader {
     }
   }
 
-  /// Without a model, throws if a table looks like that of an entity and has rows, but belongs to no entity in
+  /// Without a model, throws if a table that looks like an entity's has rows, but belongs to no entity in
   /// `Z_PRIMARYKEY`.
   private func checkUnownedTables() throws {
     let known = Set(entities.compactMap { $0.table?.uppercased() })
@@ -417,7 +417,7 @@ extension StoreReader {
     }
   }
 
-  /// Transactions and changes of persistent history; nil where the store keeps none.
+  /// Returns the number of transactions and changes in persistent history; nil if the store records none.
   /// - Throws: `StoreProblem`.
   package func historyCounts() throws -> (transactions: Int, changes: Int)? {
     guard catalog.table(named: "ATRANSACTION") != nil, catalog.table(named: "ACHANGE") != nil else { return nil }

@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The explanations of what `coredata store verify` reports, as `coredata explain KIND` prints them.
+/// The explanations of the defects reported by `coredata store verify`, as printed by `coredata explain KIND`.
 extension StoreDefect.Kind {
-  /// What the kind means.
+  /// The explanation of the kind.
   package var page: FindingPage {
     switch self {
     case .foreignLog, .missingLog, .uncertainLog: logPage
@@ -16,7 +16,7 @@ extension StoreDefect.Kind {
     }
   }
 
-  /// The kind that a text names.
+  /// Creates the kind with a name.
   package init?(text: String) {
     guard let kind = Self.allCases.first(where: { $0.rawValue == text.lowercased() }) else { return nil }
     self = kind

@@ -4,64 +4,64 @@
 import CoreData
 import CoreDataSQLite
 
-/// What is wrong at one place of a store: an entity's property, a table, or the file as a whole.
+/// A problem at one place of a store: an entity's property, a table, or the whole file.
 package struct StoreDefect: Sendable {
-  /// The rules that a store is verified by. The raw values are those of JSON.
+  /// The rules for verifying a store. The raw values are used in JSON.
   package enum Kind: String, CaseIterable, Sendable {
     /// The write-ahead log beside the store belongs to another database.
     case foreignLog = "foreign-log"
-    /// The write-ahead log of the store is probably missing, with the last rows.
+    /// The store's write-ahead log, with the last rows, is probably missing.
     case missingLog = "missing-log"
-    /// SQLite finds the pages of the file contradictory.
+    /// SQLite finds contradictory pages in the file.
     case pages
-    /// An index does not agree with its table.
+    /// An index does not match its table.
     case index
-    /// The metadata, or the model that the store carries, are missing or contradict the store.
+    /// The metadata or the cached model is missing, or contradicts the store.
     case metadata
     /// The tables are not those of the model.
     case layout
-    /// `Z_MAX` is below the greatest key, so that the next object would get a key that is taken.
+    /// `Z_MAX` is less than the greatest key, so that the next object would get a key in use.
     case greatestKey = "greatest-key"
-    /// `Z_ENT` names no entity whose rows the table has.
+    /// `Z_ENT` is not the number of an entity in the table.
     case entityNumber = "entity-number"
-    /// A value is not of its attribute's type.
+    /// A value does not have its attribute's type.
     case type
     /// A required attribute or to-one relationship has no value.
     case requiredValue = "required-value"
-    /// A value is refused by a validation rule, or by the range of its type.
+    /// A validation rule, or the range of its type, rejects a value.
     case validation
     /// A uniqueness constraint is violated.
     case uniqueness
-    /// A to-one relationship leads to a row that does not exist.
+    /// A to-one relationship refers to a row that does not exist.
     case danglingKey = "dangling-key"
-    /// A relationship leads to a row of an entity that it cannot lead to.
+    /// A relationship refers to a row of an entity that cannot be its destination.
     case wrongEntity = "wrong-entity"
-    /// The entity number beside a foreign key is not that of the row that the key leads to.
+    /// The entity number beside a foreign key differs from that of the referenced row.
     case entityKey = "entity-key"
-    /// A row of a join table names a row that does not exist.
+    /// A row of a join table refers to a row that does not exist.
     case joinRow = "join-row"
     /// The two sides of a one-to-one relationship disagree.
     case inverse
-    /// Members of an ordered relationship have no place, or share one.
+    /// Members of an ordered relationship have no order key, or share one.
     case orderKey = "order-key"
     /// A to-many relationship has too few or too many members.
     case count
-    /// The file of a large value is missing or cannot be read.
+    /// An external data file is missing or cannot be read.
     case missingFile = "missing-file"
-    /// A change of persistent history belongs to no transaction.
+    /// A change in persistent history belongs to no transaction.
     case history
     /// The write-ahead log may be missing.
     case uncertainLog = "uncertain-log"
-    /// The file lacks an index that Core Data would have made.
+    /// The file lacks an index that Core Data would have created.
     case missingIndex = "missing-index"
-    /// Something in the file belongs to no entity of the model.
+    /// A part of the file belongs to no entity of the model.
     case unknownContent = "unknown-content"
-    /// A file beside the store belongs to no value.
+    /// A file beside the store is referenced by no value.
     case orphanedFile = "orphaned-file"
     /// One side of a one-to-one relationship has no value in any row.
     case oneSidedInverse = "one-sided-inverse"
 
-    /// Whether it is only worth knowing: nothing is lost, and reading and writing work.
+    /// Whether the defect is only worth knowing: nothing is lost, and reading and writing work.
     package var isRemark: Bool {
       switch self {
       case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile, .oneSidedInverse: true
@@ -70,24 +70,24 @@ package struct StoreDefect: Sendable {
     }
   }
 
-  /// One of the rows or things that are concerned.
+  /// One of the affected rows or other objects.
   package struct Example: Hashable, Sendable {
-    /// The primary key of the row; nil for what is no row of an entity.
+    /// The primary key of the row; nil if the example is not a row of an entity.
     package let key: Int64?
-    /// A sentence.
+    /// A description in one sentence.
     package let text: String
   }
 
   package let kind: Kind
   package let entity: String?
   package let property: String?
-  /// How many rows, or other things, are concerned.
+  /// The number of affected rows or other objects.
   package let count: Int
-  /// The first of them.
+  /// The first affected rows or objects.
   package let examples: [Example]
-  /// The statements that repair all of them without a guess; empty where there are none.
+  /// The statements that repair all of them without guessing; empty if there are none.
   package let repair: [String]
-  /// What the repair does, in a sentence; or else what the user can do.
+  /// The effect of the repair as a sentence, or else what the user can do.
   package let cure: String
 
   init(
@@ -103,12 +103,12 @@ package struct StoreDefect: Sendable {
     self.cure = cure
   }
 
-  /// A defect that is told in one sentence.
+  /// Creates a defect described by one sentence.
   init(_ kind: Kind, entity: String? = nil, _ text: String, repair: [String] = [], cure: String) {
     self.init(kind, entity: entity, count: 1, examples: [.init(key: nil, text: text)], repair: repair, cure: cure)
   }
 
-  /// What the log of the store is suspected of.
+  /// Creates the defect for a problem with the store's log.
   init(_ problem: LogProblem) {
     let kind: Kind =
       switch problem.kind {
@@ -119,7 +119,7 @@ package struct StoreDefect: Sendable {
     self.init(kind, problem.finding, cure: problem.cure)
   }
 
-  /// What a server has found.
+  /// Creates a defect found by a server.
   package init(_ problem: ServerStoreProblem) {
     let kind: Kind =
       switch problem.kind {
@@ -132,7 +132,7 @@ package struct StoreDefect: Sendable {
     self.init(kind, entity: problem.entity, problem.text, cure: problem.cure)
   }
 
-  /// The same defect with another advice.
+  /// Returns the same defect with other advice.
   func with(cure: String) -> StoreDefect {
     StoreDefect(
       kind, entity: entity, property: property, count: count, examples: examples, repair: repair, cure: cure)
@@ -144,18 +144,18 @@ package struct StoreDefect: Sendable {
   package var place: String { [entity, property].compactMap { $0 }.joined(separator: ".") }
 }
 
-/// What a verification of a store has found.
+/// The result of verifying a store.
 package struct StoreVerdict: Sendable {
-  /// In the order of their kinds, then by entity and property.
+  /// The defects in the order of their kinds, then by entity and property.
   package let defects: [StoreDefect]
-  /// The rows by entity; entities whose table cannot be read are missing.
+  /// The number of rows by entity, except entities whose table cannot be read.
   package let rows: [String: Int]
-  /// The files of large values that rows name.
+  /// The number of external data files referenced by rows.
   package let fileCount: Int
-  /// What was not checked, and why, in sentences.
+  /// The parts that were not checked, and the reasons, as sentences.
   package let gaps: [String]
 
-  /// The verdict with further defects.
+  /// Returns the verdict with additional defects.
   package func adding(_ more: [StoreDefect]) -> StoreVerdict {
     StoreVerdict(
       defects: StoreVerifier.sorted(defects + more), rows: rows, fileCount: fileCount, gaps: gaps)

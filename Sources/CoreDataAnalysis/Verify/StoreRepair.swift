@@ -7,30 +7,30 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Repairs what can be repaired without a guess, in one transaction, after a backup.
+/// Repairs everything that can be repaired without guessing, in one transaction, after a backup.
 package struct StoreRepair: Sendable {
-  /// What was found before.
+  /// The result of verifying the store before the repair.
   package let before: StoreVerdict
-  /// What is found now.
+  /// The result of verifying the store after the repair.
   package let after: StoreVerdict
-  /// What was repaired.
+  /// The repaired defects.
   package let repaired: [StoreDefect]
-  /// The backup of the store as it was; nil where nothing could be repaired.
+  /// The backup made before the repair; nil if nothing could be repaired.
   package let backup: URL?
 
   /// Verifies a store, repairs it, and verifies it again.
   ///
-  /// Others can read meanwhile, but not write. The store is as it was if anything fails.
+  /// Others can read meanwhile, but not write. If anything fails, the store is unchanged.
   ///
   /// - Parameters:
   ///   - url: the store.
-  ///   - model: the model that wrote it; nil for the one that it carries.
-  ///   - limit: how many rows are listed for each defect.
+  ///   - model: the model that wrote it; nil for the model cached in the store.
+  ///   - limit: the maximum number of rows listed for each defect.
   ///   - folder: the directory for the backup; nil for that of the store.
-  ///   - isWithoutLog: whether the store is repaired although its log seems to be missing. The log would not fit any
-  /// more.
-  ///   - check: called before each step, to stop by an error.
-  /// - Throws: `StoreProblem`; the errors of `StoreBackup`; what `check` throws.
+  ///   - isWithoutLog: whether to repair the store even if its log seems to be missing. The log would no longer match
+  ///     it.
+  ///   - check: called before each step; an error stops the repair.
+  /// - Throws: `StoreProblem`; the errors of `StoreBackup`; the errors of `check`.
   package init(
     of url: URL, model: ModelDocument?, limit: Int = 100, backupsIn folder: URL? = nil,
     isWithoutLog: Bool = false, check: () throws -> Void = {}
@@ -72,7 +72,8 @@ package struct StoreRepair: Sendable {
       }
       let backup = try StoreBackup.make(of: url, in: folder)
       made = backup
-      // With a stale index, queries miss rows: what else is wrong, even in other indexes, is only known without it.
+      // With a stale index, queries miss rows, so other defects, even of other indexes, are known only after it is
+      // repaired.
       var indexes: [StoreDefect] = []
       var certain = before
       while true {
@@ -91,23 +92,22 @@ package struct StoreRepair: Sendable {
           .damaged, "\(url.lastPathComponent) would not be sounder after the repair. It was left as it was.")
       }
       try StoreProblem.translating(url) { try file.connection.commit() }
-      // The repair is on the disk, whatever happens to the connection.
+      // The repair is on disk, whatever happens to the connection.
       try? file.close()
       (self.before, self.after, repaired, self.backup) = (before, after, indexes + rest, backup)
     } catch {
-      // The first error is the one that counts; SQLite rolls back what closing finds open.
+      // The error that is being thrown takes precedence; closing rolls back an open transaction.
       try? file.connection.rollback()
       if let made {
-        // A backup that could not be removed is no harm.
+        // A backup that cannot be removed does no harm.
         try? StoreBackup.remove(made)
       }
       throw error
     }
   }
 
-  /// Refuses a store whose log is another one's, or probably missing, before it is opened to write: SQLite would write
-  /// the pages of
-  /// the one into it, and the other would not fit any more.
+  /// Throws if the store's log belongs to another store, or is probably missing, before it is opened for writing:
+  /// SQLite would write the other store's pages into it, and a missing log would no longer match it.
   private static func checkLog(of url: URL, _ isWithoutLog: Bool) throws {
     let found = try LogProblem.all(StoreReader(url: url), isDamaged: false)
     guard let problem = found.first(where: { $0.kind == .foreign || $0.kind == .missing && !isWithoutLog }) else {
@@ -116,12 +116,12 @@ package struct StoreRepair: Sendable {
     throw StoreProblem(.log, "\(url.lastPathComponent) was not repaired. \(problem.finding) \(problem.cure)")
   }
 
-  /// Whether nothing is left of what can be repaired, and nothing new is wrong.
+  /// Whether everything that can be repaired has been repaired, and no new defect was found.
   static func isBetter(_ after: StoreVerdict, than before: StoreVerdict) -> Bool {
     let unrepaired = before.defects.filter { !$0.isRepairable }
     return after.defects.allSatisfy { found in
       if found.isRepairable { return false }
-      // A row that is deleted from a join table can leave its owner with too few members.
+      // Deleting a row from a join table can leave its owner with too few members.
       return found.kind == .count || unrepaired.contains { $0.kind == found.kind && $0.place == found.place }
     }
   }

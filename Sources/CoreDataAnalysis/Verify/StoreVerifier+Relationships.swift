@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 
 extension StoreVerifier {
-  /// Checks the relationships of one entity's rows, those that it inherits too.
+  /// Checks the relationships of one entity's rows, including inherited ones.
   func relationshipDefects(of entity: ReadableEntity, _ layout: EntityLayout) throws -> [StoreDefect] {
     guard let schema = reader.schema else { return [] }
     let documents = Dictionary(relationshipDocuments(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
@@ -29,16 +29,16 @@ extension StoreVerifier {
     return defects.compactMap { $0 }
   }
 
-  /// SQL that finds the row of a destination, whose table is `d`, by its key.
+  /// Returns SQL that finds the row of a destination, aliased `d`, by its key.
   private static func match(_ destination: EntityLayout, key: String, in schema: StoreSchema?) -> String {
     let sharers = schema?.entities(inTable: destination.table).count ?? 1
-    // Z_ENT is ignored where a table has rows of one entity only.
+    // Z_ENT is ignored if a table contains rows of one entity only.
     let numbers = destination.numbers.map(String.init).joined(separator: ", ")
     return "d.Z_PK = \(key)" + (sharers > 1 ? " AND d.Z_ENT IN (\(numbers))" : "")
   }
 
-  /// Foreign keys of rows that do not exist. A row that is there as one of a wrong entity is another matter: its number can be
-  /// what is damaged, so the key stays.
+  /// Finds foreign keys of rows that do not exist. A row that exists with a wrong entity is not included: its number
+  /// may be what is damaged, so the key stays.
   private func danglingKeys(
     of entity: ReadableEntity, _ layout: EntityLayout, _ document: RelationshipDocument, _ key: ForeignKeyLayout,
     _ destination: EntityLayout
@@ -62,7 +62,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Foreign keys of rows that are of an entity to which the relationship cannot lead.
+  /// Finds foreign keys of rows whose entity cannot be the relationship's destination.
   private func wrongEntities(
     of entity: ReadableEntity, _ layout: EntityLayout, _ name: String, _ key: ForeignKeyLayout,
     _ destination: EntityLayout
@@ -81,7 +81,7 @@ extension StoreVerifier {
     }
   }
 
-  /// The entity number beside a foreign key must be that of the row that it leads to.
+  /// Finds entity numbers beside foreign keys that differ from those of the referenced rows.
   private func entityKeys(
     of entity: ReadableEntity, _ layout: EntityLayout, _ name: String, _ key: ForeignKeyLayout,
     _ destination: EntityLayout
@@ -92,11 +92,11 @@ extension StoreVerifier {
     let row =
       "FROM \(SQLName.quoted(destination.table)) d WHERE "
       + Self.match(destination, key: "o.\(column)", in: reader.schema)
-    // Rows older than the destination's sub-entities have no number; the relationship's own entity is used then.
+    // Rows older than the destination's sub-entities have no number; the relationship's own destination is used then.
     let isWrong =
       "\(Self.condition(of: entity)) AND o.\(column) IS NOT NULL "
       + "AND IFNULL((SELECT d.Z_ENT \(row)), \(number)) IS NOT IFNULL(\(number), \(destination.number))"
-    // A number that the relationship can lead to may be right, and that of the row damaged.
+    // A number that the relationship allows may be right, and that of the row damaged.
     let possible = destination.numbers.map(String.init).joined(separator: ", ")
     let isGuess =
       try connection.scalar(
@@ -115,7 +115,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Both sides of a one-to-one relationship have a column.
+  /// Finds one-to-one relationships whose two columns disagree.
   private func disagreement(
     of entity: ReadableEntity, _ layout: EntityLayout, _ relationship: RelationshipLayout, _ key: ForeignKeyLayout,
     _ destination: EntityLayout
@@ -137,7 +137,7 @@ extension StoreVerifier {
         + "\(inverseName) \(back)."
     }
     guard let found else { return nil }
-    // Damage would not leave a column without a single value.
+    // Damage would not leave a column without any value.
     let isSet = "SELECT 1 FROM \(SQLName.quoted(destination.table)) WHERE \(backColumn) IS NOT NULL LIMIT 1"
     guard try connection.scalar(isSet) == nil else { return found }
     let rows = found.count == 1 ? "1 row leads" : "\(found.count) rows lead"
@@ -179,7 +179,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Members of one owner must each have a place of their own.
+  /// Finds members of one owner that have no order key of their own.
   private func orderKeys(
     of entity: ReadableEntity, _ layout: EntityLayout, _ relationship: RelationshipLayout, _ schema: StoreSchema
   ) throws -> StoreDefect? {
@@ -191,7 +191,7 @@ extension StoreVerifier {
     let odd =
       "SELECT \(owner) AS OWNER FROM \(table) WHERE \(owner) IN (\(owners)) GROUP BY \(owner) "
       + "HAVING COUNT(DISTINCT \(place)) < COUNT(*)"
-    // The order in which members are read today stays.
+    // The repair keeps the order in which members are read now.
     let places =
       "SELECT rowid AS R, 1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(owner) ORDER BY \(place), \(member)) AS P "
       + "FROM \(table) WHERE \(owner) IN (\(odd))"
@@ -209,7 +209,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Checks that both ends of all rows of join tables exist.
+  /// Checks that both ends of each row in join tables exist.
   func joinDefects() throws -> [StoreDefect] {
     guard let schema = reader.schema else { return [] }
     var defects: [StoreDefect] = []
@@ -232,7 +232,7 @@ extension StoreVerifier {
         "A row of \(join.name) joins the rows \($0[1].shortLiteral) of \(owner.name) and \($0[2].shortLiteral) of "
           + "\(inverse.name), which do not both exist."
       }
-      // As with foreign keys, the number of the row can be what is damaged.
+      // As with foreign keys, the row's own number may be what is damaged.
       let isOdd =
         lacks(owner, Self.match(owner, key: "j.\(near)", in: schema)) + " OR "
         + lacks(inverse, Self.match(inverse, key: "j.\(far)", in: schema))
@@ -249,15 +249,16 @@ extension StoreVerifier {
     return defects
   }
 
-  /// The next version of a row, by which other programs notice that it has changed. At the end of the range it begins anew.
+  /// The next version of a row, by which other programs notice that it has changed. It wraps around at the end of the
+  /// range.
   private static let nextVersion =
     "Z_OPT = CASE WHEN typeof(Z_OPT) = 'integer' AND Z_OPT < \(Int64.max) THEN Z_OPT + 1 ELSE 1 END"
 
   // MARK: Files
 
-  /// Checks the files of large values.
+  /// Checks the external data files.
   ///
-  /// - Parameter isWhole: whether all tables of the model are there, so that a file that no row names is not needed.
+  /// - Parameter isWhole: whether all tables of the model exist, so that a file that no row references is not needed.
   func fileDefects(isWhole: Bool) throws -> (defects: [StoreDefect], fileCount: Int) {
     let support = SupportDirectory(store: reader.url)
     let named = try ExternalReferences.names(in: connection)
@@ -319,7 +320,7 @@ extension StoreVerifier {
             .missingFile, entity: entity.name, property: name, count: count, examples: examples, cure: cure))
       }
     }
-    // Without a model, a column is only known to look like that of such a value.
+    // Without a model, a column can only be recognized by the form of its values.
     let rest = reader.schema == nil ? missing.subtracting(found).sorted() : []
     if !rest.isEmpty {
       defects.append(

@@ -12,23 +12,23 @@ import Foundation
 private struct ValueRule {
   let kind: StoreDefect.Kind
   let property: String
-  /// True for rows that break the rule, whose table is `o`.
+  /// The SQL condition for rows that break the rule; the row's alias is `o`.
   let condition: String
-  /// The value that is shown.
+  /// The value to show.
   let shown: String
-  /// What is wrong with a value, after the name of its row.
+  /// The description of the problem, after the name of the row.
   let complaint: String
   let cure: String
 }
 
-/// Values of an attribute that a copy of the objects has otherwise.
+/// Values of an attribute that copying the objects would change.
 package struct ConvertedValues: Hashable, Sendable {
   package let entity: String
   package let property: String
   package let count: Int
 }
 
-/// SQL functions that tell whether objects can read a value, as contexts do.
+/// SQL functions that determine whether objects can read a value, as contexts do.
 private enum ReadableText: String, CaseIterable {
   case decimal
   case string
@@ -48,7 +48,7 @@ private enum ReadableText: String, CaseIterable {
 }
 
 extension StoreVerifier {
-  /// Makes the functions known that queries for values call.
+  /// Registers the functions called by queries for values.
   func registerFunctions() throws {
     for function in ReadableText.allCases {
       try connection.register(directFunction: function.name, argumentCount: 1, deterministic: true) { call in
@@ -98,8 +98,9 @@ extension StoreVerifier {
     }
   }
 
-  /// Counts the values that objects read otherwise than they are stored, so that a copy of the objects has others: those of
-  /// another type than their attribute's, texts that are not UTF-8, Booleans that are neither 0 nor 1.
+  /// Counts the values that objects read differently from how they are stored, so that copied objects have other
+  /// values: values that do not have their attribute's type, strings that are not UTF-8, and Booleans other than 0 and
+  /// 1.
   ///
   /// - Throws: `StoreProblem`.
   package func convertedValues() throws -> [ConvertedValues] {
@@ -126,7 +127,7 @@ extension StoreVerifier {
     }
   }
 
-  /// The rule for Booleans that are numbers, which objects read as true.
+  /// Returns the rule for Booleans that are other numbers, which objects read as true.
   private static func odd(_ attribute: AttributeLayout, _ property: String) -> [ValueRule] {
     guard attribute.kind == .boolean, let name = attribute.column else { return [] }
     let column = "o.\(SQLName.quoted(name))"
@@ -138,18 +139,19 @@ extension StoreVerifier {
     ]
   }
 
-  /// The condition for exactly the entity's rows, where its table is `o`.
+  /// Returns the condition for exactly the entity's rows; the row's alias is `o`.
   static func condition(of entity: ReadableEntity) -> String {
     entity.isAlone ? "1" : "o.Z_ENT = \(entity.number)"
   }
 
-  /// How many rows break each rule.
+  /// Returns the number of rows that break each rule.
   private func counts(of rules: [ValueRule], from source: String) throws -> [Int] {
     var counts: [Int] = []
     // SQLite limits the number of result columns.
     for start in stride(from: 0, to: rules.count, by: 500) {
       let some = rules[start..<min(start + 500, rules.count)]
-      // Most rows keep all rules. Counting takes longer, since SQLite compares each aggregate with those before it.
+      // Most rows satisfy all rules. Counting would take longer, since SQLite compares each aggregate with those before
+      // it.
       let cases = some.map { "WHEN \($0.condition) THEN 1" }.joined(separator: " ")
       guard try connection.scalar("SELECT 1 FROM \(source) AND CASE \(cases) END LIMIT 1") != nil else {
         counts += some.map { _ in 0 }
@@ -170,11 +172,11 @@ extension StoreVerifier {
     reader.modelIndex?.lineage(of: entity).flatMap(\.relationships) ?? []
   }
 
-  /// The rules for an attribute, or an element of a composite one.
+  /// Returns the rules for an attribute, or an element of a composite one.
   ///
   /// - Parameters:
-  ///   - property: the attribute's name, with those of the composite attributes that it is in.
-  ///   - presence: SQL that is true where the composite attribute has a value.
+  ///   - property: the attribute's name, preceded by those of the enclosing composite attributes.
+  ///   - presence: SQL that is true if the composite attribute has a value.
   private static func rules(
     of attribute: AttributeLayout, _ document: AttributeDocument, property: String, presence: String = "1"
   ) -> [ValueRule] {
@@ -216,7 +218,7 @@ extension StoreVerifier {
     return rules
   }
 
-  /// SQL that is true for values that cannot be read as the type; nil for types that are not kept in columns.
+  /// Returns SQL that is true for values that cannot be read as the type; nil for types without a column.
   private static func wrongType(_ kind: AttributeKind, _ column: String) -> String? {
     switch kind {
     case .integer16, .integer32, .integer64, .boolean: "typeof(\(column)) NOT IN ('integer', 'null')"
@@ -235,7 +237,7 @@ extension StoreVerifier {
 
   // MARK: Validation rules
 
-  /// Checks the validation rules of one entity's attributes, which only their evaluation can tell.
+  /// Checks the validation rules of one entity's attributes that need evaluation in memory.
   func ruleDefects(of entity: ReadableEntity, _ layout: EntityLayout, gaps: inout [String]) throws -> [StoreDefect] {
     var defects: [StoreDefect] = []
     for document in attributes(of: entity.name).sorted(by: { $0.name < $1.name })
@@ -296,7 +298,7 @@ extension StoreVerifier {
 }
 
 extension AttributeKind {
-  /// The numbers that an integer type holds; nil for other types, and for one that holds all that a column does.
+  /// The range of an integer type; nil for other types, and for one with the range of the column.
   fileprivate var range: ClosedRange<Int64>? {
     switch self {
     case .integer16: Int64(Int16.min)...Int64(Int16.max)

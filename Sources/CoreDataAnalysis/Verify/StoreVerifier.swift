@@ -6,17 +6,17 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Verifies a store by every rule that Core Data keeps, and by those of its model.
-/// Nothing is written. One pass over a table checks the rules of all its columns; rows are listed only where it finds any.
+/// Verifies a store against all rules of Core Data and of its model. Nothing is written. One pass over a table checks
+/// the rules of all its columns; rows are listed only if it finds any.
 package struct StoreVerifier {
   let reader: StoreReader
-  /// How many rows are listed for each defect.
+  /// The maximum number of rows listed for each defect.
   let limit: Int
   var connection: SQLiteConnection { reader.connection }
   var catalog: DatabaseCatalog { reader.catalog }
   var complete: StoreSchema? { reader.completeSchema }
   var name: String { reader.url.lastPathComponent }
-  /// Whether the log beside the store is examined; false for a private copy of a store in a server, which has none.
+  /// Whether to examine the log beside the store; false for a private copy of a store on a server, which has none.
   private let looksForLog: Bool
 
   package init(_ reader: StoreReader, limit: Int = 100, looksForLog: Bool = true) {
@@ -27,8 +27,8 @@ package struct StoreVerifier {
 
   /// Runs all checks.
   ///
-  /// - Parameter willCheck: called with the name of each entity whose rows are checked next.
-  /// - Throws: `StoreProblem` where the file cannot be read, or is written meanwhile; what `willCheck` throws.
+  /// - Parameter willCheck: called with the name of each entity before its rows are checked.
+  /// - Throws: `StoreProblem` if the file cannot be read, or is written meanwhile; the errors of `willCheck`.
   package func run(willCheck: (String) throws -> Void = { _ in }) throws -> StoreVerdict {
     var defects: [StoreDefect] = []
     var gaps: [String] = []
@@ -68,7 +68,7 @@ package struct StoreVerifier {
     let (files, fileCount) = try reader.explaining { try fileDefects(isWhole: isWhole) }
     let logs = try logDefects(isDamaged: false)
     defects += logs
-    // They may be all that is left of the rows in the log.
+    // The files may be all that is left of the rows in the log.
     defects += files.map { logs.isEmpty || $0.kind != .orphanedFile ? $0 : $0.with(cure: Self.keepsFiles) }
     try StoreProblem.translating(reader.url, reader.file.checkUnchanged)
     return StoreVerdict(defects: Self.sorted(defects), rows: rows, fileCount: fileCount, gaps: gaps)
@@ -88,12 +88,12 @@ package struct StoreVerifier {
     return Int(try connection.scalar(sql)?.integer ?? 0)
   }
 
-  /// The rows that a query finds, as a defect; nil where it finds none.
+  /// Returns the rows of a query as a defect; nil if there are none.
   ///
   /// - Parameters:
-  ///   - count: a query for one number; nil where the caller knows it.
+  ///   - count: a query for the number of rows; nil if the caller knows it.
   ///   - rows: a query for the primary key and further columns, without its order and limit.
-  ///   - sentence: what to say of a row.
+  ///   - sentence: describes a row.
   func defect(
     _ kind: StoreDefect.Kind, entity: String?, property: String?, count known: Int? = nil, rows sql: String,
     repair: [String] = [], cure: String, sentence: (SQLiteRow) -> String
@@ -111,13 +111,13 @@ package struct StoreVerifier {
   private static let keepsFiles =
     "Keep the files: they may belong to rows in the log that is missing. Look for the log first."
 
-  /// A log that is missing, or is another store's.
+  /// Returns defects for a log that is missing, or that belongs to another store.
   private func logDefects(isDamaged: Bool) throws -> [StoreDefect] {
     guard looksForLog else { return [] }
     return try LogProblem.all(reader, isDamaged: isDamaged).map { StoreDefect($0) }
   }
 
-  /// The line in which SQLite tells that an index lacks a row or has one too many, and the index.
+  /// Returns the name of the index if SQLite's message says that an index lacks a row or has one too many.
   private static func staleIndex(_ line: String) -> String? {
     for mark in ["missing from index ", "wrong # of entries in index "] {
       if let range = line.range(of: mark) { return String(line[range.upperBound...]) }
@@ -125,20 +125,20 @@ package struct StoreVerifier {
     return nil
   }
 
-  /// SQLite stops after this many problems of pages and indexes.
+  /// The number of problems of pages and indexes after which SQLite stops.
   private static let mostPageProblems = 100_000
 
   private func pageDefects() throws -> [StoreDefect] {
     let lines: [String]
     do {
-      // What comes after the last problem is not found, and so more are asked for than are listed.
+      // SQLite does not search beyond the last problem, so it is asked for more problems than are listed.
       lines = try connection.integrityCheck(limit: Self.mostPageProblems)
     } catch let error as SQLiteError where error.isCorrupt {
       lines = [error.message]
     }
     let indexes = Dictionary(grouping: lines.filter { Self.staleIndex($0) != nil }) { Self.staleIndex($0) ?? "" }
     let others = lines.filter { line in
-      // A double value under a unique index is told as a violated constraint.
+      // A duplicate value under a unique index is reported as a violated constraint.
       Self.staleIndex(line) == nil && !line.hasPrefix("non-unique entry in index ")
     }
     var defects = try indexes.sorted { $0.key < $1.key }.map { name, lines in
@@ -160,10 +160,10 @@ package struct StoreVerifier {
     return defects
   }
 
-  /// Whether rows have the same values in the columns of a unique index, found without the index.
+  /// Whether rows have duplicate values in the columns of a unique index, determined without the index.
   private func hasDuplicates(under index: DatabaseCatalog.Index) throws -> Bool {
     let columns = index.columns.compactMap { $0.name.map(SQLName.quoted) }
-    // An index of expressions is none of Core Data's, and building it may fail.
+    // Core Data makes no indexes of expressions, and rebuilding one may fail.
     guard columns.count == index.columns.count, !columns.isEmpty else { return true }
     let list = columns.joined(separator: ", ")
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
@@ -181,7 +181,7 @@ package struct StoreVerifier {
       defects.append(
         StoreDefect(
           .metadata, "Z_METADATA.Z_PLIST is empty: the store has no hashes of its own.",
-          // Only a model that fits the tables can have written the store.
+          // Only a model that matches the tables can have written the store.
           repair: reader.schema == nil ? [] : ["UPDATE Z_METADATA SET Z_PLIST = \(SQLiteValue.blob(list).literal)"],
           cure: "The hashes of the model that the store carries are written; what the app had put there is lost."))
     }
@@ -237,7 +237,7 @@ package struct StoreVerifier {
   private func layoutDefects() throws -> [StoreDefect] {
     guard let schema = reader.schema else {
       let hashes = reader.metadata.model.map { VersionHashes($0).entities } ?? [:]
-      // A named model has the hashes of the store.
+      // A given model has the hashes of the store.
       let isRight = reader.metadata.model == nil || reader.metadata.hashes.allSatisfy { hashes[$0.key] == $0.value }
       return reader.remarks.filter { $0.contains(StoreReader.unfit) }.map {
         StoreDefect(
@@ -309,7 +309,8 @@ package struct StoreVerifier {
     return defects
   }
 
-  /// The indexes that Core Data makes for the model, where neither they nor others of the same columns are there.
+  /// Returns the indexes that Core Data would make for the model and that are missing, unless others have the same
+  /// columns.
   private func indexDefects() throws -> [StoreDefect] {
     try (complete?.indexes ?? []).compactMap { index in
       guard let table = catalog.table(named: index.table) else { return nil }
@@ -376,7 +377,8 @@ package struct StoreVerifier {
     let quoted = SQLName.quoted(table.name)
     let isOdd = "IFNULL(Z_ENT NOT IN (\(numbers)), 1)"
     let known = concrete.map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
-    // Which entities share a table is only known from the model. A number of another entity may be right, and the table wrong.
+    // Only the model determines which entities share a table. A number of another entity may be right, and the table
+    // wrong.
     let isListed = "Z_ENT IN (SELECT Z_ENT FROM Z_PRIMARYKEY)"
     let isUnknown = try connection.scalar("SELECT 1 FROM \(quoted) WHERE \(isOdd) AND \(isListed) LIMIT 1") == nil
     let single = entities.count == 1 ? concrete.first : nil
@@ -423,7 +425,7 @@ package struct StoreVerifier {
   }
 }
 
-/// The type in which SQLite prefers to keep the values of a column, by the rules of its documentation.
+/// The affinity of a column: the type in which SQLite prefers to store its values, according to its documentation.
 private enum Affinity {
   case integer, text, blob, real, numeric
 
@@ -444,7 +446,7 @@ private enum Affinity {
 }
 
 extension IndexLayout {
-  /// The entity whose uniqueness constraint the index keeps.
+  /// The entity whose uniqueness constraint the index enforces.
   fileprivate var constrainedEntity: String? {
     if case .uniqueness(let entity) = purpose { return entity }
     return nil
