@@ -3,23 +3,23 @@
 
 import CoreDataModelFiles
 
-/// The Swift classes of a model's entities, as Xcode generates them: for each entity a class definition, an extension with
-/// its properties, or nothing, as the entity says.
+/// The Swift classes of a model's entities, as Xcode generates them: for each entity a class definition, an extension
+/// with its properties, or nothing, depending on the entity.
 ///
-/// The properties have the types that Xcode gives them: optional for all but scalar types, `NSSet` and `NSOrderedSet` for
-/// to-many relationships. Their accessors go through `ManagedProperty` instead of `@NSManaged`.
+/// The properties have the same types as in Xcode: optional except for scalar types, and `NSSet` or `NSOrderedSet` for
+/// to-many relationships. Their accessors use `ManagedProperty` instead of `@NSManaged`.
 package struct GeneratedClasses {
-  /// What is generated, beyond what the model says.
+  /// Options for the generated code, in addition to the model.
   package struct Options {
     /// The access level of classes and members: `public`, `package` or `internal`.
     package var access = Access.public
-    /// Whether entities whose classes are written by hand get classes too.
+    /// Whether to generate classes for entities whose classes are written by hand.
     package var includesManual = false
     /// Whether required attributes and to-one relationships are not optional.
     package var isStrict = false
-    /// The names in Swift of classes that the model calls by their names in Objective-C.
+    /// The Swift names of classes for which the model uses Objective-C names.
     package var swiftNames: [String: String] = [:]
-    /// The lines of further members of classes.
+    /// The lines of additional members, by class.
     package var members: [String: [String]] = [:]
 
     package init() {}
@@ -35,16 +35,16 @@ package struct GeneratedClasses {
     package let text: String
   }
 
-  /// The files, two for a class: its definition, and its properties.
+  /// The files, two for each class: one with its definition and one with its properties.
   package private(set) var files: [File] = []
-  /// What could not be generated, a sentence each.
+  /// Sentences about parts that could not be generated.
   package private(set) var remarks: [String] = []
 
   private let index: EntityIndex
   private let options: Options
   private let origin: String
 
-  /// The first line of every generated file, by which such files are recognized.
+  /// Returns the first line of every generated file, which identifies such files.
   package static func mark(_ origin: String) -> String {
     "// Generated from \(SwiftName.inComment(origin)) by coredata. Changes will be lost."
   }
@@ -80,13 +80,13 @@ package struct GeneratedClasses {
     }
   }
 
-  /// The name of the class of an entity's objects, without its module; nil for `NSManagedObject`.
+  /// Returns the class name of an entity's objects, without its module; nil for `NSManagedObject`.
   package static func className(of entity: EntityDocument) -> String? {
     let name = SwiftName.bare(entity.className)
     return name == "NSManagedObject" ? nil : name
   }
 
-  /// The name in Swift of the class of an entity's objects; nil for `NSManagedObject`.
+  /// Returns the Swift name of the class of an entity's objects; nil for `NSManagedObject`.
   private func swiftName(of entity: EntityDocument) -> String? {
     Self.className(of: entity).map { options.swiftNames[$0] ?? $0 }
   }
@@ -97,7 +97,8 @@ package struct GeneratedClasses {
 
   // MARK: Classes
 
-  /// The nearest ancestor with a class of its own, and the entities without one on the way there, the entity first.
+  /// Returns the nearest ancestor with its own class, and the entities without one below it, beginning with the entity
+  /// itself.
   private func ancestry(of entity: EntityDocument) -> (superclass: String, members: [EntityDocument]) {
     let own = swiftName(of: entity)
     var members: [EntityDocument] = []
@@ -123,7 +124,7 @@ package struct GeneratedClasses {
     text += "    NSFetchRequest<\(name)>(entityName: \(SwiftName.literal(entity.name)))\n  }\n"
     var constants: [String] = []
     var collections: [RelationshipDocument] = []
-    // A property that a subentity changes has the accessors of its superclass.
+    // A property overridden by a subentity uses the accessors of its superclass.
     let ancestors = index.lineage(of: entity.name).dropFirst(members.count)
     var seen = Set(ancestors.flatMap(\.propertyNames))
     func declare(_ property: String, _ type: String) -> Bool {
@@ -178,7 +179,7 @@ package struct GeneratedClasses {
     .uuid: "UUID", .uri: "URL", .objectID: "NSManagedObjectID", .composite: "[String: Any]",
   ]
 
-  /// The class of a transformable attribute's values, which the model may write as a Swift type.
+  /// Returns the class of a transformable attribute's values, which the model may spell as a Swift type.
   private func transformed(_ name: String) -> String {
     if let known = options.swiftNames[name] { return known }
     let type = name.hasSuffix("?") ? String(name.dropLast()) : name
@@ -190,7 +191,7 @@ package struct GeneratedClasses {
     return destination(relationship.destinationEntityName) + (options.isStrict && !relationship.isOptional ? "" : "?")
   }
 
-  /// The class of an entity's objects, as a type.
+  /// Returns the class of an entity's objects as a type.
   private func destination(_ entityName: String?) -> String {
     guard let entity = entityName.flatMap({ index[$0] }) else { return "NSManagedObject" }
     for ancestor in index.lineage(of: entity.name) {
@@ -226,7 +227,7 @@ package struct GeneratedClasses {
     method("removeFrom\(title)(_ value: \(type))", "remove(value, from: self)")
     method("addTo\(title)(_ values: \(set))", "add(values, to: self)")
     method("removeFrom\(title)(_ values: \(set))", "remove(values, from: self)")
-    // An array literal is an `NSSet` only with Objective-C.
+    // Without Objective-C, an array literal cannot be an `NSSet`.
     method("addTo\(title)(_ values: [\(type)])", "add(values, to: self)")
     method("removeFrom\(title)(_ values: [\(type)])", "remove(values, from: self)")
     return "\n// MARK: Generated accessors for \(SwiftName.inComment(relationship.name))\nextension \(name) {\n"

@@ -5,7 +5,7 @@ import CoreDataModelFiles
 
 /// Names in generated code.
 package enum SwiftName {
-  /// The words of Swift that are no names of declarations without backticks.
+  /// Swift keywords, which cannot be names of declarations without backticks.
   private static let keywords: Set<String> = [
     "Any", "Self", "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer",
     "deinit", "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if",
@@ -16,7 +16,7 @@ package enum SwiftName {
     "true", "try", "typealias", "var", "where", "while",
   ]
 
-  /// Returns a name as it is written in a declaration, or nil if it is no identifier.
+  /// Returns a name as written in a declaration, or nil if it is not an identifier.
   package static func declared(_ name: String) -> String? {
     guard isIdentifier(name) else { return nil }
     return keywords.contains(name) ? "`\(name)`" : name
@@ -25,7 +25,7 @@ package enum SwiftName {
   /// Whether a property of this name can be declared in a subclass of `NSManagedObject`.
   package static func isFree(_ name: String) -> Bool { !ReservedNames.properties.contains(name) }
 
-  /// The name of a class without its module; nil for none.
+  /// Returns the name of a class without its module; nil if there is no name.
   package static func bare(_ className: String?) -> String? {
     guard let last = className?.split(separator: ".", omittingEmptySubsequences: false).last, !last.isEmpty else {
       return nil
@@ -38,7 +38,7 @@ package enum SwiftName {
     return name.unicodeScalars.dropFirst().allSatisfy { $0.properties.isXIDContinue }
   }
 
-  /// Whether a text is the name of a type, with arguments or brackets or without.
+  /// Whether a string is the name of a type, possibly with arguments or brackets.
   static func isType(_ text: String) -> Bool {
     let marks = Set(".<>[]:, ?&".unicodeScalars)
     guard text.unicodeScalars.allSatisfy({ $0.properties.isXIDContinue || marks.contains($0) }) else { return false }
@@ -46,12 +46,12 @@ package enum SwiftName {
     return !file.words.isEmpty && file.afterType(0) == file.words.count
   }
 
-  /// A name as a string literal.
+  /// Returns a name as a string literal.
   static func literal(_ name: String) -> String { String(reflecting: name) }
 
-  /// A name in a comment, which ends with the line.
+  /// Returns a name on one line, for use in a comment.
   static func inComment(_ name: String) -> String { String(name.map { $0.isNewline ? " " : $0 }) }
 
-  /// A name with its first letter in upper case: `Orders` for `addToOrders(_:)`.
+  /// Returns a name with its first letter in upper case, such as `Orders` for `addToOrders(_:)`.
   package static func capitalized(_ name: String) -> String { name.prefix(1).uppercased() + name.dropFirst() }
 }

@@ -1,13 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The condition of an `#if`, as far as it is known outside Apple's systems.
+/// The condition of an `#if`, as far as it can be decided for systems other than Apple's.
 enum CompilationCondition {
   enum Answer {
     case yes, no, unknown
   }
 
-  /// Modules that only Apple's systems have.
+  /// Modules available only on Apple's systems.
   static let missingModules: Set<String> = [
     "AppKit", "ARKit", "AVFoundation", "ActivityKit", "CloudKit", "Cocoa", "Combine", "Contacts", "CoreFoundation",
     "CoreGraphics", "CoreImage", "CoreLocation", "CoreML", "CoreSpotlight", "CoreText", "Darwin", "EventKit",
@@ -25,7 +25,7 @@ enum CompilationCondition {
     let bytes = Array(text.utf8)
     let words = SourceScanner.tokens(bytes).filter { $0.kind != .comment }
       .map { String(decoding: bytes[$0.range], as: UTF8.self) }
-    // A condition this long is nobody's.
+    // No real condition is this long.
     guard words.count <= 256 else { return .unknown }
     var parser = Parser(words: words[...])
     let answer = parser.either()
@@ -82,7 +82,7 @@ enum CompilationCondition {
       }
     }
 
-    /// The words between the parentheses that follow.
+    /// Returns the words between the following parentheses.
     private mutating func argument() -> [String] {
       guard words.first == "(" else { return [] }
       words.removeFirst()

@@ -5,9 +5,9 @@
 struct DeclarationHead {
   /// The names of the attributes, without `@`.
   private(set) var attributes: Set<String> = []
-  /// The modifiers, the last one first.
+  /// The modifiers, in reverse order.
   private(set) var modifiers: [String] = []
-  /// What stands between the parentheses of `@objc(…)`; nil for none.
+  /// The text between the parentheses of `@objc(…)`; nil if there is none.
   private(set) var objectiveCName: String?
 
   /// Reads the words before a keyword such as `func`, `var` or `class`.
@@ -20,7 +20,7 @@ struct DeclarationHead {
         if open < end, file.word(open - 1) == "objc" { objectiveCName = file.words[open + 1..<next].joined() }
         next = open - 3
       } else if file.isWord(open - 1), Self.words.contains(file.word(open - 1)) {
-        // `private(set)` is about the setter.
+        // `private(set)` applies only to the setter.
         if open == end { modifiers.append(file.word(open - 1)) }
         next = open - 2
       } else {
@@ -29,7 +29,8 @@ struct DeclarationHead {
     }
   }
 
-  /// Returns where the brackets begin that end at a position, and where they end; the position after it for none.
+  /// Returns the start and end of the brackets that end at a position; if there are none, both are the position after
+  /// it.
   private static func brackets(endingAt position: Int, in file: SourceFile) -> (open: Int, end: Int) {
     guard file.word(position) == ")" else { return (position + 1, position + 1) }
     var (open, depth) = (position, 0)
@@ -42,13 +43,13 @@ struct DeclarationHead {
     return (open, position + 1)
   }
 
-  /// Whether only the file can use what is declared.
+  /// Whether only the file can use the declaration.
   var isPrivate: Bool { modifiers.contains { ["private", "fileprivate"].contains($0) } }
 
-  /// Whether what is declared belongs to a type rather than to its instances.
+  /// Whether the declaration belongs to a type rather than to its instances.
   var isStatic: Bool { modifiers.contains { ["static", "class"].contains($0) } }
 
-  /// The words that may stand between the attributes of a declaration and its keyword.
+  /// The words allowed between the attributes of a declaration and its keyword.
   static let words: Set<String> = [
     "class", "convenience", "dynamic", "fileprivate", "final", "indirect", "infix", "internal", "isolated", "lazy",
     "mutating", "nonisolated", "nonmutating", "open", "optional", "override", "package", "postfix", "prefix", "private",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SourceFile {
-  /// Returns the declarations with a keyword among the members of a type that are compiled for certain.
+  /// Returns the declarations with a keyword among a type's members, without those that may not be compiled.
   func members(of type: TypeDeclaration, _ keyword: String) -> [(position: Int, head: DeclarationHead)] {
     var result: [(Int, DeclarationHead)] = []
     var position = type.body.lowerBound
@@ -18,7 +18,7 @@ extension SourceFile {
     return result
   }
 
-  /// Returns the positions of words among the members of a type that may not be compiled.
+  /// Returns the positions of words among a type's members that may not be compiled.
   func uncertainMembers(of type: TypeDeclaration) -> [Int] {
     var result: [Int] = []
     var position = type.body.lowerBound
@@ -35,13 +35,13 @@ extension SourceFile {
 
   /// A parameter of a function.
   struct Parameter {
-    /// The label at a call; `_` for none.
+    /// The argument label; `_` for none.
     let label: String
     /// The name inside the function.
     let name: String
     let type: String
 
-    /// The type in an optional type; nil for any other type.
+    /// The wrapped type of an optional type; nil for any other type.
     var wrapped: String? { type.hasSuffix("?") || type.hasSuffix("!") ? String(type.dropLast()) : nil }
   }
 
@@ -57,7 +57,7 @@ extension SourceFile {
       let end = min(afterType(position + 1), range.upperBound)
       result.append(Parameter(label: label, name: name, type: text(position + 1..<end)))
       position = end
-      // A default value.
+      // Skips a default value.
       while position < range.upperBound, word(position) != "," {
         position = ["(", "[", "{"].contains(word(position)) ? afterBrackets(position) : position + 1
       }
@@ -66,12 +66,12 @@ extension SourceFile {
     return result
   }
 
-  /// The text of tokens as it is in the file, on one line.
+  /// Returns the source of some tokens on one line.
   func text(_ positions: Range<Int>) -> String {
     guard let first = positions.first, let last = positions.last, last < tokens.count else { return "" }
     let bytes = bytes[tokens[first].range.lowerBound..<tokens[last].range.upperBound]
     let text = String(decoding: bytes, as: UTF8.self)
-    // With comments or line breaks between the tokens, the tokens alone.
+    // If there are comments or line breaks between the tokens, they are joined with spaces instead.
     return text.contains { $0.isNewline } || text.contains("/") ? words[positions].joined(separator: " ") : text
   }
 

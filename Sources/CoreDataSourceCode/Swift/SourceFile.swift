@@ -1,27 +1,27 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file of Swift source code, in tokens.
+/// A Swift source file, split into tokens.
 package struct SourceFile {
   package let path: String
   package let bytes: [UInt8]
-  /// The tokens that are compiled outside Apple's systems, without comments and directives.
+  /// The tokens compiled on systems other than Apple's, without comments and directives.
   let tokens: [SourceToken]
   /// The text of each token.
   let words: [String]
-  /// Where tokens are of which nobody but the compiler knows whether they are compiled, such as those in `#if DEBUG`.
+  /// The positions of tokens that may or may not be compiled, such as those in `#if DEBUG`.
   private let uncertain: Set<Int>
   private let endsOfBrackets: [Int: Int]
-  /// Where the lines begin.
+  /// The offsets at which lines begin.
   private let lineStarts: [Int]
-  /// The line break of the file: that of Windows if there is one.
+  /// The line break of the file: CR LF if it contains any.
   let lineBreak: String
-  /// The types that are declared or extended, in the order of their beginnings.
+  /// The types declared or extended, in source order.
   private(set) var types: [TypeDeclaration] = []
-  /// For each token, the position in `types` of the innermost type around it; -1 for none.
+  /// For each token, the position in `types` of the innermost enclosing type; -1 for none.
   private var typePositions: [Int] = []
 
-  /// Splits a file.
+  /// Splits a file into tokens.
   ///
   /// - Parameter path: the file's path, for messages.
   package init(path: String, bytes: [UInt8]) {
@@ -37,15 +37,15 @@ package struct SourceFile {
     typePositions = Self.innermost(types, count: words.count)
   }
 
-  /// Leaves out comments, directives, and what `#if` excludes.
+  /// Removes comments, directives, and code excluded by `#if`.
   private static func active(_ tokens: [SourceToken], _ bytes: [UInt8]) -> (tokens: [SourceToken], uncertain: Set<Int>)
   {
     struct Branch {
       /// Whether the code around the `#if` is compiled.
       let isOuterActive: Bool
-      /// Whether what has been said so far of the branches is known.
+      /// Whether the conditions of the branches so far are known.
       var isCertain: Bool
-      /// Whether a branch before this one is certainly compiled.
+      /// Whether an earlier branch is certainly compiled.
       var isDecided: Bool
       var isActive: Bool
     }
@@ -82,10 +82,10 @@ package struct SourceFile {
     return (result, uncertain)
   }
 
-  /// Whether the token at a position is compiled for certain, outside Apple's systems.
+  /// Whether the token at a position is certainly compiled on systems other than Apple's.
   func isCertain(_ position: Int) -> Bool { !uncertain.contains(position) }
 
-  /// Returns the word at a position, or an empty one beyond the ends.
+  /// Returns the word at a position, or an empty one outside the file.
   func word(_ position: Int) -> String { words.indices.contains(position) ? words[position] : "" }
 
   /// Whether the token at a position is a word: an identifier or a keyword.
@@ -94,8 +94,8 @@ package struct SourceFile {
   /// Returns the position after the bracket that closes the one at a position.
   func afterBrackets(_ position: Int) -> Int { endsOfBrackets[position] ?? position }
 
-  /// Returns the position after each pair of brackets, by the position of the opening one; the end of the file if it is not
-  /// closed. Each kind of bracket is paired by itself.
+  /// Returns the position after each pair of brackets, by the position of the opening one; the end of the file if it is
+  /// not closed. Each kind of bracket is matched separately.
   private static func endsOfBrackets(_ tokens: [SourceToken], _ words: [String]) -> [Int: Int] {
     let openings = [")": "(", "]": "[", "}": "{", ">": "<"]
     var open: [String: [Int]] = ["(": [], "[": [], "{": [], "<": []]
@@ -113,16 +113,16 @@ package struct SourceFile {
     return ends
   }
 
-  /// The tokens between the bracket at a position and the one that closes it.
+  /// Returns the tokens between the bracket at a position and its closing bracket.
   func inside(_ position: Int) -> Range<Int> {
     let end = afterBrackets(position)
     let closing = [")", "]", "}", ">"].contains(word(end - 1)) ? end - 1 : end
     return position + 1..<max(position + 1, min(closing, words.count))
   }
 
-  /// The line and column, from 1, of a byte.
+  /// Returns the line and column of a byte, counted from 1.
   func place(of offset: Int) -> (line: Int, column: Int) {
-    // The number of lines that begin at the byte or before it.
+    // The number of lines that begin at or before the byte.
     var (low, high) = (1, lineStarts.count)
     while low < high {
       let middle = (low + high + 1) / 2
@@ -131,10 +131,10 @@ package struct SourceFile {
     return (low, offset - lineStarts[low - 1] + 1)
   }
 
-  /// Where the line with a byte begins.
+  /// Returns the offset of the beginning of the line that contains a byte.
   func startOfLine(_ offset: Int) -> Int { offset - place(of: offset).column + 1 }
 
-  /// Returns the position of the first token that begins at a byte or after it.
+  /// Returns the position of the first token that begins at or after a byte.
   func token(from offset: Int) -> Int {
     var (low, high) = (0, tokens.count)
     while low < high {
@@ -144,22 +144,22 @@ package struct SourceFile {
     return low
   }
 
-  /// The innermost type whose body has the token at a position; nil outside all types.
+  /// Returns the innermost type whose body contains the token at a position; nil if there is none.
   func type(around position: Int) -> TypeDeclaration? { typePosition(around: position).map { types[$0] } }
 
-  /// The position in `types` of the innermost type around a token; nil outside all types.
+  /// Returns the position in `types` of the innermost type that contains a token; nil if there is none.
   func typePosition(around position: Int) -> Int? {
     guard typePositions.indices.contains(position), typePositions[position] >= 0 else { return nil }
     return typePositions[position]
   }
 
-  /// Returns the position of the innermost type for each token; -1 for none.
+  /// Returns the position of the innermost enclosing type for each token; -1 for none.
   private static func innermost(_ types: [TypeDeclaration], count: Int) -> [Int] {
     let ordered = types.indices.sorted {
       (types[$0].body.lowerBound, $0) < (types[$1].body.lowerBound, $1)
     }
     var result = [Int](repeating: -1, count: count)
-    // Those around the token, the innermost last.
+    // The enclosing types of the token, the innermost last.
     var open: [Int] = []
     var next = 0
     for position in 0..<count {
@@ -178,24 +178,24 @@ package struct SourceFile {
 struct TypeDeclaration {
   /// `class`, `struct`, `enum`, `protocol`, `actor` or `extension`.
   let kind: String
-  /// The name with those of the types around it, with dots between them.
+  /// The name, qualified by those of the enclosing types.
   let name: String
-  /// The name in `@objc(Name)`; nil for none.
+  /// The name in `@objc(Name)`; nil if there is none.
   let objectiveCName: String?
   /// Whether the type has `@objcMembers`.
   let hasObjectiveCMembers: Bool
   /// Whether only the file can use the type, or the extension's members.
   let isPrivate: Bool
-  /// Whether the type is declared in a function, or perhaps not compiled.
+  /// Whether the type is declared in a function, or may not be compiled.
   let isHidden: Bool
-  /// `public ` or `package ` if members that override others must say so, else empty.
+  /// `public ` or `package ` if overriding members need that modifier, otherwise empty.
   let access: String
   /// The superclass and protocols, without generic arguments.
   let inherited: [String]
   /// The tokens between the braces.
   let body: Range<Int>
 
-  /// The name without those of the types around it.
+  /// The name without those of the enclosing types.
   let bareName: String
 
   private static let kinds: Set<String> = ["class", "struct", "enum", "protocol", "actor", "extension"]
@@ -203,7 +203,7 @@ struct TypeDeclaration {
 
   static func all(in file: SourceFile) -> [TypeDeclaration] {
     var result: [TypeDeclaration] = []
-    // Those whose bodies have not ended, the innermost last.
+    // The types whose bodies have not ended yet, the innermost last.
     var open: [Int] = []
     var depth = 0
     for position in file.words.indices {
@@ -229,7 +229,7 @@ struct TypeDeclaration {
       if file.word(next) == ":" {
         next += 1
         while next < file.words.count, file.word(next) != "{", file.word(next) != "where" {
-          // The next declaration; `class` may be the first in the list of a protocol.
+          // Stops at the next declaration. `class` may also be the first item in the inheritance list of a protocol.
           if kinds.contains(file.word(next)), ![":", ",", "&"].contains(file.word(next - 1)) { break }
           if file.isWord(next) {
             var type = file.word(next)
@@ -243,13 +243,13 @@ struct TypeDeclaration {
         }
       }
       while next < file.words.count, file.word(next) != "{" {
-        // Without a body it is no declaration: a protocol's requirement, or a parameter of that name.
+        // Without a body it is not a declaration, but a protocol's requirement or a parameter of that name.
         if file.word(next) == "}" || kinds.contains(file.word(next)) { break }
         next += 1
       }
       guard file.word(next) == "{" else { continue }
       while let last = open.last, result[last].body.upperBound <= position { open.removeLast() }
-      // The body of one whose head goes on has not begun.
+      // A type whose head is not complete has no body yet.
       let count = (open.lastIndex { result[$0].body.lowerBound <= position } ?? -1) + 1
       let around = count > 0 ? result[open[count - 1]] : nil
       let head = DeclarationHead(before: position, in: file)

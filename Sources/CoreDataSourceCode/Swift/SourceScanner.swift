@@ -4,10 +4,10 @@
 /// A token of Swift source code.
 struct SourceToken {
   enum Kind {
-    /// An identifier or a keyword, with its backticks if it has some.
+    /// An identifier or a keyword, including backticks.
     case word
     case number
-    /// A string, or a piece of one between interpolations; also a regular expression.
+    /// A string, or the part of one between interpolations; also a regular expression.
     case text
     case comment
     /// One character of an operator or a bracket.
@@ -21,20 +21,22 @@ struct SourceToken {
   let range: Range<Int>
 }
 
-/// Splits Swift source code into tokens. Comments and strings are tokens; the code in interpolations is split like all other.
+/// Splits Swift source code into tokens. Comments and strings are tokens; the code in interpolations is split like any
+/// other code.
 ///
-/// Any bytes are accepted: what is not closed ends with the file, or with the line where a string may not go on.
+/// Any bytes are accepted. An unclosed token ends with the file, or with the line if it is a string that cannot
+/// continue on the next one.
 struct SourceScanner {
   private let bytes: [UInt8]
   private var position = 0
   private(set) var tokens: [SourceToken] = []
-  /// The strings around the code that is being scanned, the outermost first.
+  /// The strings that enclose the code being scanned, the outermost first.
   private var strings: [OpenString] = []
 
   private struct OpenString {
     let hashes: Int
     let isMultiline: Bool
-    /// How many parentheses are open in the interpolation.
+    /// The number of open parentheses in the interpolation.
     var depth = 0
   }
 
@@ -98,7 +100,7 @@ struct SourceScanner {
     }
   }
 
-  /// Counts the parentheses of an interpolation; its string goes on after the last one.
+  /// Counts the parentheses of an interpolation; after the last one the string continues.
   private mutating func count(_ mark: UInt8) {
     guard let last = strings.indices.last else { return }
     if mark == UInt8(ascii: "(") { strings[last].depth += 1 }
@@ -164,7 +166,7 @@ struct SourceScanner {
           strings.append(string)
           return
         }
-        // The escaped character; a line break of a string on one line still ends it.
+        // The escaped character; but a line break still ends a single-line string.
         if let escaped = byte(), string.isMultiline || !Self.isNewline(escaped) { position += 1 }
       case UInt8(ascii: "\""):
         let length = string.isMultiline ? 3 : 1
@@ -207,7 +209,8 @@ struct SourceScanner {
     }
   }
 
-  /// Whether a slash begins a regular expression: where an operand is expected, before no space, closed on its line.
+  /// Whether a slash begins a regular expression: an operand is expected, no space follows, and it is closed on the
+  /// same line.
   private func startsRegex() -> Bool {
     if let last = tokens.last(where: { $0.kind != .comment }) {
       switch last.kind {
@@ -248,7 +251,8 @@ struct SourceScanner {
 
   private static func isDigit(_ byte: UInt8) -> Bool { byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") }
 
-  /// Letters, digits, the underscore, the dollar sign, and all bytes of characters outside ASCII.
+  /// Whether a byte belongs to a word: letters, digits, the underscore, the dollar sign, and all bytes of non-ASCII
+  /// characters.
   private static func isWord(_ byte: UInt8) -> Bool {
     byte >= 0x80 || isDigit(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "$")
       || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))

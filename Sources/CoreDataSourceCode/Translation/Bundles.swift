@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bundles, of which a package has one for each target with resources.
+/// Translation of bundles. A package has one for each target with resources.
 extension TranslationPass {
-  /// Translates what follows the word `Bundle`.
+  /// Translates the code after the word `Bundle`.
   mutating func bundle(_ position: Int) {
     guard file.word(position - 1) != "." else { return }
     if file.word(position + 1) == ".", file.word(position + 2) == "main" {
@@ -21,7 +21,7 @@ extension TranslationPass {
     let last = file.tokens[end - 1].range.upperBound
     switch (hasResources, label) {
     case (true, "for"): edits.replace(file.tokens[position + 1].range.lowerBound..<last, ".module")
-    // The initializer may fail, which its callers expect.
+    // The initializer is failable, and its callers expect an optional.
     case (true, _): edits.replace(file.tokens[position].range.lowerBound..<last, "Optional(Bundle.module)")
     case (false, "for"):
       say(
@@ -36,7 +36,8 @@ extension TranslationPass {
     }
   }
 
-  /// Translates `.main` where it can only be a bundle: `let bundle: Bundle = .main` and `mergedModel(from: [.main])`.
+  /// Translates `.main` in contexts where it can only be a bundle: `let bundle: Bundle = .main` and
+  /// `mergedModel(from: [.main])`.
   mutating func impliedBundle(_ position: Int) {
     guard hasResources, file.word(position - 1) == ".", isWhole(position + 1) else { return }
     let before = Array(file.words[max(0, position - 6)..<position - 1])

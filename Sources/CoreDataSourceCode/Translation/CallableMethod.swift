@@ -1,14 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A method that Objective-C can call by its selector: one with `@objc`.
+/// A method with `@objc`, which Objective-C can call by its selector.
 struct CallableMethod {
   let name: String
   let selector: String
   let parameters: [SourceFile.Parameter]
   let canThrow: Bool
 
-  /// The file that declares a private method; nil for one that other files can call.
+  /// The file that declares a private method; nil if other files can call the method.
   let privateTo: String?
 
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [CallableMethod] {
@@ -18,7 +18,8 @@ struct CallableMethod {
       else { return nil }
       let close = file.afterBrackets(position + 2)
       let parameters = file.parameters(file.inside(position + 2))
-      // A value cannot be passed to a parameter that is a variable, nor be found to be a closure of a kind.
+      // A method is left out if it has an `inout` parameter, which no value can be passed to, or a closure parameter,
+      // whose type cannot be checked.
       guard file.word(close) != "async",
         !parameters.contains(where: { $0.type.hasPrefix("inout ") || $0.type.contains("@") })
       else { return nil }
@@ -29,7 +30,8 @@ struct CallableMethod {
     }
   }
 
-  /// The words after which Swift puts no `With` between a method's name and its first label.
+  /// The prepositions next to which Swift inserts no `With`: as the last word of a method's name, or as the first word
+  /// of its first label.
   private static let prepositions: Set<String> = [
     "about", "above", "after", "along", "alongside", "as", "at", "before", "below", "by", "following", "for", "from",
     "given", "in", "including", "inside", "into", "matching", "of", "on", "passing", "preceding", "since", "to",
@@ -37,7 +39,7 @@ struct CallableMethod {
     "using", "via", "when", "with", "within",
   ]
 
-  /// The selector that Swift gives a method.
+  /// Returns the selector that Swift gives a method.
   private static func selector(_ name: String, _ labels: [String]) -> String {
     guard let first = labels.first else { return name }
     let rest = labels.dropFirst().map { ($0 == "_" ? "" : $0) + ":" }.joined()
@@ -46,7 +48,7 @@ struct CallableMethod {
     return name + (isJoined ? "" : "With") + SwiftName.capitalized(first) + ":" + rest
   }
 
-  /// The first or the last word of a name in camel case, in lower case.
+  /// Returns the first or the last word of a camel-case name, in lower case.
   private static func word(_ name: String, first: Bool) -> String {
     var words: [String] = [""]
     for character in name {
@@ -57,7 +59,7 @@ struct CallableMethod {
     return (first ? words.first : words.last) ?? ""
   }
 
-  /// The type of a pointer to an object reference.
+  /// The pointer type for an object reference.
   static let pointer = "AutoreleasingUnsafeMutablePointer"
 
   /// The key whose value the method validates; nil for any other method.
@@ -69,7 +71,7 @@ struct CallableMethod {
     return title.prefix(1).lowercased() + title.dropFirst()
   }
 
-  /// A case of a `switch` over selectors that calls the method with `arguments`.
+  /// A `case` in a `switch` over selectors that calls the method with `arguments`.
   var dispatch: [String] {
     var conditions = ["arguments.count == \(parameters.count)"]
     var values: [String] = []
@@ -88,7 +90,8 @@ struct CallableMethod {
 }
 
 extension TranslationPass {
-  /// The member by which the expressions of mapping models call the methods of a migration policy; nil for other classes.
+  /// Returns the member through which expressions of mapping models call the methods of a migration policy; nil for
+  /// other classes.
   func callFunction(_ type: TypeDeclaration) -> MemberText? {
     guard program.isPolicy(type.bareName), !declares("callFunction", type) else { return nil }
     let methods = methods(of: type).filter { $0.validatedKey == nil }
@@ -99,8 +102,8 @@ extension TranslationPass {
         + ["default:", "break", "}", "return try super.callFunction(name, arguments: arguments)", "}"])
   }
 
-  /// The member that calls the methods which validate the value of one key, `@objc func validateName(_:) throws`; nil without
-  /// such methods.
+  /// Returns the member that calls the validation methods of single keys, such as `@objc func validateName(_:) throws`;
+  /// nil if there are none.
   func validateValue(_ type: TypeDeclaration) -> MemberText? {
     let methods = methods(of: type).filter { $0.validatedKey != nil }
     guard !methods.isEmpty, !declares("validateValue", type) else { return nil }
@@ -112,7 +115,7 @@ extension TranslationPass {
         + ["default:", "break", "}", "}"])
   }
 
-  /// The methods of a class that this file can call.
+  /// Returns the methods of a class that this file can call.
   private func methods(of type: TypeDeclaration) -> [CallableMethod] {
     (program.methods[type.bareName] ?? []).filter { $0.privateTo == nil || $0.privateTo == file.path }
   }

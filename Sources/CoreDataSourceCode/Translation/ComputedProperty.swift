@@ -1,16 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A computed property that key-value coding calls on Apple's systems: one with `@objc`.
+/// A computed property with `@objc`, which key-value coding calls on Apple's systems.
 struct ComputedProperty {
   let name: String
   let type: String
   let hasSetter: Bool
 
-  /// The file that declares a private property; nil for one that other files can use.
+  /// The file that declares a private property; nil if other files can use the property.
   let privateTo: String?
 
-  /// Returns those that a type declares.
+  /// Returns the computed properties declared by a type.
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [ComputedProperty] {
     file.members(of: type, "var").compactMap { position, head in
       guard type.hasObjectiveCMembers || head.attributes.contains("objc"), !head.isStatic,
@@ -30,7 +30,7 @@ struct ComputedProperty {
 }
 
 extension TranslationPass {
-  /// The members by which key-value coding calls the accessors that the program has written, as on Apple's systems.
+  /// Returns the members through which key-value coding calls the program's own accessors, as on Apple's systems.
   func keyValueCoding(_ type: TypeDeclaration) -> [MemberText] {
     let properties = (program.computedProperties[type.bareName] ?? []).filter {
       $0.privateTo == nil || $0.privateTo == file.path
@@ -60,7 +60,7 @@ extension TranslationPass {
     return members
   }
 
-  /// A type as a type argument: not an implicitly unwrapped optional.
+  /// Returns a type as a type argument, which cannot be an implicitly unwrapped optional.
   private static func plain(_ type: String) -> String {
     let plain = type.hasSuffix("!") ? type.dropLast() + "?" : type
     return plain.contains("&") ? "(\(plain))" : plain

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A member of an extension that overrides one of the superclass, which Swift allows for Objective-C only.
+/// A member of an extension that overrides one of the superclass, which Swift allows only with Objective-C.
 ///
 /// A build renames it and adds an override to the class that calls it.
 struct ExtensionOverride {
@@ -9,10 +9,11 @@ struct ExtensionOverride {
   let position: Int
   /// The name as written, possibly in backquotes.
   let name: String
-  /// Nil for a member that no other can call for it: a generic one, or one with variadic parameters.
+  /// The override that calls the member; nil if there can be none, because the member is generic or has variadic
+  /// parameters.
   let member: MemberText?
 
-  /// The members of an extension that override others.
+  /// Returns the members of an extension that override others.
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [ExtensionOverride] {
     guard type.kind == "extension" else { return [] }
     let methods = file.members(of: type, "func").filter { $0.head.modifiers.contains("override") }
@@ -26,7 +27,7 @@ struct ExtensionOverride {
       }
   }
 
-  /// The name that a member of an extension gets, which no superclass has.
+  /// Returns the new name for a member of an extension, which no superclass uses.
   static func renamed(_ name: String, in type: TypeDeclaration) -> String {
     let path = String(type.name.map { $0 == "." ? "_" : $0 })
     return "overridden_\(path)_" + name.filter { $0 != "`" }
@@ -61,7 +62,7 @@ struct ExtensionOverride {
     ])
   }
 
-  /// The attributes of a member that its override needs as well, such as that of an actor.
+  /// Returns the attributes of a member that its override needs too, such as that of an actor.
   private static func prefix(_ position: Int, _ head: DeclarationHead, _ file: SourceFile) -> String {
     (head.attributes.contains("inlinable") ? "" : Declaration(around: position, in: file).attributes)
       + (head.modifiers.contains("nonisolated") ? "nonisolated " : "")
@@ -74,7 +75,7 @@ struct ExtensionOverride {
     let end = file.afterType(position + 3)
     guard file.word(position + 2) == ":", file.word(end) == "{" else { return nil }
     let body = file.inside(end)
-    // Observers are of a property that a class stores, not of one that an extension computes.
+    // Only stored properties have observers, and an extension cannot declare one.
     guard !["willSet", "didSet"].contains(file.word(body.lowerBound)) else { return nil }
     let hasSetter = body.contains { file.word($0) == "set" && ["{", "("].contains(file.word($0 + 1)) }
     let start =
@@ -88,7 +89,7 @@ struct ExtensionOverride {
 }
 
 extension TranslationPass {
-  /// Renames the members of an extension that override others, for the class to call.
+  /// Renames the members of an extension that override others, so that the class can call them.
   mutating func moveOverrides(of type: TypeDeclaration) {
     if type.kind == "extension" {
       for position in file.uncertainMembers(of: type) where file.words[position] == "override" {

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// `@NSManaged` properties and methods, which get accessors.
+/// Translation of `@NSManaged` properties and methods, which get accessors.
 extension TranslationPass {
   /// Translates the declaration with the attribute at a position.
   mutating func managed(_ position: Int) {
@@ -20,7 +20,7 @@ extension TranslationPass {
 
   private mutating func properties(_ declaration: Declaration, in type: TypeDeclaration) {
     var next = declaration.keyword + 1
-    // The names that wait for the type of a later one, with the ends of their tokens.
+    // The names whose type is declared after a later name, with the ends of their tokens.
     var waiting: [(name: String, end: Int)] = []
     var ported: [String] = []
     while file.isWord(next) {
@@ -92,7 +92,7 @@ extension TranslationPass {
     let constant = Accessors.membersConstant(for: member.key)
     let call = member.call("Self." + constant, parameters.map(\.name))
     let constantDeclaration = needs(constant, in: type) ? Accessors.membersDeclaration(for: member.key) : nil
-    // An array literal is an `NSSet` only with Objective-C.
+    // Without Objective-C, an array literal cannot be an `NSSet`.
     let isSet = ["NSSet", "NSOrderedSet"].contains(parameters[0].type)
     let forArrays =
       member.takesMembers && isSet
@@ -114,19 +114,19 @@ extension TranslationPass {
 struct Declaration {
   /// The position of the first attribute or modifier.
   let start: Int
-  /// The position of `var`, `func` or whatever is declared.
+  /// The position of the declaration's keyword, such as `var` or `func`.
   let keyword: Int
   /// The modifiers, each followed by a space.
   private(set) var modifiers = ""
-  /// The attributes that every compiler knows, each followed by a space.
+  /// The attributes supported by every compiler, each followed by a space.
   private(set) var attributes = ""
   /// Whether the declaration has `@NSManaged`.
   private(set) var isManaged = false
-  /// The selector in `@objc(selector:)`; nil for none.
+  /// The selector in `@objc(selector:)`; nil if there is none.
   private(set) var selector: String?
 
-  /// The most tokens on either side that are examined: no declaration has that many attributes, and a file with thousands in
-  /// a row would take a time that grows with their square.
+  /// The maximum number of tokens examined on either side. No declaration has that many attributes, and without a limit
+  /// a file with thousands in a row would take quadratic time.
   private static let mostTokens = 256
 
   init(around position: Int, in file: SourceFile) {
@@ -172,7 +172,7 @@ struct Declaration {
   }
 }
 
-/// A method that Objective-C makes for a to-many relationship.
+/// A method that Objective-C generates for a to-many relationship.
 private struct MemberMethod {
   enum Kind {
     case add, remove, insert, removeAt, replace
@@ -182,7 +182,7 @@ private struct MemberMethod {
   let key: String
 
   /// - Parameters:
-  ///   - selector: the selector in `@objc(…)`; nil for none.
+  ///   - selector: the selector in `@objc(…)`; nil if there is none.
   ///   - name: the method's name in Swift.
   ///   - labels: the labels of its parameters.
   init?(selector: String?, name: String, labels: [String]) {
@@ -229,7 +229,8 @@ private struct MemberMethod {
     return nil
   }
 
-  /// Returns what stands between a prefix and a suffix, if it begins like a name in the middle of another.
+  /// Returns the text between a prefix and a suffix if it is capitalized like a name in the middle of another,
+  /// otherwise nil.
   private static func between(_ prefix: String, _ suffix: String, _ text: String) -> String? {
     guard text.hasPrefix(prefix), text.hasSuffix(suffix), text.count > prefix.count + suffix.count else { return nil }
     let title = text.dropFirst(prefix.count).dropLast(suffix.count)

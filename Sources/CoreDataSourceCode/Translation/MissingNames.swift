@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What Foundation lacks on other systems, and the compiler does not find there.
+/// Names missing from Foundation on other systems, which the compiler does not find there.
 enum MissingNames {
-  /// What to do about a name; nil for one that is there.
+  /// Returns advice on a missing name; nil if the name exists.
   static func advice(on name: String) -> String? {
     if let advice = advice[name] { return "\(name) is not in Foundation on Linux. \(advice)" }
     guard names.contains(name) else { return nil }
@@ -40,7 +40,7 @@ enum MissingNames {
 }
 
 extension TranslationPass {
-  /// Reports a name that only Apple's Foundation has, once in a file, and sets that are written as arrays.
+  /// Reports names that only Apple's Foundation has, once per file, and sets written as arrays.
   mutating func reportMissing(_ position: Int) {
     let name = file.words[position]
     if ["NSSet", "NSOrderedSet", "NSMutableSet", "NSMutableOrderedSet"].contains(name) {
@@ -53,7 +53,7 @@ extension TranslationPass {
       file.word(position + 1) != ":", !program.declaresType(name),
       !(name == "URLSession" && file.words.contains("FoundationNetworking")), reported.insert(name).inserted
     else { return }
-    // The translation of the whole expression leaves nothing of it.
+    // The translation of the whole expression removes the name.
     if name == "NSStringFromSelector", ["getter", "setter"].contains(file.word(position + 5)) { return }
     say(.error, text, at: position)
   }

@@ -1,11 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Moves members of extensions that override others into their classes, where every compiler takes them.
+/// Moves members of extensions that override others into their classes, where every compiler accepts them.
 ///
-/// A port does so before the rest, since both kinds of systems take the result. A member stays, and is reported, if it might
-/// mean something else in the class or not be compiled there: the class is not in the sources or in `#if`, the extension has
-/// attributes or conditions of its own, or the member needs what only the extension's file has.
+/// A port does so first, since all systems accept the result. A member stays, and is reported, if it might have another
+/// meaning in the class or not be compiled there: if the class is not in the sources or is in `#if`, if the extension
+/// has attributes or conditions of its own, or if the member needs something that only the extension's file has.
 package enum MovedOverrides {
   /// Returns the files with the members moved.
   package static func applied(to files: [SourceFile]) -> [SourceFile] {
@@ -45,10 +45,10 @@ package enum MovedOverrides {
 
   // MARK: The class
 
-  /// Where the members of a class go.
+  /// The place for members of a class.
   private struct Home {
     let file: Int
-    /// The byte before which they are written.
+    /// The offset of the byte before which they are inserted.
     let place: Int
     let isOnOwnLine: Bool
     let isEmpty: Bool
@@ -56,7 +56,7 @@ package enum MovedOverrides {
     let indentation: String
   }
 
-  /// Returns the end of a class; nil if there is none, or more than one, or `#if` is around it.
+  /// Returns the end of a class; nil if there is none or more than one, or if it is in `#if`.
   private static func home(of name: String, _ files: [SourceFile], _ layouts: [FileLayout]) -> Home? {
     var found: Home?
     for (number, file) in files.enumerated() {
@@ -76,9 +76,10 @@ package enum MovedOverrides {
     return found
   }
 
-  // MARK: What stays
+  // MARK: Checks
 
-  /// Whether the members of an extension mean the same in the class: it has no condition, access or attribute that they share.
+  /// Whether an extension has no condition, access modifier or attribute that its members share, so that they mean the
+  /// same in the class.
   private static func isPlain(_ type: TypeDeclaration, in file: SourceFile, _ layout: FileLayout) -> Bool {
     let brace = type.body.lowerBound - 1
     guard let keyword = (max(0, brace - 256)..<brace).last(where: { file.words[$0] == "extension" }) else {
@@ -89,7 +90,8 @@ package enum MovedOverrides {
       && layout.isUnconditional(file.tokens[keyword].range.lowerBound)
   }
 
-  /// Whether all that a member uses is known in the file of its class: no private name, and no import that is missing there.
+  /// Whether everything used by a member is available in the file of its class: no private name, and no import missing
+  /// there.
   private static func isKnown(_ member: FileLayout.Member, of number: Int, in home: Int, _ files: [SourceFile]) -> Bool
   {
     let file = files[number]
@@ -103,7 +105,7 @@ package enum MovedOverrides {
     }
   }
 
-  /// Indents lines like the members of another type, if all are indented like the first.
+  /// Indents lines like the members of another type, if all are indented at least like the first.
   private static func indented(_ lines: [String], as indentation: String) -> [String] {
     let old = String((lines.first ?? "").prefix { $0 == " " || $0 == "\t" })
     let isEven = lines.allSatisfy { $0.hasPrefix(old) || $0.allSatisfy(\.isWhitespace) }
@@ -111,18 +113,18 @@ package enum MovedOverrides {
   }
 }
 
-/// The comments and conditions of a file, which its tokens do not have.
+/// The comments and conditions of a file, which are not part of its tokens.
 private struct FileLayout {
   struct Member {
     let tokens: Range<Int>
     /// The bytes of the declaration with its comments.
     let text: Range<Int>
-    /// The bytes that are removed with it.
+    /// The bytes to remove with it.
     let cut: Range<Int>
   }
 
   private let comments: [Range<Int>]
-  /// Where the number of conditions around the code changes, and how many there are from there on.
+  /// The offsets at which the number of enclosing conditions changes, with the new number.
   private let conditions: [(offset: Int, depth: Int)]
 
   init(_ file: SourceFile) {
@@ -140,10 +142,10 @@ private struct FileLayout {
     self.conditions = conditions
   }
 
-  /// Whether no `#if` is around a byte.
+  /// Whether a byte is outside any `#if`.
   func isUnconditional(_ offset: Int) -> Bool { (conditions.last { $0.offset <= offset }?.depth ?? 0) == 0 }
 
-  /// Returns the member with a keyword at a position; nil if its end is not certain.
+  /// Returns the member with a keyword at a position; nil if its end is uncertain.
   func member(_ position: Int, in file: SourceFile) -> Member? {
     let first = Declaration(around: position, in: file).start
     var next = position + 2
@@ -171,7 +173,8 @@ private struct FileLayout {
     return Member(tokens: first..<end, text: text, cut: cut)
   }
 
-  /// Takes a blank line with a declaration that would be the first or the last between braces without it, or beside another.
+  /// Extends a range by a blank line that would otherwise be left at the beginning or end of braces, or beside another
+  /// blank line.
   private func withoutBlankLine(_ cut: Range<Int>, in file: SourceFile) -> Range<Int> {
     guard cut.lowerBound > 0 else { return cut }
     let newline = UInt8(ascii: "\n")
@@ -183,7 +186,7 @@ private struct FileLayout {
     return last.last == UInt8(ascii: "{") && next.isEmpty ? cut.lowerBound..<after : cut
   }
 
-  /// Returns where the comments begin that stand before a declaration, without a blank line between.
+  /// Returns the start of the comments directly before a declaration, without a blank line between.
   private func start(of declaration: Int, in file: SourceFile) -> Int {
     var start = declaration
     for comment in comments.reversed() where comment.upperBound <= start {
@@ -199,7 +202,7 @@ private struct FileLayout {
     return start
   }
 
-  /// Returns where a comment ends that follows a declaration on its line.
+  /// Returns the end of a comment that follows a declaration on its line.
   private func afterComment(_ last: Range<Int>, _ file: SourceFile) -> Int {
     guard let comment = comments.first(where: { $0.lowerBound >= last.upperBound }),
       file.bytes[last.upperBound..<comment.lowerBound].allSatisfy(Self.isSpace)
@@ -207,9 +210,9 @@ private struct FileLayout {
     return comment.upperBound
   }
 
-  /// The lines of a member, the first one with its indentation.
+  /// Returns the lines of a member, the first one with its indentation.
   ///
-  /// - Parameter access: what the declaration says of its access in the class.
+  /// - Parameter access: the access modifier of the declaration in the class.
   func lines(of member: Member, in file: SourceFile, access: String) -> [String] {
     let declaration = file.tokens[member.tokens.lowerBound].range.lowerBound
     let line = file.startOfLine(member.text.lowerBound)
@@ -232,7 +235,7 @@ extension SourceFile {
     Set(words.indices.filter { words[$0] == "import" }.map { word($0 + 1) })
   }
 
-  /// The names that only the file knows.
+  /// The names that are private to the file.
   fileprivate var privateNames: Set<String> {
     let keywords: Set<String> = [
       "func", "var", "let", "class", "struct", "enum", "protocol", "typealias", "actor", "case",
@@ -242,7 +245,7 @@ extension SourceFile {
       guard
         let keyword = (position + 1..<min(words.count, position + 16)).first(where: { keywords.contains(words[$0]) })
       else { continue }
-      // `class` may be a modifier of a method.
+      // `class` can also be a modifier of a method.
       let isModifier = words[keyword] == "class" && ["func", "var"].contains(word(keyword + 1))
       result.insert(word(keyword + (isModifier ? 2 : 1)))
     }

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of the type by which the framework finds classes by their names in Objective-C.
+/// The source of the type through which the framework finds classes by their Objective-C names.
 package enum ObjectiveCNamesFile {
   /// Returns the text of the file.
   ///
@@ -25,7 +25,7 @@ package enum ObjectiveCNamesFile {
     return head + type + (isPort ? "#endif\n" : "")
   }
 
-  /// Returns the names in such a file, which people may have changed; none for another file.
+  /// Returns the names in such a file, which may have been edited by hand; empty for other files.
   package static func names(in file: SourceFile) -> [String: String] {
     guard file.types.contains(where: { $0.name == "ObjectiveCNames" }) else { return [:] }
     var result: [String: String] = [:]

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A declaration that only Apple's compiler takes, and what stands for it elsewhere.
+/// A declaration that only Apple's compiler accepts, and its replacement for other systems.
 struct PortedDeclaration {
   /// The bytes of the declaration.
   let range: Range<Int>
@@ -9,18 +9,18 @@ struct PortedDeclaration {
   let lines: [String]
 }
 
-/// What a port writes: both forms, one for Apple's systems and one for others.
+/// Output of a port, which contains both forms: one for Apple's systems and one for others.
 extension TranslationPass {
   static let condition = "#if canImport(ObjectiveC)"
 
   // MARK: Attributes
 
-  /// Keeps an attribute, and those like it that follow, for Apple's systems.
+  /// Keeps an attribute, and similar ones that follow, for Apple's systems.
   mutating func keepAttribute(_ position: Int) {
-    // An attribute within the arguments of another is kept with it.
+    // An attribute in the arguments of another is kept with it.
     guard position >= endOfKeptAttributes else { return }
     let declaration = Declaration(around: position, in: file)
-    // Those of an @NSManaged declaration are kept with it.
+    // The attributes of an @NSManaged declaration are kept with it.
     guard !declaration.isManaged, !isKept(beforeAttribute: position) else { return }
     var end = position
     var attributes: [String] = []
@@ -42,7 +42,7 @@ extension TranslationPass {
     }
   }
 
-  /// Whether an attribute that only Apple's compiler takes begins at a position.
+  /// Whether an attribute that only Apple's compiler accepts begins at a position.
   private func isKept(_ position: Int) -> Bool {
     file.word(position) == "@" && ["objc", "objcMembers", "nonobjc"].contains(file.word(position + 1))
   }
@@ -52,7 +52,7 @@ extension TranslationPass {
     (max(0, position - 64)..<position).contains { isKept($0) && endOfAttribute($0) == position }
   }
 
-  /// Writes lines for Apple's systems in place of bytes.
+  /// Inserts lines for Apple's systems in place of some bytes.
   private mutating func keep(_ lines: [String], before start: Int, replacing count: Int) {
     let indentation = indentation(at: start)
     let text = ([Self.condition] + lines + ["#endif"]).map { $0 + lineBreak + indentation }.joined()
@@ -61,7 +61,7 @@ extension TranslationPass {
 
   /// Keeps a statement for Apple's systems, before its translation for others.
   ///
-  /// - Returns: whether the statement has lines of its own.
+  /// - Returns: whether the statement has its own lines.
   mutating func keepLines(_ range: Range<Int>) -> Bool {
     let end = afterComment(range.upperBound)
     guard isFirstOnLine(range.lowerBound), isLastOnLine(end), !hasDirective(range) else { return false }
@@ -75,7 +75,7 @@ extension TranslationPass {
 
   // MARK: Declarations
 
-  /// Notes an `@NSManaged` declaration.
+  /// Records an `@NSManaged` declaration.
   mutating func keep(_ positions: Range<Int>, _ lines: [String]) {
     guard let last = positions.last, last < file.tokens.count else { return }
     let range = file.tokens[positions.lowerBound].range.lowerBound..<file.tokens[last].range.upperBound
@@ -85,7 +85,7 @@ extension TranslationPass {
     managedDeclarations.append(PortedDeclaration(range: range, lines: lines))
   }
 
-  /// Keeps the noted declarations for Apple's systems, neighbors together, and adds those for others.
+  /// Keeps the recorded declarations for Apple's systems, adjacent ones together, and adds those for other systems.
   mutating func keepManagedDeclarations() {
     var groups: [(range: Range<Int>, lines: [String])] = []
     for declaration in managedDeclarations {
@@ -109,13 +109,13 @@ extension TranslationPass {
     }
   }
 
-  /// Whether there is only white space, semicolons and comments between two declarations.
+  /// Whether two declarations are separated only by white space, semicolons and comments.
   private func isGap(_ range: Range<Int>) -> Bool {
     !hasDirective(range)
       && (file.token(from: range.lowerBound)..<file.token(from: range.upperBound)).allSatisfy { file.words[$0] == ";" }
   }
 
-  /// Whether a line among bytes is a condition of the compiler.
+  /// Whether a range of bytes contains a line with a compiler directive.
   private func hasDirective(_ range: Range<Int>) -> Bool {
     let text = String(decoding: file.bytes[range], as: UTF8.self)
     return text.split(whereSeparator: \.isNewline).contains { line in
@@ -123,7 +123,7 @@ extension TranslationPass {
     }
   }
 
-  /// Returns where the comments begin that stand on the lines before a declaration.
+  /// Returns the start of the comments on the lines before a declaration.
   private func afterComments(before start: Int) -> Int {
     guard isFirstOnLine(start) else { return start }
     var result = start
@@ -139,7 +139,7 @@ extension TranslationPass {
     }
   }
 
-  /// Returns where a comment ends that follows a declaration on its line.
+  /// Returns the end of a comment that follows a declaration on its line.
   private func afterComment(_ end: Int) -> Int {
     var next = end
     while next < file.bytes.count, file.bytes[next] == UInt8(ascii: " ") || file.bytes[next] == UInt8(ascii: "\t") {
@@ -163,14 +163,14 @@ extension TranslationPass {
       + [start + block + "#endif", ""]
     let isAlone = isFirstOnLine(brace)
     let place = isAlone ? startOfLine(brace) : brace
-    // A blank line before the members, as between others.
+    // Members are separated by blank lines.
     let before = file.bytes[..<place]
     let hasBlankLine = isAlone && place > 0 && isFirstOnLine(before.count - 1)
     edits.insert(
       (hasBlankLine ? "" : lineBreak) + text.joined(separator: lineBreak) + (isAlone ? "" : start), at: place)
   }
 
-  /// What the file adds to the indentation of a block.
+  /// Returns the additional indentation of a block in the file.
   func findIndentationOfBlocks() -> String {
     for type in file.types {
       guard let first = type.body.first, first < file.tokens.count else { continue }
@@ -185,12 +185,12 @@ extension TranslationPass {
 
   // MARK: Requests
 
-  /// Replaces the cast of a class's request by a request of that type, if it is one.
+  /// Replaces a cast of a class's request with a request of that type, if the cast is of that form.
   ///
   /// - Parameters:
   ///   - position: the position of `as`.
   ///   - end: the position after the cast.
-  /// - Returns: whether it is one.
+  /// - Returns: whether the cast was replaced.
   mutating func replaceRequestCast(_ position: Int, _ end: Int) -> Bool {
     let name = file.word(position - 5)
     let call = file.words[max(0, position - 4)..<position].joined()
@@ -204,17 +204,17 @@ extension TranslationPass {
 
   // MARK: Imports
 
-  /// What Apple's Foundation has, and elsewhere `CoreData` instead.
+  /// The names that Apple's Foundation has, and that `CoreData` provides on other systems.
   private static let providedNames: Set<String> = [
     "AutoreleasingUnsafeMutablePointer", "NSComparisonPredicate", "NSCompoundPredicate", "NSExpression", "NSPredicate",
     "NSSecureUnarchiveFromDataTransformer", "NSSortDescriptor", "NSValueTransformerName", "UndoManager",
     "ValueTransformer",
   ]
 
-  /// Those that elsewhere only `CoreData` has, or has in another form.
+  /// The names that on other systems only `CoreData` has, or has in another form.
   static let movedNames = providedNames.subtracting(["NSCompoundPredicate", "NSPredicate", "NSSortDescriptor"])
 
-  /// Whether the file uses what elsewhere `CoreData` provides, without importing it.
+  /// Whether the file uses names that `CoreData` provides on other systems, without importing it.
   var needsCoreData: Bool {
     file.words.contains(where: Self.providedNames.contains)
       && !file.words.indices.contains { file.words[$0] == "CoreData" && file.word($0 - 1) == "import" }
@@ -231,7 +231,7 @@ extension TranslationPass {
 
   private func startOfLine(_ offset: Int) -> Int { file.startOfLine(offset) }
 
-  /// The white space at the beginning of the line with a byte.
+  /// Returns the white space at the beginning of the line that contains a byte.
   func indentation(at offset: Int) -> String {
     let line = file.bytes[startOfLine(offset)...].prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
     return String(decoding: line, as: UTF8.self)

@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// The types of a program, over all files, and the entities of its models.
+/// The types of a program in all its files, and the entities of its models.
 struct ProgramTypes {
   private struct Entity {
     let document: EntityDocument
@@ -16,19 +16,19 @@ struct ProgramTypes {
   private var properties: [String: Set<String>] = [:]
   private var entities: [String: Entity] = [:]
   private(set) var objectiveCNames: [String: String] = [:]
-  /// The methods of each class that Objective-C can call, in the order of their declaration.
+  /// The methods of each class that Objective-C can call, in source order.
   private(set) var methods: [String: [CallableMethod]] = [:]
 
   /// The computed properties of each class that Objective-C can call.
   private(set) var computedProperties: [String: [ComputedProperty]] = [:]
 
-  /// The classes that the files declare, in which a translation can add members, by their names with those around them.
+  /// The classes declared in the files, to which a translation can add members, by their qualified names.
   private var classes: Set<String> = []
 
-  /// The members of extensions that override others, by the name of the class with those around it.
+  /// The overrides for members of extensions, by the qualified name of the class.
   private var extensionOverrides: [String: [MemberText]] = [:]
 
-  /// What every managed object has.
+  /// The members of every managed object.
   private static let managedObject: Set<String> = [
     "description", "entity", "faultingState", "hasChanges", "hasPersistentChangedValues", "hash", "isDeleted",
     "isFault",
@@ -64,7 +64,7 @@ struct ProgramTypes {
     }
   }
 
-  /// The names of variables in each type, without those in types within it, by the type's position in the file.
+  /// Returns the names of variables in each type, excluding nested types, by the type's position in the file.
   private static func variables(in file: SourceFile) -> [Int: [String]] {
     var result: [Int: [String]] = [:]
     for position in file.words.indices where file.words[position] == "var" && file.isWord(position + 1) {
@@ -77,26 +77,26 @@ struct ProgramTypes {
   /// Whether the files declare a type.
   func declaresType(_ name: String) -> Bool { inherited[name] != nil }
 
-  /// Whether a build declares a class, from a source or from a model, so that it can add members to it.
+  /// Whether a build declares a class, from a source or a model, so that members can be added to it.
   func canHaveOverrides(_ name: String) -> Bool {
     classes.contains(name) || entities[name]?.document.codeGeneration == .class
   }
 
-  /// The overrides of a class that call the members of its extensions.
+  /// Returns the overrides of a class that call the members of its extensions.
   func overrides(of name: String, access: String) -> [MemberText] {
     (extensionOverrides[name] ?? []).map { $0.prefixed(access) }
   }
 
-  /// The classes with such members.
+  /// The classes with such overrides.
   var overriddenClasses: [String] { extensionOverrides.keys.sorted() }
 
-  /// Returns the name of the entity that a class belongs to.
+  /// Returns the name of a class's entity.
   func entityName(of className: String) -> String? { entities[className]?.document.name }
 
   /// Whether a class is a migration policy, as far as the files show.
   func isPolicy(_ name: String) -> Bool { ancestors(of: name).contains("NSEntityMigrationPolicy") }
 
-  /// Whether a class is one of managed objects, as far as the files and models show.
+  /// Whether a class is a managed object class, as far as the files and models show.
   func isManagedObject(_ name: String) -> Bool {
     entities[name] != nil || ancestors(of: name).contains { $0 == "NSManagedObject" || entities[$0] != nil }
   }
@@ -119,8 +119,8 @@ struct ProgramTypes {
   ///
   /// - Parameters:
   ///   - parts: the names between the parentheses.
-  ///   - type: the type around the literal.
-  /// - Returns: the keys, and what is wrong with one of the parts.
+  ///   - type: the enclosing type of the literal.
+  /// - Returns: the keys, and a problem with one of the parts.
   func keys(
     in parts: [String], around type: TypeDeclaration?
   ) -> (keys: [String], problem: (part: Int, text: String)?) {

@@ -1,7 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of the operators that a port writes for casts between requests, for Apple's systems, which lack them.
+/// The source of the operators that a port uses for casts between requests. It is for Apple's systems, which do not
+/// have them.
 package enum RequestCasts {
   package static let text = """
     #if canImport(ObjectiveC)

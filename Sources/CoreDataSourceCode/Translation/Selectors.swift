@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Selectors, of which only those have a translation whose use is known.
+/// Translation of selectors, which is possible only if their use is known.
 extension TranslationPass {
-  /// The methods that sort descriptors compare strings by.
+  /// The string comparison methods of sort descriptors.
   private static let comparisons: Set<String> = [
     "compare", "caseInsensitiveCompare", "localizedCompare", "localizedCaseInsensitiveCompare",
     "localizedStandardCompare",
@@ -29,9 +29,9 @@ extension TranslationPass {
     edits.replace(range, method)
   }
 
-  /// Translates `NSStringFromSelector(#selector(getter: Order.date))` into the string.
+  /// Translates `NSStringFromSelector(#selector(getter: Order.date))` to the string.
   ///
-  /// - Returns: whether the selector is one of these.
+  /// - Returns: whether the selector has this form.
   private mutating func isName(_ position: Int, _ end: Int) -> Bool {
     let accessor = file.word(position + 3)
     guard file.word(position - 1) == "(", file.word(position - 2) == "NSStringFromSelector", file.word(end) == ")",
@@ -48,10 +48,10 @@ extension TranslationPass {
     return true
   }
 
-  /// Keeps a statement that adds an observer for Apple's systems, and has it written again for others, with the method.
+  /// Keeps a statement that adds an observer for Apple's systems, and writes it again for others, with the method.
   ///
   /// - Parameter position: the position of the selector among its arguments.
-  /// - Returns: whether the statement is one that has lines of its own.
+  /// - Returns: whether the statement has its own lines.
   private mutating func keepsObserver(_ position: Int) -> Bool {
     guard let open = ProgramTypes.observerArguments(position, in: file) else { return false }
     let end = file.afterBrackets(open)
@@ -64,7 +64,7 @@ extension TranslationPass {
       }
       if file.isWord(start - 1) { start -= 1 }
     }
-    // An expression that goes on, on another line too, is more than a statement.
+    // If the expression continues, possibly on another line, it is more than a statement.
     let isWhole =
       end <= file.tokens.count
       && !["=", ",", "(", "[", ":", "&", "|", "?", "<", "return", "try", "await"].contains(
@@ -73,7 +73,8 @@ extension TranslationPass {
     return isWhole && keepLines(file.tokens[start].range.lowerBound..<file.tokens[end - 1].range.upperBound)
   }
 
-  /// The method that a selector names, as a function of the observer: `Screen.didSave(_:)`; nil where it cannot be told.
+  /// Returns the method of a selector as a function of the observer, such as `Screen.didSave(_:)`; nil if it is
+  /// unknown.
   private func method(_ position: Int) -> String? {
     let inner = file.inside(position + 2)
     guard let type = file.type(around: position), !inner.contains(where: { file.word($0) == "as" }), !inner.isEmpty
@@ -95,7 +96,7 @@ extension ProgramTypes {
     observerArguments(position, in: file) != nil
   }
 
-  /// Where the arguments of `addObserver` begin that a selector is one of; nil for any other selector.
+  /// Returns the start of the `addObserver` arguments that contain a selector; nil for any other selector.
   static func observerArguments(_ position: Int, in file: SourceFile) -> Int? {
     guard file.word(position - 1) == ":", file.word(position - 2) == "selector" else { return nil }
     var (open, depth) = (position - 3, 0)

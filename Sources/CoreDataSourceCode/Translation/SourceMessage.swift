@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What must be done by hand, in the form in which compilers report it.
+/// A message about something to do by hand, in the format of compiler messages.
 package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
   package enum Severity: String, Sendable {
     case error, warning
@@ -9,7 +9,7 @@ package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
 
   package let severity: Severity
   package let path: String
-  /// The line and the column, from 1.
+  /// The line, counted from 1; so is the column.
   package let line: Int
   package let column: Int
   package let text: String
@@ -21,15 +21,15 @@ package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
 struct SourceEdits {
   private var edits: [(range: Range<Int>, text: String)] = []
 
-  /// Replaces bytes of the file. Of two replacements of the same bytes the first in the file
-  /// counts; insertions at one place stay in their order.
+  /// Replaces bytes of the file. Of two replacements of the same bytes, the first in the file is used; insertions at
+  /// one place keep their order.
   mutating func replace(_ range: Range<Int>, _ text: String) { edits.append((range, text)) }
 
   mutating func insert(_ text: String, at position: Int) { edits.append((position..<position, text)) }
 
   /// Returns the changed file.
   ///
-  /// - Parameter keepsLines: whether every line stays where it is: line breaks are neither removed nor added.
+  /// - Parameter keepsLines: whether every line keeps its position: line breaks are neither removed nor added.
   func applied(to bytes: [UInt8], keepsLines: Bool) -> [UInt8] {
     var result: [UInt8] = []
     var done = 0

@@ -3,25 +3,26 @@
 
 import CoreDataModelFiles
 
-/// Makes source code that was written for Apple's systems compile where there is no Objective-C, without moving a line.
+/// Translates source code written for Apple's systems so that it compiles without Objective-C, without moving a line.
 ///
-/// `@NSManaged` properties and methods get accessors; `@objc`, `@objcMembers`, `@nonobjc` and `dynamic` are dropped;
-/// `#keyPath` becomes its string; resources are looked up in the package's bundle; a migration policy's methods can be called
-/// by the expressions of mapping models. What cannot be translated is reported. Code that `#if` excludes is left alone.
+/// `@NSManaged` properties and methods get accessors; `@objc`, `@objcMembers`, `@nonobjc` and `dynamic` are removed;
+/// `#keyPath` becomes its string; resources are looked up in the package's bundle; expressions of mapping models can
+/// call the methods of a migration policy. Code that cannot be translated is reported. Code excluded by `#if` is left
+/// alone.
 package struct Translator {
-  /// What the translated sources are for.
+  /// The use of the translated sources.
   package enum Purpose {
-    /// A copy for one build, in which no line moves.
+    /// A copy for one build, in which every line keeps its position.
     case build
-    /// The sources themselves, which build on Apple's systems as before, and elsewhere.
+    /// The sources themselves, which still build on Apple's systems, and also on others.
     case port
   }
 
   /// A translated file.
   package struct Translation {
-    /// The new file.
+    /// The contents of the new file.
     package let bytes: [UInt8]
-    /// Whether requests are cast by the operators of `RequestCasts`.
+    /// Whether requests are cast with the operators of `RequestCasts`.
     package let castsRequests: Bool
     package let messages: [SourceMessage]
   }
@@ -30,23 +31,23 @@ package struct Translator {
   private let hasResources: Bool
   private let purpose: Purpose
 
-  /// Makes a translator.
+  /// Creates a translator.
   ///
   /// - Parameters:
-  ///   - files: all files of the program's module, for the types that they declare.
+  ///   - files: all files of the program's module, for their type declarations.
   ///   - models: the versions of models whose entities the classes belong to.
-  ///   - hasResources: whether the module has resources, and so a bundle of its own.
-  ///   - purpose: what the translated sources are for.
+  ///   - hasResources: whether the module has resources, and therefore its own bundle.
+  ///   - purpose: the use of the translated sources.
   package init(files: [SourceFile], models: [ModelDocument], hasResources: Bool, purpose: Purpose = .build) {
     program = ProgramTypes(files: files, models: models)
     self.hasResources = hasResources
     self.purpose = purpose
   }
 
-  /// The classes by the names that Objective-C knows, which models, mapping models and archives use.
+  /// The classes by their Objective-C names, which models, mapping models and archives use.
   package var objectiveCNames: [String: String] { program.objectiveCNames }
 
-  /// The overrides that classes generated from a model need for members of their extensions, in lines by class.
+  /// The overrides that classes generated from a model need for members of their extensions, as lines by class.
   package var generatedMembers: [String: [String]] {
     Dictionary(
       uniqueKeysWithValues: program.overriddenClasses.map { name in
@@ -75,17 +76,17 @@ struct TranslationPass {
   let purpose: Translator.Purpose
   var edits = SourceEdits()
   private(set) var messages: [SourceMessage] = []
-  /// Whether requests are cast by the operators of `RequestCasts`.
+  /// Whether requests are cast with the operators of `RequestCasts`.
   private(set) var castsRequests = false
-  /// The constants that each type has in this file.
+  /// The constants already added to each type in this file.
   private var constants: [String: Set<String>] = [:]
-  /// The names that only Apple's Foundation has and that were reported.
+  /// The names that only Apple's Foundation has and that have been reported.
   var reported: Set<String> = []
   /// The `@NSManaged` declarations that a port keeps for Apple's systems.
   var managedDeclarations: [PortedDeclaration] = []
-  /// The position after the attributes that a port has kept for Apple's systems last.
+  /// The position after the last attributes kept for Apple's systems.
   var endOfKeptAttributes = 0
-  /// What the file adds to the indentation of a block, for a port.
+  /// The additional indentation of a block in the file, for a port.
   private(set) var indentationOfBlocks = ""
 
   init(_ file: SourceFile, _ program: ProgramTypes, hasResources: Bool, _ purpose: Translator.Purpose) {
@@ -109,7 +110,7 @@ struct TranslationPass {
       case "main": impliedBundle(position)
       case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
         requestCast(position)
-      // What Apple's Foundation has and this one lacks is in CoreData, which includes Foundation.
+      // Names that this Foundation lacks are in CoreData, which includes Foundation.
       case "Foundation" where file.word(position - 1) == "import":
         if purpose == .build || needsCoreData { edits.replace(file.tokens[position].range, "CoreData") }
       case "Foundation" where file.word(position + 1) == "." && Self.movedNames.contains(file.word(position + 2)):
@@ -162,7 +163,7 @@ struct TranslationPass {
     edits.insert((isOnOneLine ? "; " : " ") + members.map(\.line).joined(separator: "; ") + " ", at: place)
   }
 
-  /// Whether a type does not have a constant in this file yet; from now on it does.
+  /// Returns whether a type has no constant of this name in the file yet, and records that it has one now.
   mutating func needs(_ constant: String, in type: TypeDeclaration) -> Bool {
     constants[type.name, default: []].insert(constant).inserted
   }
@@ -202,13 +203,14 @@ struct TranslationPass {
     return hasArguments ? file.afterBrackets(end) : end
   }
 
-  /// Without Objective-C, every class of managed objects must have the initializer, and every coordinator that for a model.
+  /// Without Objective-C, every managed object class must have the initializer, and every coordinator class that for a
+  /// model.
   private mutating func requiredInitializer(_ position: Int) {
     let head = DeclarationHead(before: position, in: file)
     guard head.modifiers.contains("override"),
       let override = (0..<position).last(where: { file.words[$0] == "override" })
     else { return }
-    // What is required is as accessible as its class, also where Apple's compiler allows a private override.
+    // A required initializer is as accessible as its class, even if Apple's compiler allows a private override.
     for modifier in Declaration(around: override, in: file).start..<position
     where ["private", "fileprivate"].contains(file.word(modifier)) {
       remove(modifier..<modifier + 1)
@@ -234,7 +236,7 @@ struct TranslationPass {
   private mutating func keyPath(_ position: Int) {
     let end = file.afterBrackets(position + 2)
     let inside = position + 3..<max(position + 3, end - 1)
-    // A key path contains no other one: those that are not closed would each be read to the end of the file.
+    // Key paths are not nested. Without this check, several unclosed ones would each be read to the end of the file.
     let names = inside.prefix { file.word($0) != "#" }.filter { file.isWord($0) }
     let parts = names.map { file.word($0).filter { $0 != "`" } }
     let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
@@ -244,7 +246,8 @@ struct TranslationPass {
     edits.replace(range, "\"\(keys.joined(separator: "."))\"")
   }
 
-  /// Without Objective-C, a kind of file protection is not cast to an object: `FileProtectionType.complete as NSObject`.
+  /// Without Objective-C, a file protection type cannot be cast to an object, as in
+  /// `FileProtectionType.complete as NSObject`.
   private mutating func protectionCast(_ position: Int) {
     guard ["NSObject", "NSString"].contains(file.word(position + 4)) else { return }
     let name = file.word(position + 2)
@@ -264,7 +267,7 @@ struct TranslationPass {
       if replaceRequestCast(position, end) { return }
       castsRequests = true
     }
-    // The macros of tests take an operator for a comparison.
+    // The macros of tests treat an operator as a comparison.
     if let start = macroArgument(before: position) {
       edits.insert("(", at: file.tokens[start].range.lowerBound)
       edits.insert(".self).self", at: file.tokens[end - 1].range.upperBound)
@@ -274,7 +277,7 @@ struct TranslationPass {
     edits.replace(file.tokens[position].range.lowerBound..<file.tokens[position + 1].range.upperBound, "=>\(mark)")
   }
 
-  /// Returns where the argument of `#require` or `#expect` begins that a cast is part of; nil for any other cast.
+  /// Returns the start of the argument of `#require` or `#expect` that contains a cast; nil for any other cast.
   private func macroArgument(before position: Int) -> Int? {
     var (open, depth) = (position - 1, 0)
     var start: Int?
@@ -295,7 +298,7 @@ struct TranslationPass {
     return nil
   }
 
-  // MARK: What cannot be translated
+  // MARK: Untranslatable code
 
   private mutating func report(_ position: Int) {
     switch file.words[position] {
@@ -306,7 +309,7 @@ struct TranslationPass {
           + "observe NSManagedObjectContextObjectsDidChange.", at: position)
     case "addObserver" where file.word(position + 1) == "(" && hasLabel("forKeyPath", in: position + 1):
       say(.error, Self.noObserving, at: position)
-    // The program may have a method of this name.
+    // The program may have its own method of this name.
     case "observe" where file.word(position + 1) == "(" && file.word(position + 2) == "\\":
       say(.warning, Self.noObserving, at: position)
     case "validateValue" where file.word(position - 1) == "func" && hasPointer(position + 1):
@@ -342,7 +345,7 @@ struct TranslationPass {
     return (brackets..<max(brackets, end)).contains { file.word($0) == CallableMethod.pointer }
   }
 
-  /// Whether a call has an argument of that name.
+  /// Whether a call has an argument with a label.
   private func hasLabel(_ label: String, in brackets: Int) -> Bool {
     let end = min(file.afterBrackets(brackets), file.words.count)
     return (brackets..<end).contains { file.word($0) == label && file.word($0 + 1) == ":" }
