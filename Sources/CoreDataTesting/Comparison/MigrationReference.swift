@@ -5,16 +5,17 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// What a store must hold after an inferred migration: worked out object by object from the two models, without tables.
+/// The expected content of a store after an inferred migration, computed object by object from the two models, without
+/// tables.
 package struct MigrationReference {
   private let old: ModelShape
   private let new: ModelShape
-  /// Old names by new ones.
+  /// The old names of entities by their new names.
   private let entities: [String: String]
-  /// The old names of properties by new ones that were matched before.
+  /// The old names of properties by their new names, as matched so far.
   private let names = Names()
 
-  /// Old names of properties by new ones, for a new entity and an old one.
+  /// The old names of properties by their new names, for each pair of a new and an old entity.
   private final class Names {
     struct Pair: Hashable {
       let new: String
@@ -32,13 +33,13 @@ package struct MigrationReference {
       old.entities.map { ($0.name, $0.renamingIdentifier) }, new.entities.map { ($0.name, $0.renamingIdentifier) })
   }
 
-  /// Old names by new ones: those of equal identifiers, or else the name that the new one declares, or has where it declares
-  /// none.
+  /// Returns old names by new ones, matched by renaming identifier, or else by the name that the new element declares,
+  /// or has if it declares none.
   private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
     var result: [String: String] = [:]
     let twins = Dictionary(grouping: old) { $0.1 ?? $0.0 }
     for (name, declared) in new {
-      // Of several with one identifier, the one of the same name.
+      // If several have the same identifier, the one with the same name is used.
       let found = twins[declared ?? name] ?? []
       if let twin = found.first(where: { $0.0 == name }) ?? found.first { result[name] = twin.0 }
     }
@@ -56,15 +57,15 @@ package struct MigrationReference {
     return result
   }
 
-  /// The old entities whose objects become objects of a new entity, or of one below it.
+  /// Returns the old entities whose objects become objects of a new entity or of its descendants.
   package func sources(of entity: String) -> [String] {
     entities.filter { new.isKind($0.key, of: entity) }.map(\.value)
   }
 
-  /// By how much the keys of old root entities have grown whose hierarchies have a common parent now.
+  /// Returns the primary-key offset of each old root entity that was merged under a new common parent.
   ///
-  /// It is taken from the first object of some entity; that all others have moved by as much is what comparing the images
-  /// shows then.
+  /// It is taken from the first object of one entity. Comparing the images then shows whether all other objects have
+  /// the same offset.
   package func distances(from before: StoreImage, to after: StoreImage) -> [String: Int] {
     let roots = Set(entities.values.map(old.root))
     var result: [String: Int] = [:]
@@ -85,21 +86,21 @@ package struct MigrationReference {
     return result.filter { $0.value != 0 }
   }
 
-  /// What is found to be impossible about a migration.
+  /// A reason a migration is impossible.
   package enum Obstacle: Equatable {
-    /// No value where one is required, and no default value.
+    /// A required value is missing, and there is no default value.
     case missing(entity: String, attribute: String)
-    /// A number that the new type cannot hold.
+    /// The new type cannot represent a number.
     case misfit(entity: String, attribute: String)
-    /// Rows of an entity that becomes abstract.
+    /// An entity with rows becomes abstract.
     case abstractRows(entity: String)
-    /// Several objects where one can be.
+    /// A to-one relationship has more than one object.
     case tooMany(entity: String, relationship: String)
-    /// Equal values where a constraint wants them unique.
+    /// Duplicate values under a uniqueness constraint.
     case duplicates(entity: String)
   }
 
-  /// The image that is to be found after the migration, and what keeps it from being made.
+  /// Returns the expected image after the migration, and the obstacles to the migration.
   package func expected(after before: StoreImage) -> (image: StoreImage, obstacles: [Obstacle]) {
     var result = StoreImage()
     var obstacles: [Obstacle] = []
@@ -139,7 +140,7 @@ package struct MigrationReference {
 
   // MARK: Attributes
 
-  /// The value that an object is to have; nil where the new type cannot hold the old one.
+  /// Returns the expected value of an object; nil if the new type cannot represent the old value.
   private func value(
     of attribute: AttributeDocument, _ entity: String, _ oldEntity: String, _ object: StoreImage.Object
   ) -> StoreImage.Value? {
@@ -154,7 +155,7 @@ package struct MigrationReference {
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
   }
 
-  /// Old names of attributes by new ones.
+  /// Returns the old names of attributes by their new names.
   private func attributeNames(in entity: String, _ oldEntity: String) -> [String: String] {
     let pair = Names.Pair(new: entity, old: oldEntity)
     if let known = names.attributes[pair] { return known }
@@ -223,12 +224,13 @@ package struct MigrationReference {
     }
   }
 
-  /// The shortest text of a real, and the whole number of one without a fraction; no number for what a decimal cannot be.
+  /// Returns the decimal of a double: a whole number exactly, and others from their shortest text; NaN if no decimal
+  /// represents it.
   private static func decimal(_ value: Double) -> Decimal {
     abs(value) > 3.4e165 ? .nan : Int64(exactly: value).map { Decimal($0) } ?? Decimal(string: "\(value)") ?? .nan
   }
 
-  /// Gives derived attributes their values, as far as the generator makes them.
+  /// Sets derived attributes, as far as the generator creates them.
   private func derive(_ image: inout StoreImage) {
     for (key, object) in image.objects {
       for (name, attribute) in new.attributes(of: key.entity) {
@@ -265,7 +267,7 @@ package struct MigrationReference {
 
   // MARK: Relationships
 
-  /// What an object's relationship was called; nil when it is new, or leads elsewhere.
+  /// Returns the old name of an object's relationship; nil if it is new, or has a different destination entity.
   private func oldName(of relationship: String, in entity: String, _ oldEntity: String) -> String? {
     let known = old.relationships(of: oldEntity)
     let present = new.relationships(of: entity)
@@ -278,7 +280,7 @@ package struct MigrationReference {
     return name
   }
 
-  /// Old names of relationships by new ones.
+  /// Returns the old names of relationships by their new names.
   private func relationshipNames(in entity: String, _ oldEntity: String) -> [String: String] {
     let pair = Names.Pair(new: entity, old: oldEntity)
     if let known = names.relationships[pair] { return known }
@@ -289,9 +291,9 @@ package struct MigrationReference {
     return result
   }
 
-  /// Fills a relationship from what the objects knew of it, and from what the objects at the other end knew.
+  /// Fills a relationship from the objects' old values and from those of the objects at the other end.
   ///
-  /// - Returns: false when there are several objects for a to-one relationship.
+  /// - Returns: false if there is more than one object for a to-one relationship.
   private func fill(
     _ place: ModelShape.Place, _ before: StoreImage, _ successors: [StoreImage.Key: StoreImage.Key],
     _ result: inout StoreImage
@@ -312,7 +314,7 @@ package struct MigrationReference {
     if let inverse = relationship.inverseName,
       new.relationships(of: destination)[inverse]?.relationship.inverseName == relationship.name
     {
-      // What only the other side knows comes last, by key.
+      // Objects known only from the other side come last, sorted by key.
       for (key, object) in before.objects.sorted(by: { $0.key < $1.key }) {
         guard let member = successors[key], new.isKind(member.entity, of: destination),
           let name = oldName(of: inverse, in: member.entity, key.entity)
@@ -337,7 +339,7 @@ package struct MigrationReference {
 }
 
 extension Int64 {
-  /// A number without its fraction; nil where it is too large.
+  /// Truncates a number; nil if it is too large.
   fileprivate init?(cutting value: Double) {
     self.init(exactly: value.rounded(.towardZero))
   }

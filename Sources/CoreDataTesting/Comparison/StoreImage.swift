@@ -5,7 +5,7 @@ import CoreData
 import CoreDataModelFiles
 import Foundation
 
-/// Everything that a store holds, as values of their own types: what a migration is compared by.
+/// The whole content of a store as typed values, for comparing migrations.
 package struct StoreImage: Equatable {
   /// A value of an attribute.
   package enum Value: Hashable {
@@ -39,7 +39,7 @@ package struct StoreImage: Equatable {
   /// An object's content.
   package struct Object: Equatable {
     package var attributes: [String: Value] = [:]
-    /// In order where the relationship is ordered, else sorted.
+    /// The members of each relationship, in order if it is ordered, otherwise sorted.
     package var relationships: [String: [Key]] = [:]
   }
 
@@ -47,7 +47,7 @@ package struct StoreImage: Equatable {
 
   package init() {}
 
-  /// Reads a store through the public interface.
+  /// Reads a store with the public API.
   package init(_ context: NSManagedObjectContext, _ document: ModelDocument) throws {
     let shape = ModelShape(document)
     for entity in document.entities where !entity.isAbstract {
@@ -65,7 +65,7 @@ package struct StoreImage: Equatable {
         objects[Self.key(object.objectID)] = image
       }
     }
-    // A to-one relationship without inverse goes on pointing at an object that is deleted.
+    // A to-one relationship without inverse still refers to an object that has been deleted.
     let present = Set(objects.keys)
     objects = objects.mapValues { object in
       Object(
@@ -73,7 +73,7 @@ package struct StoreImage: Equatable {
     }
   }
 
-  /// The image of a store whose objects have other keys: each is moved by the distance of its root entity.
+  /// Returns the image with other keys: each is moved by the offset of its root entity.
   package func moved(_ distances: [String: Int], in document: ModelDocument) -> StoreImage {
     let shape = ModelShape(document)
     func moved(_ key: Key) -> Key {
@@ -120,7 +120,8 @@ package struct StoreImage: Equatable {
     }
   }
 
-  /// A column that was of type Float may hold more digits than its values showed; a conversion brings them back.
+  /// Whether two values are equal, except for precision. A former Float column may contain more digits than its values
+  /// had, and a conversion reveals them.
   private static func isAlike(_ found: Value?, _ wanted: Value?) -> Bool {
     if found == wanted { return true }
     func number(_ value: Value?) -> Double? {
@@ -134,7 +135,7 @@ package struct StoreImage: Equatable {
     return Float(found) == Float(wanted) && abs(Double(Float(wanted)) - wanted) <= abs(wanted) * 1e-13
   }
 
-  /// How two images differ, in words; empty when they do not.
+  /// Returns descriptions of the differences between two images; empty if they are equal.
   package func differences(from expected: StoreImage) -> [String] {
     var found: [String] = []
     for key in Set(objects.keys).union(expected.objects.keys).sorted() {

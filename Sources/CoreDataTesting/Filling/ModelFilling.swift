@@ -5,39 +5,40 @@ import CoreData
 import CoreDataModelFiles
 import Foundation
 
-/// An object that is saved as it is, whatever the model's rules say of its values.
+/// An object that is saved without validation.
 package final class LenientObject: NSManagedObject {
   package override func validateForInsert() throws {}
   package override func validateForUpdate() throws {}
 }
 
-/// Fills a store of any model with values that try its types out, and with objects related in every way.
+/// Fills a store of any model with values that test its types, and with objects related in every way.
 package struct ModelFilling {
-  /// What kind of values and relations.
+  /// The kind of values and relationships.
   package enum Kind: CaseIterable, Sendable {
-    /// The ends of every type's range, empty values, and values that look like something else; much that is missing.
+    /// The limits of every type's range, empty values, and values that look like something else; many values are
+    /// missing.
     case extreme
-    /// Small values, none missing.
+    /// Small values, none of them missing.
     case plain
-    /// As plain, and no object has or belongs to more than one other by the same relationship.
+    /// Like `plain`, but by each relationship an object is related to at most one other.
     case single
   }
 
   private let document: ModelDocument
   private let shape: ModelShape
   private let kind: Kind
-  /// Entities that get no objects.
+  /// The entities without objects.
   private let leftOut: Set<String>
   private var serial: Int
-  /// Values that the rules of attributes allow; nil where values need not keep them.
+  /// Values that satisfy the rules of attributes; nil if values need not satisfy them.
   private var valid: ValidValues?
 
-  /// Prepares a filling.
+  /// Creates a filling.
   ///
   /// - Parameters:
-  ///   - leftOut: entities that get no objects.
-  ///   - first: what the values begin with.
-  ///   - keepsRules: whether values keep the validation rules of the model.
+  ///   - leftOut: the entities without objects.
+  ///   - first: the seed of the values.
+  ///   - keepsRules: whether values satisfy the validation rules of the model.
   package init(
     _ document: ModelDocument, _ kind: Kind, without leftOut: Set<String> = [], first: Int = 0, keepsRules: Bool = false
   ) {
@@ -49,7 +50,7 @@ package struct ModelFilling {
     shape = ModelShape(document)
   }
 
-  /// The model, with objects that ask for nothing.
+  /// Returns the model with objects that are saved without validation.
   package static func lenient(_ document: ModelDocument) throws -> NSManagedObjectModel {
     ManagedObjectClasses.register(LenientObject.self, as: "LenientObject")
     var copy = document
@@ -57,7 +58,7 @@ package struct ModelFilling {
     return try NSManagedObjectModel(document: copy)
   }
 
-  /// Inserts and relates objects of every entity that can have some.
+  /// Inserts and relates objects of every entity that can have any.
   package mutating func fill(_ context: NSManagedObjectContext) throws {
     var objects: [String: [NSManagedObject]] = [:]
     for entity in document.entities where !entity.isAbstract && !leftOut.contains(entity.name) {
@@ -71,7 +72,7 @@ package struct ModelFilling {
         objects[entity.name, default: []].append(object)
       }
     }
-    // Objects that keep the rules need their relationships first.
+    // Objects that satisfy the rules need their relationships before they are saved.
     if valid == nil { try context.save() }
     for entity in document.entities {
       for relationship in entity.relationships where !relationship.isTransient && isTurn(relationship, entity.name) {
@@ -82,9 +83,9 @@ package struct ModelFilling {
     try context.save()
   }
 
-  /// Deletes objects that there were too few others for, to which they must be related, until all keep the rules.
+  /// Deletes objects whose required relationships could not be filled, until all objects satisfy the rules.
   ///
-  /// - Throws: the error of the last object, where none is left.
+  /// - Throws: the error of the last object if none is left.
   private func removeInvalid(_ context: NSManagedObjectContext) throws {
     var problem: (any Error)?
     while true {
@@ -108,7 +109,7 @@ package struct ModelFilling {
     document.entities.filter { shape.isKind($0.name, of: entity) }.flatMap { objects[$0.name] ?? [] }
   }
 
-  /// One relationship of every pair is set: the to-many one, or the first by name.
+  /// Whether this relationship of a pair is the one to set: the to-many one, or the last by name.
   private func isTurn(_ relationship: RelationshipDocument, _ entity: String) -> Bool {
     let destination = relationship.destinationEntityName ?? ""
     guard let name = relationship.inverseName,
@@ -128,7 +129,7 @@ package struct ModelFilling {
     let isShared = kind != .single && inverse?.relationship.isToMany ?? !relationship.isToMany
     var free = targets
     for (position, owner) in owners.enumerated() {
-      // Some have none.
+      // Some objects have no value.
       if kind == .extreme, position % 5 == 4 { continue }
       if !relationship.isToMany {
         guard let target = isShared ? targets[position * 2 % targets.count] : free.popLast() else { continue }
@@ -182,13 +183,13 @@ package struct ModelFilling {
     }
   }
 
-  /// A value that the attribute's transformer can archive; nil where only the app can make one.
+  /// Returns a value that the attribute's transformer can archive; nil if only the app can create one.
   private func transformable(_ attribute: AttributeDocument) -> Any? {
     let text = "transformed \(serial)" as NSString
     guard let name = attribute.valueTransformerName.map({ ValueTransformer.Name($0) }),
       !Self.archivingTransformers.contains(name), let transformer = ValueTransformer(forName: name)
     else { return text }
-    // Others may take for granted what class their values have.
+    // Other transformers may expect values of a specific class.
     guard let archiver = transformer as? NSSecureUnarchiveFromDataTransformer else { return nil }
     let samples: [NSObject] = [
       text, NSNumber(value: serial), NSDate(timeIntervalSinceReferenceDate: Double(serial)), NSData(data: Data([1])),
@@ -200,7 +201,7 @@ package struct ModelFilling {
     }
   }
 
-  /// The transformers of the framework, which archive every value.
+  /// The framework's transformers that can archive every value.
   private static let archivingTransformers: Set<ValueTransformer.Name> = [
     .secureUnarchiveFromDataTransformerName, .keyedUnarchiveFromDataTransformerName,
     .unarchiveFromDataTransformerName,
@@ -229,7 +230,7 @@ package struct ModelFilling {
         Date(timeIntervalSince1970: 0.125),
       ][
         number % 4]
-    // The first bytes and the length of the third are those by which a column would name a file.
+    // The third value has the first bytes and the length of a column that references a file.
     case .binaryData:
       return [
         Data(), Data([1]), Data([2]) + Data(UUID().uuidString.utf8) + Data([0]),

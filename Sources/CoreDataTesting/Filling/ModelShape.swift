@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// A model for look-ups of what entities have, inherited properties included; transient ones left out.
+/// A model with lookups of entities' properties, including inherited ones and without transient ones.
 package struct ModelShape {
   package struct Place {
     package let entity: String
@@ -17,7 +17,7 @@ package struct ModelShape {
 
   package let document: ModelDocument
   private let index: EntityIndex
-  /// What was looked up before, by entity.
+  /// The results of earlier lookups, by entity.
   private let found = Found()
 
   private final class Found {

@@ -1,22 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text that matches a regular expression, for the constructs that models use: literals, classes, groups, alternatives, and
-/// counts. Whether it matches is for the caller to check.
+/// A string for a regular expression, for the constructs used in models: literals, classes, groups, alternatives, and
+/// counts. The caller must check whether it matches.
 struct PatternSample {
   private var rest: Substring
-  /// Chooses among characters, so that samples differ.
+  /// Selects among characters, so that samples differ.
   private var number: Int
 
   /// Returns a sample.
   ///
-  /// - Parameter number: a number by which samples differ.
+  /// - Parameter number: a number that makes samples differ.
   static func text(_ pattern: String, _ number: Int) -> String {
     var sample = PatternSample(rest: pattern[...], number: number)
     return sample.alternatives()
   }
 
-  /// The first alternative of several.
+  /// Returns a string for the first of several alternatives.
   private mutating func alternatives() -> String {
     let first = sequence()
     while rest.first == "|" {
@@ -31,7 +31,7 @@ struct PatternSample {
     while let next = rest.first, next != "|", next != ")" {
       let before = rest
       let item = element()
-      // Repeated elements are chosen anew each time.
+      // Each repetition of an element selects new characters.
       let end = rest
       let least = count()
       let after = rest
@@ -75,7 +75,7 @@ struct PatternSample {
     }
   }
 
-  /// The characters of a class, or some others for one that excludes them.
+  /// Returns the characters of a class, or some others for a negated class.
   private mutating func characters() -> [Character] {
     var isExcluding = false
     if rest.first == "^" {
@@ -105,7 +105,7 @@ struct PatternSample {
     return (start...min(end, start + 127)).compactMap { Unicode.Scalar($0).map(Character.init) }
   }
 
-  /// The least count that the quantifier after an element allows, at most 64; 2 for one or more.
+  /// Returns the minimum count of the quantifier after an element, at most 64; 2 for one or more.
   private mutating func count() -> Int {
     let result: Int
     switch rest.first {
@@ -123,7 +123,7 @@ struct PatternSample {
       result = min(64, limits.first.flatMap { Int($0) } ?? 0)
     default: return 1
     }
-    // Whether it is reluctant or possessive changes no sample.
+    // Reluctant and possessive quantifiers have the same samples.
     if rest.first == "?" || rest.first == "+" { rest.removeFirst() }
     return result
   }

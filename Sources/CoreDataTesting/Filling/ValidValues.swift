@@ -4,9 +4,9 @@
 import CoreData
 import Foundation
 
-/// Finds values that keep the rules of attributes.
+/// Finds values that satisfy the rules of attributes.
 struct ValidValues {
-  /// None of the values that can be made keeps the rules.
+  /// The error if no available value satisfies the rules.
   struct Unfound: Error, CustomStringConvertible {
     let entity: String
     let attribute: String
@@ -16,16 +16,16 @@ struct ValidValues {
     }
   }
 
-  /// Returns a value that keeps the rules of an attribute; nil where the given one does.
+  /// Returns a value that satisfies the rules of an attribute; nil if the given value does.
   ///
   /// - Parameters:
   ///   - value: the value that would be used without rules.
-  ///   - number: a number by which values differ.
+  ///   - number: a number that makes values differ.
   /// - Throws: `Unfound`.
   func value(like value: Any?, _ entity: NSEntityDescription, _ name: String, _ number: Int) throws -> Any? {
     guard let attribute = entity.attributesByName[name] else { return nil }
     guard let value else {
-      // Only the app can make a value of this type.
+      // Only the app can create a value of this type.
       if !attribute.isOptional, !attribute.isTransient { throw Unfound(entity: entity.name ?? "", attribute: name) }
       return nil
     }
@@ -45,7 +45,7 @@ struct ValidValues {
   private static func candidates(
     for attribute: NSAttributeDescription, _ predicates: [NSPredicate], _ number: Int
   ) -> [Any] {
-    // Limits are among the numbers in the rules.
+    // The numbers in the rules include the limits.
     let limits = predicates.flatMap { numbers(in: "\($0)") }
     let steps = [number % 7, 0, 1, -1]
     func near<Value>(_ value: (Double) -> Value) -> [Value] {
@@ -86,7 +86,7 @@ struct ValidValues {
     ]
   }
 
-  /// The texts in a rule, of which one may be a regular expression.
+  /// Returns the string literals in a rule, one of which may be a regular expression.
   private static func literals(in text: String) -> [String] {
     var result: [String] = []
     var current: String?

@@ -41,12 +41,12 @@ public func expectMigration(
   return rehearsal
 }
 
-/// Migrations that failed, lost something, or did not reach the wanted version.
+/// The error for migrations that failed, lost data, or did not reach the wanted version.
 public struct MigrationExpectationFailure: LocalizedError, CustomStringConvertible, Sendable {
-  /// All cases, also those that did not fail.
+  /// The rehearsal with all its cases, including those that did not fail.
   public let rehearsal: MigrationRehearsal
 
-  /// The failed cases, a line for each difference, and the problems of the rehearsal as a whole.
+  /// The failed cases, with a line for each difference, and the problems of the rehearsal as a whole.
   public var description: String {
     let failures = rehearsal.failures.map { item in
       var lines = ["\(item.name) (seed \(rehearsal.seed)):"]

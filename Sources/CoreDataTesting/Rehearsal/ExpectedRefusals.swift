@@ -9,14 +9,14 @@
 /// try await expectMigration(of: url, expecting: [.refusal(from: "Model 1"), .refusal(from: "Model 2")])
 /// ```
 public struct ExpectedRefusals: Hashable, Sendable, ExpressibleByArrayLiteral {
-  /// A version whose stores should be refused.
+  /// A version whose stores the migration should refuse.
   public struct Refusal: Hashable, Sendable {
     /// The version of the stores.
     public let source: String
-    /// The version that they cannot be migrated to; nil for the one that the rehearsal leads to.
+    /// The version that they cannot be migrated to; nil for the rehearsal's destination.
     public let destination: String?
 
-    /// Names a version.
+    /// Creates a refusal.
     public init(from source: String, to destination: String? = nil) {
       (self.source, self.destination) = (source, destination)
     }
@@ -25,12 +25,12 @@ public struct ExpectedRefusals: Hashable, Sendable, ExpressibleByArrayLiteral {
   /// The versions, in order.
   public let items: [Refusal]
 
-  /// Lists versions.
+  /// Creates a list.
   public init(_ items: [Refusal] = []) {
     self.items = items
   }
 
-  /// Joins lists.
+  /// Concatenates lists.
   public init(arrayLiteral elements: ExpectedRefusals...) {
     items = elements.flatMap(\.items)
   }
@@ -39,7 +39,7 @@ public struct ExpectedRefusals: Hashable, Sendable, ExpressibleByArrayLiteral {
   ///
   /// - Parameters:
   ///   - source: the version of the stores.
-  ///   - destination: the version that they cannot be migrated to; nil for the one that the rehearsal leads to.
+  ///   - destination: the version that they cannot be migrated to; nil for the rehearsal's destination.
   public static func refusal(from source: String, to destination: String? = nil) -> ExpectedRefusals {
     ExpectedRefusals([Refusal(from: source, to: destination)])
   }

@@ -4,16 +4,16 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// What is certain of a step with a mapping model without policies: how many objects its mappings make, and the values that they
-/// copy.
+/// The predictable results of a step with a mapping model without policies: the number of objects that its mappings
+/// create, and the values that they copy.
 ///
-/// Objects are not told apart by their keys, which a mapping model need not keep.
+/// Objects are not identified by their keys, which a mapping model need not keep.
 struct MappedReference {
   private let mappings: [EntityMappingDocument]
   private let old: ModelShape
   private let new: ModelShape
 
-  /// Nil where a policy can do anything.
+  /// Returns nil if a policy makes the results unpredictable.
   init?(_ mapping: MappingDocument, from old: ModelDocument, to new: ModelDocument) {
     guard mapping.entityMappings.allSatisfy({ $0.policyClassName == nil }) else { return nil }
     mappings = mapping.entityMappings.filter { ![.add, .remove].contains($0.kind) }
@@ -21,7 +21,7 @@ struct MappedReference {
     self.new = ModelShape(new)
   }
 
-  /// How the content of a store after the step differs from what is certain of it, in words.
+  /// Returns descriptions of the differences between a store's content after the step and its predictable results.
   func differences(before: StoreImage, after: StoreImage) -> [String] {
     new.document.entities.filter { !$0.isAbstract }.flatMap { entity -> [String] in
       let mappings = mappings.filter { $0.destinationEntityName == entity.name }
@@ -47,7 +47,7 @@ struct MappedReference {
     }
   }
 
-  /// The source entity of a mapping that takes each of its objects; nil where it may take others.
+  /// Returns the source entity of a mapping that uses each of its objects; nil if it may use others.
   private func source(of mapping: EntityMappingDocument) -> String? {
     guard let name = mapping.sourceEntityName, old[name]?.isAbstract == false,
       mapping.sourceExpression == nil || mapping.sourceExpression == MappingExpressions.sourceObjects(entity: name),
@@ -56,7 +56,7 @@ struct MappedReference {
     return name
   }
 
-  /// The source attributes that a mapping copies unchanged, by the names of the destination's.
+  /// Returns the source attributes that a mapping copies unchanged, by the names of the destination attributes.
   private func copies(of mapping: EntityMappingDocument, from source: String, to destination: String)
     -> [String: String]
   {
@@ -72,7 +72,7 @@ struct MappedReference {
     return copies
   }
 
-  /// Those of the wanted values that are not among the ones that were found, each as often as it is missing.
+  /// Returns the expected values that were not found, each as often as it is missing.
   private static func missing(
     _ wanted: [[StoreImage.Value]], in found: [[StoreImage.Value]]
   ) -> [[StoreImage.Value]] {

@@ -6,20 +6,20 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// A rehearsal of the migrations that the users of an app have before them.
+/// A rehearsal of the migrations that an app's users will run.
 ///
-/// Stores of every version are made and filled with values that keep the rules of the model, migrated to the current version, and
-/// compared with an independent reference: what the two models say, worked out object by object. What mapping models with
-/// expressions and policies do is not known to the reference; of their results it is checked that they open, that every object can
-/// be read, and that the file is sound. Nothing that was given is changed.
+/// Stores of every version are created, filled with values that satisfy the model's rules, migrated to the current
+/// version, and compared with an independent reference, which is computed object by object from the two models. The
+/// reference does not know the results of mapping models with expressions and policies. Such stores are only checked
+/// for opening, for reading every object, and for damage to the file. Given stores are not changed.
 public struct MigrationRehearsal: Sendable {
   /// The stores that are migrated.
   public enum Source: Sendable {
     /// A store of every version before the wanted one.
     ///
-    /// With more than 31 versions the stores of the oldest and of the newest eight, and of those whose refusal is expected, are
-    /// migrated to the wanted version. The others are migrated to the next version on their path, which leads on as that
-    /// version's own path does.
+    /// With more than 31 versions, only the stores of the oldest version, of the newest eight, and of those whose
+    /// refusal is expected are migrated to the wanted version. The others are migrated to the next version on their
+    /// path, which continues like that version's own path.
     case everyVersion
     /// A store of each of these versions.
     case versions([String])
@@ -27,17 +27,18 @@ public struct MigrationRehearsal: Sendable {
     case stores([URL])
   }
 
-  /// How a migration ended.
+  /// The outcome of a migration.
   public enum Outcome: Hashable, Sendable {
-    /// As the reference says.
+    /// The store equals the reference.
     case same
-    /// The store opens and can be read; a mapping model decides what it holds.
+    /// The store opens and can be read; its content is determined by a mapping model.
     case migrated
-    /// It was refused, because the rows do not allow it, and the store is as it was. The text says why.
+    /// The migration was refused because of the rows, and the store is unchanged. The text gives the reason.
     case refused(String)
-    /// There is no such store: no rows were found that keep the rules, for example. The text says why.
+    /// There is no such store, for example because no rows were found that satisfy the rules. The text gives the
+    /// reason.
     case skipped(String)
-    /// It failed, or the result differs. The texts say how.
+    /// The migration failed, or the result differs. The texts describe the differences.
     case failed([String])
   }
 
@@ -45,21 +46,22 @@ public struct MigrationRehearsal: Sendable {
   public struct Case: Sendable {
     /// The version of the store.
     public let source: String
-    /// The version that the store was to get: the wanted one, or the next one on its path, from which other stores go on.
+    /// The destination version of the store: the wanted one, or the next one on its path, from which other stores
+    /// continue.
     public let destination: String
-    /// What the store holds: `plain`, `single`, `extreme`, or the name of a given store.
+    /// The content of the store: `plain`, `single`, `extreme`, or the name of a given store.
     public let content: String
-    /// The versions on the way.
+    /// The versions on the path.
     public internal(set) var path: [String] = []
-    /// Rows by entity, before and after.
+    /// The number of rows by entity, before and after.
     public internal(set) var rows: [String: MigrationReport.RowCounts] = [:]
-    /// The time of the migration in seconds.
+    /// The duration of the migration in seconds.
     public internal(set) var seconds = 0.0
-    /// How it ended.
+    /// The outcome.
     public internal(set) var outcome = Outcome.same
-    /// The store before the migration, where it was kept because the migration failed.
+    /// The store before the migration; nil unless it was kept because the migration failed.
     public internal(set) var kept: URL?
-    /// Whether the migration was refused, and this was expected.
+    /// Whether the migration was refused as expected.
     public internal(set) var isExpected = false
 
     init(_ source: String, _ destination: String, _ content: String) {
@@ -69,26 +71,26 @@ public struct MigrationRehearsal: Sendable {
     /// Whether the migration failed.
     public var isFailure: Bool { if case .failed = outcome { true } else { false } }
 
-    /// Whether the store had the wanted version already, so that there was nothing to migrate.
+    /// Whether the store already had the wanted version, so that there was nothing to migrate.
     public var isCurrent: Bool { path.count == 1 }
 
-    /// Whether the store was migrated, with a result that is right as far as is known.
+    /// Whether the store was migrated, with a correct result as far as is known.
     var isReached: Bool { outcome == .same || outcome == .migrated }
 
     /// Whether the migration was refused.
     var isRefused: Bool { if case .refused = outcome { true } else { false } }
 
-    /// `Model 2 -> Model 5, extreme`
+    /// The name of the case, such as `Model 2 -> Model 5, extreme`.
     public var name: String { "\(source) -> \(destination), \(content)" }
   }
 
   /// The migrations, in order.
   public let cases: [Case]
-  /// What the values began with; the same seed gives the same stores.
+  /// The seed of the values; the same seed gives the same stores.
   public let seed: Int
 
-  /// What makes the rehearsal no success, besides migrations that failed: versions that cannot be reached with rows, given
-  /// stores that were refused or skipped, expected refusals that did not happen, and that nothing was rehearsed.
+  /// The reasons the rehearsal is unsuccessful, besides failed migrations: versions that cannot be reached with rows,
+  /// given stores that were refused or skipped, expected refusals that did not happen, or nothing to rehearse.
   public let problems: [Problem]
   /// The expected refusals that happened.
   package let happened: Set<ExpectedRefusals.Refusal>
@@ -96,10 +98,10 @@ public struct MigrationRehearsal: Sendable {
   /// The migrations that failed.
   public var failures: [Case] { cases.filter(\.isFailure) }
 
-  /// Whether something was rehearsed, and nothing failed, was refused against expectation, or was left out.
+  /// Whether something was rehearsed, and nothing failed, was refused unexpectedly, or was omitted.
   public var isSuccess: Bool { failures.isEmpty && problems.isEmpty }
 
-  /// Rehearses.
+  /// Runs a rehearsal.
   ///
   /// - Parameters:
   ///   - url: an `.xcdatamodeld` or `.momd` with the versions.
@@ -107,11 +109,11 @@ public struct MigrationRehearsal: Sendable {
   ///   - source: the stores.
   ///   - mappings: mapping models, or directories of them. Migration policies are classes of the running program.
   ///   - expected: versions whose stores should be refused.
-  ///   - seed: what the values begin with.
+  ///   - seed: the seed of the values.
   ///   - keptIn: a directory for the stores of failing migrations; nil to keep none.
   ///   - progress: called before each migration.
-  /// - Throws: the errors of reading models and mapping models, also for a directory without mapping models, and of making files;
-  ///   134060 for an unknown version. What a migration throws is its outcome.
+  /// - Throws: the errors of reading models and mapping models, also for a directory without mapping models, and of
+  ///   creating files; 134060 for an unknown version. An error of a migration is its outcome.
   public init(
     modelsAt url: URL, to version: String? = nil, from source: Source = .everyVersion, mappings: [URL] = [],
     expecting expected: ExpectedRefusals = [], seed: Int = 1, keptIn: URL? = nil,
@@ -122,9 +124,9 @@ public struct MigrationRehearsal: Sendable {
       keptIn: keptIn, progress: progress)
   }
 
-  /// Rehearses among versions that are known.
+  /// Runs a rehearsal with versions that have been read.
   ///
-  /// - Throws: as `init(modelsAt:to:from:mappings:expecting:seed:keptIn:progress:)`.
+  /// - Throws: the same errors as `init(modelsAt:to:from:mappings:expecting:seed:keptIn:progress:)`.
   package init(
     _ known: ModelVersions, to version: String?, from source: Source, mappings: [URL],
     expecting expected: ExpectedRefusals, seed: Int, keptIn: URL?, progress: (Case) -> Void

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MigrationRehearsal {
-  /// A reason why a rehearsal is no success, although none of its migrations failed.
+  /// A reason a rehearsal is unsuccessful although none of its migrations failed.
   public struct Problem: Hashable, Sendable {
     /// The kinds of problem.
     public enum Kind: Hashable, Sendable {
@@ -12,42 +12,43 @@ extension MigrationRehearsal {
       case refused
       /// A given store, or all stores of a version, were skipped.
       case skipped
-      /// A version cannot be read, so that no store of it was made.
+      /// A version cannot be read, so no store of it was created.
       case unreadableVersion
-      /// A refusal was expected and did not happen.
+      /// An expected refusal did not happen.
       case missingRefusal(ExpectedRefusals.Refusal)
       /// Nothing was rehearsed.
       case nothing
     }
 
-    /// What kind of problem it is.
+    /// The kind of problem.
     public let kind: Kind
-    /// The version of the stores; nil where it is not known.
+    /// The version of the stores; nil if it is unknown.
     public let version: String?
-    /// The problem, in sentences.
+    /// The problem as sentences.
     public let text: String
   }
 }
 
-/// Judges a rehearsal as a whole.
+/// Determines the problems of a rehearsal as a whole.
 struct RehearsalJudge {
   typealias Case = MigrationRehearsal.Case
   typealias Problem = MigrationRehearsal.Problem
 
   let destination: String
-  /// Whether the stores were given, so that each of them counts.
+  /// Whether the stores were given, in which case every one of them counts.
   let areGiven: Bool
   let expected: ExpectedRefusals
-  /// Versions of which no store could be made.
+  /// Versions of which no store could be created.
   let unreadable: [String]
-  /// The number of versions that lead through others which their own stores do not go beyond.
+  /// The number of versions whose paths lead through each version at which stores stop.
   private let blockedCounts: [String: Int]
 
-  /// The refusals that were expected and happened.
+  /// The expected refusals that happened.
   private(set) var happened: Set<ExpectedRefusals.Refusal> = []
   private(set) var problems: [Problem] = []
 
-  /// - Parameter blocked: versions whose stores lead through others that do not reach the wanted version, with these.
+  /// - Parameter blocked: versions whose paths lead through versions that do not reach the wanted one, with those
+  ///   versions.
   init(
     to destination: String, areGiven: Bool, expected: ExpectedRefusals, unreadable: [String],
     blocked: [String: String]
@@ -59,7 +60,7 @@ struct RehearsalJudge {
     self.unreadable = unreadable
   }
 
-  /// Judges the cases, and marks those whose refusal was expected.
+  /// Examines the cases, and marks those whose refusal was expected.
   mutating func judge(_ cases: inout [Case]) {
     if areGiven {
       for position in cases.indices { judgeGiven(&cases[position]) }
@@ -89,7 +90,7 @@ struct RehearsalJudge {
     }
   }
 
-  /// A version of which stores were made is reached if one of them is migrated: the extreme ones break rules.
+  /// A version with created stores is reached if one of them is migrated, since the extreme ones violate rules.
   private mutating func judgeMade(_ version: String, _ own: [Int], _ cases: inout [Case]) {
     var (refusals, skips): ([String], [String]) = ([], [])
     for position in own {
@@ -111,7 +112,7 @@ struct RehearsalJudge {
         + "\(refusals.first ?? skips.first ?? "")\(sentenceOfBlocked(by: version))")
   }
 
-  /// A sentence about the versions that lead through one; empty where there are none.
+  /// Returns a sentence about the versions whose paths lead through one; empty if there are none.
   private func sentenceOfBlocked(by version: String) -> String {
     guard let count = blockedCounts[version] else { return "" }
     return
@@ -119,14 +120,14 @@ struct RehearsalJudge {
       + "rehearsed up to the next version only."
   }
 
-  /// Whether the refusal of a version was expected, which is noted.
+  /// Returns whether the refusal of a version was expected, and records that it happened.
   private mutating func expect(_ version: String) -> Bool {
     let found = expected.items.filter { $0.source == version && ($0.destination ?? destination) == destination }
     happened.formUnion(found)
     return !found.isEmpty
   }
 
-  /// Says that an expected refusal has not happened.
+  /// Adds a problem for an expected refusal that did not happen.
   private mutating func add(_ refusal: ExpectedRefusals.Refusal, _ cases: [Case]) {
     let wanted = refusal.destination ?? destination
     let own = cases.filter { $0.source == refusal.source }
@@ -159,6 +160,6 @@ struct RehearsalJudge {
 }
 
 extension MigrationRehearsal.Problem {
-  /// Whether a refusal is the reason, which could be intended.
+  /// Whether the problem is a refusal, which could be intended.
   package var isRefusal: Bool { kind == .unreached || kind == .refused }
 }

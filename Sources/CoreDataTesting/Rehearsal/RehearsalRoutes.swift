@@ -6,14 +6,14 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Where the stores of each version are migrated to when every version is rehearsed.
+/// The destinations of the stores of each version when every version is rehearsed.
 ///
-/// The stores of a few versions all go to the wanted version. Of many versions, those of the oldest and of the newest ones do,
-/// and those whose refusal is expected. The others go to the next version on their path: what becomes of them from there on is
-/// what becomes of the stores of that version, whose path is the rest of theirs. So the number of steps grows with the number of
-/// versions, and not with its square.
+/// If there are few versions, all stores are migrated to the wanted version. If there are many, only those of the
+/// oldest and of the newest versions are, and those whose refusal is expected. The others are migrated to the next
+/// version on their path: from there they continue like the stores of that version, whose path is the remainder of
+/// theirs. So the number of steps is linear rather than quadratic in the number of versions.
 struct RehearsalRoutes {
-  /// A version, and the one that its stores are migrated to.
+  /// A version, and the destination of its stores.
   struct Route: Equatable {
     let source: String
     let destination: String
@@ -23,11 +23,11 @@ struct RehearsalRoutes {
   private(set) var routes: [Route]
   private let destination: String
 
-  /// What decides which stores are migrated to the wanted version.
+  /// The limits that determine which stores are migrated to the wanted version.
   struct Limits {
-    /// The number of steps up to which all are.
+    /// The number of steps up to which all stores are.
     var mostSteps = 500
-    /// The number of the newest versions whose stores always are.
+    /// The number of newest versions whose stores always are.
     var newestCount = 8
   }
 
@@ -35,8 +35,8 @@ struct RehearsalRoutes {
   ///   - names: the versions before the wanted one, oldest first.
   ///   - destination: the wanted version.
   ///   - mappings: mapping models, or directories of them.
-  ///   - whole: versions whose stores are migrated to the wanted one in any case.
-  ///   - limits: what decides of the others.
+  ///   - whole: versions whose stores are always migrated to the wanted one.
+  ///   - limits: the limits for all other versions.
   /// - Throws: the errors of reading mapping models, and 134060 for an unknown version.
   init(
     _ known: ModelVersions, from names: [String], to destination: String, mappings: [URL], whole: Set<String>,
@@ -59,7 +59,7 @@ struct RehearsalRoutes {
     }
   }
 
-  /// The versions that lead through one of some versions which their own stores do not go beyond, by that version.
+  /// Returns the versions whose paths lead through one of `stops`, whose own stores get no further, with that stop.
   func blocked(by stops: Set<String>) -> [String: String] {
     guard !stops.isEmpty else { return [:] }
     var result: [String: String] = [:]
@@ -77,7 +77,7 @@ private final class RehearsalPaths {
   private let mappings: [MappingFile]
   private let arePlain: [Bool]
   private let positions: [String: Int]
-  /// The names on paths that are not plain; nil where there is none.
+  /// The names on computed paths; nil for a version without a path.
   private var paths: [Int: [String]?] = [:]
 
   /// - Parameter areDistinct: whether no two versions have the same hashes.
@@ -91,7 +91,7 @@ private final class RehearsalPaths {
       ? known.plainPaths(versions) : versions.map { _ in false }
   }
 
-  /// The version after another on its path, if the path from there on is the rest of it; nil where it is not.
+  /// Returns the next version on a version's path if that version's own path is the remainder; nil otherwise.
   func next(after position: Int) -> Int? {
     if arePlain[position], arePlain[position + 1] { return position + 1 }
     guard let path = path(from: position), path.count > 1, let next = positions[path[1]], next > position,
@@ -103,7 +103,7 @@ private final class RehearsalPaths {
   private func path(from position: Int) -> [String]? {
     if arePlain[position] { return versions[position...].map(\.name) }
     if let found = paths[position] { return found }
-    // Where there is no path, the migration of the stores says why.
+    // If there is no path, migrating the stores reports the reason.
     let found = try? MigrationPath.names(
       known: known, from: versions[position], to: versions[versions.count - 1], mappings: mappings)
     paths[position] = .some(found)

@@ -9,7 +9,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Makes stores in a temporary directory, migrates them, and compares.
+/// Creates stores in a temporary directory, migrates them, and compares the results.
 final class RehearsalStage {
   private let known: ModelVersions
   /// The name of the wanted version.
@@ -17,11 +17,11 @@ final class RehearsalStage {
   private let mappings: [URL]
   private let seed: Int
   private let keptIn: URL?
-  /// Where the stores are: what was given is somebody's data, which only the user of this process may read.
+  /// The directory of the stores. Given stores contain private data, which only the user of this process may read.
   private let directory: PrivateDirectory
   private var folder: URL { directory.url }
 
-  /// The versions before the wanted one, with other hashes than it.
+  /// The versions before the wanted one whose hashes differ from it.
   let names: [String]
   /// The versions before the wanted one that cannot be read.
   let unreadable: [String]
@@ -44,17 +44,18 @@ final class RehearsalStage {
 
   /// Removes the temporary directory.
   func clear() {
-    // What is left is private, and the next rehearsal removes it.
+    // A leftover directory is private, and the next rehearsal removes it.
     try? directory.remove()
   }
 
   private typealias Case = MigrationRehearsal.Case
 
-  // MARK: Made stores
+  // MARK: Created stores
 
   /// Rehearses with stores of every version before the wanted one.
   ///
-  /// - Returns: the cases, and the versions whose stores lead through others that do not reach the wanted version, with these.
+  /// - Returns: the cases, and the versions whose paths lead through versions that do not reach the wanted one, with
+  ///   those versions.
   /// - Throws: the errors of reading mapping models.
   func rehearseAll(
     _ expected: ExpectedRefusals, limits: RehearsalRoutes.Limits = .init(),
@@ -68,7 +69,7 @@ final class RehearsalStage {
     let stops = found.filter { !$0.value.contains { $0.isReached || $0.isFailure } }
     var blocked = routes.blocked(by: Set(stops.keys))
     for name in names {
-      // The stores of a version need not be refused where others are that are meant to be.
+      // If a version on the path is expected to be refused, the stores of this version need not be.
       guard let stop = blocked[name], refused.contains(stop) else { continue }
       found[name] = rehearse(name, to: destination, progress)
       blocked[name] = nil
@@ -76,7 +77,7 @@ final class RehearsalStage {
     return (names.flatMap { found[$0] ?? [] }, blocked)
   }
 
-  /// Rehearses with stores of a version that are made and filled.
+  /// Rehearses with created and filled stores of a version.
   func rehearse(
     _ name: String, to end: String, _ progress: (MigrationRehearsal.Case) -> Void
   ) -> [MigrationRehearsal.Case] {
@@ -108,7 +109,7 @@ final class RehearsalStage {
   private func fill(_ url: URL, _ version: ModelVersion, _ kind: ModelFilling.Kind) throws {
     let document = version.document
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    // Extreme values break rules, as the stores of old apps do.
+    // Extreme values violate rules, as the stores of old apps do.
     let keepsRules = kind != .extreme
     var filling = ModelFilling(document, kind, first: seed * 1000, keepsRules: keepsRules)
     try withContext(url, try keepsRules ? plain(version) : ModelFilling.lenient(document)) {
@@ -116,11 +117,11 @@ final class RehearsalStage {
     }
   }
 
-  /// The models of the last versions that were needed.
+  /// The models of the most recently used versions.
   private var models: [ObjectIdentifier: (version: ModelVersion, model: NSManagedObjectModel)] = [:]
   private static let modelCount = 4
 
-  /// The model of a version without the classes of the app, of which an old version knows others.
+  /// Returns the model of a version without the app's classes, which an old version may not match.
   private func plain(_ version: ModelVersion) throws -> NSManagedObjectModel {
     if let known = models[version.identity] { return known.model }
     var copy = version.document
@@ -161,7 +162,7 @@ final class RehearsalStage {
 
   // MARK: Migration
 
-  /// The greatest number of rows that are compared one by one, in memory.
+  /// The maximum number of rows for comparing them one by one, in memory.
   private static let mostCompared = 200_000
 
   private func migrate(_ url: URL, _ version: ModelVersion, _ result: inout Case) {
@@ -202,7 +203,7 @@ final class RehearsalStage {
     keep(kept, &result)
   }
 
-  /// The outcome of a migration that was refused.
+  /// Returns the outcome of a refused migration.
   private func refusal(
     _ error: any Error, _ migration: StoreMigration, _ url: URL, _ version: ModelVersion, _ before: StoreImage?
   ) throws -> MigrationRehearsal.Outcome {
@@ -212,7 +213,7 @@ final class RehearsalStage {
       guard differences.isEmpty else {
         return .failed([reason, "The migration failed, and the store has changed:"] + differences)
       }
-      // Only the reference can tell that the rows do not allow it.
+      // Only the reference can determine that the rows do not allow the migration.
       if migration.steps.allSatisfy({ $0.kind == .inferred }) {
         return reference(migration.steps[...]).refusal(reason, before)
       }
@@ -286,7 +287,7 @@ final class RehearsalStage {
     return count
   }
 
-  /// What SQLite finds wrong with a file.
+  /// Returns the problems that SQLite finds in a file.
   private static func unsound(_ url: URL) throws -> [String] {
     let connection = try SQLiteConnection(url: url, mode: .readOnly)
     let lines = try connection.rows("PRAGMA integrity_check(20)").compactMap { $0[0].text }
@@ -315,7 +316,7 @@ final class RehearsalStage {
     if let unfound = error as? ValidValues.Unfound { return unfound.description }
     if let file = error as? ModelFileError { return file.description }
     let error = error as NSError
-    // The store is a copy, or was made for the rehearsal.
+    // The name of the store is omitted: it is a copy, or was created for the rehearsal.
     let parts = [error.localizedDescription, error.reasonWithoutStore, error.localizedRecoverySuggestion]
       .compactMap { $0 }
     return parts.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }.joined(separator: " ")
