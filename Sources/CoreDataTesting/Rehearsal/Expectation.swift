@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Migrates stores of old versions of a model, and throws if one of them fails or loses what it should keep, and if a version
-/// cannot be reached.
+/// Migrates stores of old versions of a model. Throws if a migration fails or loses data that it should keep, or if a
+/// version cannot be reached.
 ///
-/// Every version must be reached by a store with rows; every store that is given must be migrated. A refusal that is intended is
-/// named in `expecting`, and must happen. If nothing is rehearsed, that is a failure too.
+/// Every version must be reached by a store with rows, and every given store must be migrated. An intended refusal is
+/// listed in `expecting`, and must happen. If nothing is rehearsed, that is a failure too.
 ///
-/// In a test of Swift Testing or XCTest, with the app's classes, transformers and policies in the process:
+/// In a test with Swift Testing or XCTest, with the app's classes, transformers and policies in the process:
 ///
 /// ```swift
 /// @Test func migrations() async throws {
@@ -20,13 +20,13 @@ import Foundation
 /// - Parameters:
 ///   - model: an `.xcdatamodeld` or `.momd` with the versions.
 ///   - version: the wanted version; nil for the current one.
-///   - source: the stores that are migrated.
+///   - source: the stores to migrate.
 ///   - mappings: mapping models, or directories of them.
-///   - expected: versions whose stores should be refused, as `.refusal(from: "Model 1")`.
-///   - seed: what the values begin with; the same seed gives the same stores.
-///   - keptIn: a directory for the stores of failing migrations; nil for the directory of temporary files.
+///   - expected: versions whose stores should be refused, such as `.refusal(from: "Model 1")`.
+///   - seed: the seed of the values; the same seed gives the same stores.
+///   - keptIn: a directory for the stores of failing migrations; nil for the temporary directory.
 /// - Returns: the rehearsal, with its cases.
-/// - Throws: `MigrationExpectationFailure`, which says what failed, with the seed and the kept stores; the errors of
+/// - Throws: `MigrationExpectationFailure` with the failures, the seed and the kept stores; the errors of
 ///   `MigrationRehearsal`.
 @discardableResult
 public func expectMigration(
