@@ -6,7 +6,7 @@ import CoreDataMistakes
 import CoreDataTerminal
 import Foundation
 
-/// The tool as a function from arguments and streams to an exit status.
+/// The command-line tool as a function from arguments and streams to an exit status.
 enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
@@ -70,17 +70,17 @@ enum CommandLineTool {
     }
   }
 
-  /// Says why a command line could not be run.
+  /// Reports why a command line could not be run.
   static func report(_ failure: CommandFailure, _ arguments: [String], _ streams: CommandStreams) -> ExitStatus {
     streams.say(wantsJSON(arguments) ? failure.json : failure.text)
     return failure.status
   }
 
-  /// The arguments that may be the URL of a store in a database server.
+  /// The arguments that may be the URL of a store on a database server.
   private static let places: Set<String> = ["STORE", "TO", "A", "B", "PATH"]
 
-  /// - Throws: `CommandFailure` for the URL of a store in a server where a path must be: a file of that name would be made, or
-  ///   not be found.
+  /// - Throws: `CommandFailure` for the URL of a store on a server where a path is required: a file of that name would
+  ///   be created, or not be found.
   private static func checkPaths(_ command: ParsedCommand) throws {
     for (name, value) in command.allValues where !places.contains(name) {
       guard let mark = value.range(of: "://"),

@@ -5,7 +5,7 @@ import CoreData
 import Foundation
 
 Warnings.arePrinted.value = false
-// `swift package coredata` names the modules of the app, which are linked to the tool.
+// `swift package coredata` passes the names of the app's modules, which are linked into the tool.
 if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
   ProgramClasses.add(modules: modules.split(separator: ":").map(String.init))
 }

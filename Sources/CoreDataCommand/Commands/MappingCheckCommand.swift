@@ -70,13 +70,13 @@ enum MappingCheckCommand: Command {
     return check.count(of: .error) > 0 ? .no : .done
   }
 
-  /// `NoteToNote.body`
+  /// Returns the place of a problem, such as `NoteToNote.body`.
   static func place(of problem: MappingCheck.Problem) -> String {
     let parts = [problem.mapping, problem.property].compactMap { $0 }
     return parts.isEmpty ? "(mapping model)" : parts.joined(separator: ".")
   }
 
-  /// Whether a mapping model is compiled. Compiled ones are files, sources are directories or the XML in them.
+  /// Whether a mapping model is compiled. Compiled ones are files; sources are directories or the XML files in them.
   private static func isCompiled(_ url: URL) throws -> Bool {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue else {

@@ -24,7 +24,7 @@ enum MappingInferCommand: Command {
     var inferred: MappingDocument?
     var obstacles: [InferenceObstacle] = []
     do {
-      // Called first because the error of the public function can name only one obstacle.
+      // Called first because the public function's error can name only one obstacle.
       _ = try InferredMapping(source: old.document, destination: new.document)
       let model = try NSMappingModel.inferredMappingModel(
         forSourceModel: NSManagedObjectModel(document: old.document),

@@ -64,8 +64,8 @@ enum MigrateCheckCommand: Command {
     return lint.count(of: .error) > 0 ? .no : RehearsalText.status(rehearsals)
   }
 
-  /// The rehearsals with the problems that count: an allowed refusal may happen in any of them, one of them is enough
-  /// to rehearse something, and a model with one version has nothing to rehearse.
+  /// Returns the rehearsals with the problems that count: an allowed refusal may happen in any of them, one of them
+  /// suffices to rehearse something, and a model with one version has nothing to rehearse.
   private static func texts(
     _ rehearsals: [MigrationRehearsal], _ model: ModelArgument, _ invocation: CommandInvocation
   ) -> [RehearsalText] {
@@ -83,7 +83,7 @@ enum MigrateCheckCommand: Command {
     }
   }
 
-  /// The stores below a directory, by their content or their extension. Other files are noted.
+  /// Returns the stores below a directory, recognized by content or extension. Other files are reported.
   private static func stores(in path: String, _ invocation: CommandInvocation) throws -> [URL] {
     let folder = URL(fileURLWithPath: path)
     guard let names = FileManager.default.enumerator(atPath: path)?.compactMap({ $0 as? String }) else {
@@ -96,7 +96,7 @@ enum MigrateCheckCommand: Command {
       var isDirectory: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: file.path, isDirectory: &isDirectory)
       guard exists, !isDirectory.boolValue else { continue }
-      // A file that cannot be read is no database; one with the extension of stores fails when it is rehearsed.
+      // A file that cannot be read is not a database; one with the extension of a store fails when it is rehearsed.
       let isDatabase = (try? RegularFile.firstBytes(15, of: file)) == Data("SQLite format 3".utf8)
       if isDatabase || kinds.contains(file.pathExtension) { stores.append(file) } else { others.append(name) }
     }

@@ -78,15 +78,15 @@ enum MigratePlanCommand: Command {
     return isRefused || inServer?.isRefused == true ? .no : .done
   }
 
-  // MARK: Stores in database servers
+  // MARK: Stores on database servers
 
-  /// Returns how a store in a server would be migrated; nil for a file.
+  /// Returns the migration plan of a store on a server; nil for a file.
   private static func inServer(_ argument: String, _ plan: MigrationPlan) throws -> ServerMigrationPlan? {
     guard case .server(let url, let kind) = try StorePlace(argument) else { return nil }
     return try ServerMigrationPlan(plan.migration, of: url, kind)
   }
 
-  /// What each statement does, and which tables it keeps from others until the migration ends.
+  /// Returns the effect of each statement, and the tables that it locks until the migration ends.
   private static func lines(_ plan: ServerMigrationPlan) -> [String] {
     if let reason = plan.reason {
       return ["The rows are copied, migrated beside the server and written back: \(reason)."]

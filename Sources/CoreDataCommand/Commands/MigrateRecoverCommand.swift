@@ -43,7 +43,7 @@ enum MigrateRecoverCommand: Command {
     }
     if arguments.flag("inspect") { return try inspect(url, invocation) }
     let outcome = try StoreRecovery.recover(storeAt: url)
-    // A store that SQLite has just rolled back is set aside only if the user asks again.
+    // A store that SQLite has just rolled back is set aside only if the user runs the command again.
     let aside = try (outcome == .rolledBack ? nil : arguments.value("model")).map { path in
       try StoreRecovery.setAside(storeAt: url, model: .load(contentsOf: URL(fileURLWithPath: path)))
     }
@@ -159,7 +159,7 @@ enum MigrateRestoreCommand: Command {
     return .done
   }
 
-  /// Lists the existing backups.
+  /// Returns advice that lists the existing backups.
   private static func advice(_ store: URL) -> [String] {
     let prefix = "\(store.deletingPathExtension().lastPathComponent)~"
     let folder = store.deletingLastPathComponent()

@@ -58,9 +58,9 @@ enum MigrateRunCommand: Command {
       return .done
     }
     var migration = plan.migration
-    // The command itself creates the backup, also for stores that are migrated in place.
+    // The command itself makes the backup, also for an in-place migration.
     migration.keepsReplacedStore = false
-    // A store in a server is watched by the migration that opening it plans.
+    // For a store on a server, the migration planned on opening it checks for losses.
     if case .file = place { try migration.watchLosses() }
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
       migration.integrityCheck = check
@@ -87,7 +87,7 @@ enum MigrateRunCommand: Command {
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only and cannot be migrated. Check its permissions.")
     }
-    // From here on, a run that is stopped must not leave a partial backup.
+    // From here on, stopping the command must not leave a partial backup.
     let stop = StopSignal()
     defer { stop.end() }
     let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
@@ -95,7 +95,8 @@ enum MigrateRunCommand: Command {
     do {
       try stop.check()
       guard let found = try migrate(migration, stop, invocation) else {
-        // Another process was faster. Keep a backup of the store before that: the other process may have created none.
+        // Another process was faster. A backup of the store before that is kept, since the other process may have made
+        // none.
         return try tellDone(
           url, known, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
@@ -113,7 +114,7 @@ enum MigrateRunCommand: Command {
     return .done
   }
 
-  /// Reports that another process has migrated the store since this one started.
+  /// Reports that another process has migrated the store since this command started.
   private static func tellDone(
     _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
@@ -168,8 +169,8 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
-  /// Migrates a store in a server by opening it, in one transaction of the server. There is no backup. Returns nil if another
-  /// process has already migrated the store.
+  /// Migrates a store on a server by opening it, in one transaction. There is no backup. Returns nil if another process
+  /// has already migrated the store.
   private static func migrate(
     serverAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, to target: ModelArgument.Version,
     _ allowances: FindingAllowances,
@@ -180,7 +181,7 @@ enum MigrateRunCommand: Command {
         .usage, "--backup is for stores in files. Back up \(url.storeName) with the server's tools.")
     }
     let model = try NSManagedObjectModel(document: target.document)
-    // Mapping models name versions, which are looked for there, as the plan has done.
+    // The versions named by mapping models are looked up in the whole bundle, as in the plan.
     let bundle = try invocation.model().bundleURL
     model.origins = [bundle]
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -200,14 +201,14 @@ enum MigrateRunCommand: Command {
     return rows
   }
 
-  /// Backs up the store, after removing what killed runs left in the backup directory.
+  /// Backs up the store, after removing what killed commands left in the backup directory.
   private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
     let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
     if folder != nil { try clearBackups(of: url, in: folder, invocation) }
     return try StoreBackup.make(of: url, in: folder)
   }
 
-  /// Completes or removes the backups of killed runs, and reports it.
+  /// Completes or removes the backups of killed commands, and reports it.
   private static func clearBackups(of url: URL, in folder: URL?, _ invocation: CommandInvocation) throws {
     let found = try StoreBackup.clearLeftovers(of: url, in: folder)
     for backup in found.completed {
@@ -229,7 +230,7 @@ enum MigrateRunCommand: Command {
       try StoreBackup.remove(backup)
       return true
     } catch {
-      // Report why the migration failed.
+      // The reason the migration failed is reported instead.
       return false
     }
   }

@@ -75,14 +75,14 @@ enum MigrateStatusCommand: Command {
     return invocation.arguments.flag("check") ? .no : .done
   }
 
-  /// How the store can be migrated to the current version.
+  /// The way to migrate the store to the current version.
   private struct Way {
     var plan: MigrationPlan?
-    /// The reason why `migrate run` would refuse.
+    /// The reason `migrate run` would not migrate the store.
     var obstacle: String?
 
-    /// Plans the migration. Throws the errors of the store, models and mapping models; that there is no migration path
-    /// is a result.
+    /// Plans the migration. Throws the errors of the store, models and mapping models; a missing migration path is a
+    /// result instead.
     init(
       from store: LocatedStore, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
       _ invocation: CommandInvocation

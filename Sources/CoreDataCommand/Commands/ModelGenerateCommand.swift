@@ -77,7 +77,7 @@ enum ModelGenerateCommand: Command {
 
 /// A directory with generated files.
 struct GeneratedDirectory {
-  /// What happens to a file.
+  /// A change of a file.
   struct Change {
     enum Kind: String {
       case added, changed, removed
@@ -85,7 +85,7 @@ struct GeneratedDirectory {
 
     let name: String
     let kind: Kind
-    /// The new text; nil for a removed file.
+    /// The new content; nil for a removed file.
     let text: String?
   }
 
@@ -98,9 +98,9 @@ struct GeneratedDirectory {
     self.mark = mark
   }
 
-  /// Returns what must change so that the directory has just these generated files. Other files do not matter.
-  /// - Throws: `CommandFailure` if a file with the name of a generated one was written by somebody else, or if there can be no
-  ///   such directory.
+  /// Returns the changes that leave exactly these generated files in the directory. Other files do not matter.
+  /// - Throws: `CommandFailure` if a file with the name of a generated one was written by hand, or if the directory
+  ///   cannot exist.
   func changes(for files: [GeneratedClasses.File]) throws -> [Change] {
     try checkPlace()
     var changes: [Change] = []
@@ -119,7 +119,7 @@ struct GeneratedDirectory {
     }
     let names = Set(files.map(\.name))
     for name in try present() where !names.contains(name) {
-      // What is a link or no file at all was not generated.
+      // Links, directories and special files were not generated.
       guard FileCalls.isRegular(url.appendingPathComponent(name)) else { continue }
       guard try text(of: name)?.hasPrefix(mark) == true else { continue }
       changes.append(Change(name: name, kind: .removed, text: nil))
@@ -148,7 +148,7 @@ struct GeneratedDirectory {
     }
   }
 
-  /// More bytes than any generated file has.
+  /// The maximum size of a file, in bytes, which is more than any generated file has.
   private static let largestFile = 1 << 26
 
   private func present() throws -> [String] {

@@ -31,7 +31,7 @@ enum ModelLockCommand: Command {
     guard !arguments.flag("check") || !arguments.flag("update") else {
       throw CommandFailure(.usage, "--check and --update cannot be used together.")
     }
-    // All versions are locked, also where one of them is named.
+    // All versions are locked, even if one of them is named.
     let model = try invocation.model(ModelArgument(path: arguments.argument("MODEL")).bundleURL.path)
     try model.requireAllVersions()
     try model.requireCurrentVersion()
@@ -57,7 +57,7 @@ enum ModelLockCommand: Command {
   }
 
   /// - Parameters:
-  ///   - added: versions that are locked now, or with `--check` versions that are not.
+  ///   - added: the newly locked versions, or with `--check` the versions that are not locked.
   ///   - isWritten: nil with `--check`.
   private static func write(
     _ findings: [ModelLint.Entry], added: [String], isWritten: Bool?, _ file: URL, _ model: ModelArgument,

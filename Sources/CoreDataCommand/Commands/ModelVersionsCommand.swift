@@ -100,7 +100,7 @@ enum ModelVersionsCommand: Command {
     return .done
   }
 
-  /// Joins as many names as fit on a line.
+  /// Joins as many names as fit on one line.
   private static func capped(_ names: [String]) -> String {
     let shown = names.prefix(6).joined(separator: ", ")
     return names.count > 6 ? "\(shown) and \(names.count - 6) more" : shown

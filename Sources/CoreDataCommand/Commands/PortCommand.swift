@@ -26,17 +26,17 @@ enum PortCommand: Command {
       .flag("dry-run", summary: "Show the changes as a diff, and write nothing."), .format(.text, .json),
     ])
 
-  /// A file with its text before and after the port.
+  /// A file with its contents before and after the port.
   private struct Ported {
     let url: URL
     let path: String
-    /// Nil for a new file.
+    /// The old contents; nil for a new file.
     let old: [UInt8]?
     let new: [UInt8]
     let file: WholeFile
   }
 
-  /// More bytes than any source has that people write.
+  /// The maximum size of a file, in bytes, which is more than any hand-written source has.
   private static let largestFile = 1 << 26
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -102,13 +102,14 @@ enum PortCommand: Command {
           url: casts, path: tree.path(of: casts), old: nil, new: Array(RequestCasts.text.utf8), file: WholeFile(casts)))
     }
     if let names = try names(translator.objectiveCNames, of: module, tree, &ported) { ported.append(names) }
-    // What is left, with its lines in the new files.
+    // The remaining messages, with their lines in the new files.
     let results = ported.map { SourceFile(path: $0.path, bytes: $0.new) }
     let check = Translator(files: results, models: models, hasResources: module.hasBundle, purpose: .port)
     return (ported, results.flatMap { check.translate($0).messages })
   }
 
-  /// Returns the file by which classes are found by their names in Objective-C; nil if it is not needed, or is there.
+  /// Returns the file through which classes are found by their Objective-C names; nil if it is not needed or already
+  /// exists.
   private static func names(
     _ found: [String: String], of module: SourceTree.Module, _ tree: SourceTree, _ files: inout [Ported]
   ) throws -> Ported? {
@@ -162,7 +163,7 @@ enum PortCommand: Command {
         for message in left { section.line(message.description) }
       }
     }
-    // A diff is applied by other programs, which skip what follows it.
+    // Programs that apply a diff skip the text after it.
     try invocation.write(report)
   }
 }

@@ -10,7 +10,7 @@ import Foundation
 
 /// `coredata store copy`
 enum StoreCopyCommand: Command {
-  /// The types of stores by the names of options.
+  /// The types of stores, by their names in options.
   private enum Kind: String, CaseIterable {
     case sqlite, binary, xml
 
@@ -66,7 +66,7 @@ enum StoreCopyCommand: Command {
         throw CommandFailure(.usage, "--type is for files, and TO names a database server. Omit it.")
       }
     }
-    // A copy in files is private until it is complete, so a signal ends the process at once. A copy into a server stops
+    // A copy to files is private until it is complete, so a signal ends the process at once. A copy to a server stops
     // between two pages.
     let stop: StopSignal?
     if case .server = target { stop = StopSignal() } else { stop = nil }
@@ -105,7 +105,7 @@ enum StoreCopyCommand: Command {
     }
   }
 
-  /// Removes what an interrupted copy has left in a server.
+  /// Removes what an interrupted copy has left on a server.
   private static func removeUnfinished(
     at url: URL, _ server: any ServerStore.Type, _ invocation: CommandInvocation
   ) throws {
@@ -118,7 +118,7 @@ enum StoreCopyCommand: Command {
   }
 
   private static func checkFree(_ target: URL) throws {
-    // SQLite would take a log or journal with the name of the copy for the copy's own.
+    // SQLite would treat a log or journal with the name of the copy as belonging to the copy.
     for file in StoreFiles.databaseFiles(of: target) where FileCalls.exists(file) {
       throw CommandFailure(
         .failed,
@@ -133,12 +133,12 @@ enum StoreCopyCommand: Command {
     }
   }
 
-  /// A copy that was made, and compared with its source.
+  /// A complete copy, which has been compared with its source.
   private struct Made {
     let digest: StoreDigest
-    /// How many links to objects that the source does not have were left out.
+    /// The number of links that were left out because the source does not have their objects.
     var leftOutLinks = 0
-    /// The values that the copy has otherwise than the file, because objects read them so.
+    /// The values that the copy stores differently from the file, because objects read them that way.
     var converted: [ConvertedValues] = []
   }
 
@@ -147,7 +147,7 @@ enum StoreCopyCommand: Command {
     let store: NSPersistentStore
     let coordinator: NSPersistentStoreCoordinator
     var configuration: String?
-    /// The file whose permissions the copy gets; nil for those of a new file.
+    /// The file whose permissions the copy gets; nil for the permissions of a new file.
     var original: URL?
     /// Whether it is a SQLite store in a file.
     var isDatabase = false
@@ -167,9 +167,8 @@ enum StoreCopyCommand: Command {
     }
   }
 
-  /// Returns the type of a store that is no database, by its first bytes; nil for any other file, also for one that
-  /// cannot be
-  /// read, of which `StoreReader` tells more.
+  /// Returns the type of a store that is not a database, by its first bytes; nil for any other file, and for one that
+  /// cannot be read, about which `StoreReader` reports more.
   private static func fileKind(of url: URL) -> Kind? {
     // As above.
     guard let bytes = try? RegularFile.firstBytes(6, of: url) else { return nil }
@@ -204,7 +203,8 @@ enum StoreCopyCommand: Command {
     return try copy.carryOut(source) { _ in }
   }
 
-  /// Refuses a copy whose files of values would be those of the store: what removes one of both would remove them.
+  /// Throws if the copy would share the directory of external data files with the store: removing one of the two stores
+  /// would remove the other's files.
   private static func checkDirectory(of store: URL, _ copy: Copy) throws {
     guard case .file(let target) = copy.target, copy.kind == .sqlite else { return }
     let (own, other) = (StoreFiles.externalData(of: store), StoreFiles.externalData(of: target))
@@ -256,17 +256,17 @@ enum StoreCopyCommand: Command {
     return try copy.carryOut(Source(.sqlite, at: url, model, nil, isReadOnly: true)) { _ in }
   }
 
-  /// A copy to a place.
+  /// A copy and its destination.
   private struct Copy {
     let target: StorePlace
     let kind: Kind
     let copiesHistory: Bool
     let progress: (CopyStage) throws -> Void
 
-    /// A store with history is read-only if it is opened without recording it.
+    /// A store with history is read-only if it is opened without recording history.
     private var options: [AnyHashable: Any]? { copiesHistory ? [NSPersistentHistoryTrackingKey: true] : nil }
 
-    /// Whether objects are copied, and not the pages of a file.
+    /// Whether objects are copied, rather than the pages of a file.
     var copiesObjects: Bool {
       if case .file = target, kind == .sqlite { false } else { true }
     }
@@ -277,14 +277,14 @@ enum StoreCopyCommand: Command {
 
     /// Copies a store, which is removed from its coordinator.
     ///
-    /// - Parameter check: checks the copy before it gets its name.
+    /// - Parameter check: checks the copy before it gets its final name.
     func carryOut(_ source: Source, check: (StoreDigest) throws -> Void) throws -> Made {
       var settings = CopySettings()
       settings.progress = progress
       settings.copiesHistory = copiesHistory
       switch target {
       case .file(let url):
-        // What the file holds is compared.
+        // The content of the file is compared.
         settings.checks = false
         return try copy(source, to: url, settings, check)
       case .server(let url, _):
@@ -302,14 +302,14 @@ enum StoreCopyCommand: Command {
     ) throws -> Made {
       let (coordinator, store) = (source.coordinator, source.store)
       let name = (source.original ?? store.url)?.lastPathComponent ?? ""
-      // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
+      // The copy gets its name when it is complete. Until it has the store's permissions, no other user can read it.
       let directory = try CopyDirectory.make(for: url)
       defer {
-        // A leftover is private, and the next copy to this place removes it.
+        // A leftover copy is private, and the next copy to this place removes it.
         try? directory.remove()
       }
       let draft = directory.url.appendingPathComponent(url.lastPathComponent)
-      // A file that is copied as a file is compared as it was before.
+      // A store copied as a file is compared with its content before the copy.
       let before =
         source.isWholeFile || kind == .sqlite && source.isDatabase
         ? try coordinator.digest(of: store, step: .rows, progress: progress) : nil
@@ -324,7 +324,7 @@ enum StoreCopyCommand: Command {
       guard digest == result?.digest ?? before else { throw failure(name) }
       try check(digest)
       if let original = source.original { try StoreFiles.takePermissions(of: original, for: draft) }
-      // From here on the copy appears under its name, with its files.
+      // From here on the copy and its files appear under their final names.
       UnfinishedFiles.leaveSignals()
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
         throw CommandFailure(.failed, "\(url.path) was made meanwhile. Choose another name, or move it away first.")

@@ -42,7 +42,7 @@ enum StoreDiffCommand: Command {
     let matching = arguments.choice("match") ?? StoreDifference.Matching.suitable(old.reader, new.reader)
     let progress = ReadingProgress(invocation, "Compare", writesMeanwhile: false) {
       guard matching == .key else { return nil }
-      // As for an export.
+      // As for an export: the number is needed only for the progress.
       let counts = [old, new].compactMap { try? $0.reader.rowCounts().values.reduce(0, +) }
       return counts.count == 2 ? counts[0] + counts[1] : nil
     }

@@ -50,7 +50,7 @@ enum StoreExportCommand: Command {
     }
     let isStrict = invocation.arguments.flag("strict")
     let progress = ReadingProgress(invocation, "Export", writesMeanwhile: true) {
-      // The number only serves the progress; what is wrong with the rows is told when they are read.
+      // The number is needed only for the progress; problems with the rows are reported when they are read.
       let counts = try? opened.reader.rowCounts().filter { names?.contains($0.key) ?? true }
       return counts.map { min($0.values.reduce(0, +), invocation.arguments.integer("limit") ?? .max) }
     }
@@ -63,7 +63,7 @@ enum StoreExportCommand: Command {
       },
       didRead: progress.didRead
     ) { object in
-      // What was written of the line must not stay alone if the next object cannot be read.
+      // The end of the line must not be missing if the next object cannot be read.
       if try ExportText.write(object, { try invocation.result.write(safe: $0) }) { try invocation.result.flush() }
     }
     return .done
@@ -72,7 +72,7 @@ enum StoreExportCommand: Command {
 
 /// Exported objects as lines of JSON.
 enum ExportText {
-  /// Writes an object as a line. A streamed value is never whole in memory.
+  /// Writes an object as a line. A streamed value is never loaded whole into memory.
   ///
   /// - Returns: whether the line was written in several parts.
   static func write(_ object: ExportedObject, _ write: (String) throws -> Void) throws -> Bool {
@@ -87,7 +87,7 @@ enum ExportText {
     return parts > 0
   }
 
-  /// Appends a JSON object to a text, which is written before each streamed value.
+  /// Appends a JSON object to a string, which is written out before each streamed value.
   private static func append(
     _ values: [(name: String, value: ExportedValue)], to text: inout String, _ write: (String) throws -> Void
   ) throws {

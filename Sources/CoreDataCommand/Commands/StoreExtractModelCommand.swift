@@ -25,7 +25,7 @@ enum StoreExtractModelCommand: Command {
         metadata.modelProblem.map { "The model in \(name) cannot be read: \($0)" }
           ?? "\(name) contains no model. Look for the model it was created with in old versions of the app.")
     }
-    // A source with other version hashes could not open the store, which is its only purpose.
+    // A source with other version hashes could not open the store, which is the only purpose of extracting it.
     let hashes = VersionHashes(document).entities
     guard metadata.hashes.allSatisfy({ hashes[$0.key] == $0.value }) else {
       throw CommandFailure(

@@ -20,7 +20,7 @@ enum StoreInfoCommand: Command {
       .format(.text, .json, .markdown),
     ])
 
-  /// What the command shows.
+  /// The facts shown by the command.
   private struct Facts {
     let name: String
     let type: String
@@ -29,11 +29,11 @@ enum StoreInfoCommand: Command {
     let versionName: String?
     let identifiers: [String]
     let frameworkVersion: Int?
-    /// The source of names and types, as JSON has it.
+    /// The source of names and types, as in JSON.
     let origin: String
-    /// The same for people, with the version.
+    /// The source of names and types as text, with the version.
     let model: String
-    /// The rows of each entity; by name in JSON and in the table.
+    /// The number of rows of each entity; sorted by name in JSON and in the table.
     let rows: [String: Int]
     let hashes: [String: Data]
     let size: Int
@@ -42,7 +42,7 @@ enum StoreInfoCommand: Command {
     let applicationKeys: [String]
     var findings: [Finding] = []
 
-    /// The facts of a store that has been opened.
+    /// Collects the facts of a store that has been opened.
     init(_ opened: OpenedStore) throws {
       let (reader, metadata) = (opened.reader, opened.reader.metadata)
       let server = try opened.place.serverFacts()
@@ -63,7 +63,7 @@ enum StoreInfoCommand: Command {
       findings = reader.findings(isVersionKnown: opened.versionName != nil)
     }
 
-    /// The facts that an XML or binary store tells without a model.
+    /// Collects the facts available from an XML or binary store without a model.
     init(_ summary: FileStoreSummary, name: String) {
       let metadata = summary.metadata
       self.name = name

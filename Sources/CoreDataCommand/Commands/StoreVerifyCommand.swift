@@ -55,8 +55,8 @@ enum StoreVerifyCommand: Command {
       invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
-      // A store in a server, or in an XML or binary file, is read from a private copy, which has constraints and numbers of its
-      // own.
+      // A store on a server, or in an XML or binary file, is read from a private copy, which has its own constraints
+      // and numbers.
       let verdict = try StoreVerifier(
         opened.reader, limit: limit, looksForLog: opened.place.isFile && opened.summary == nil
       ).run()

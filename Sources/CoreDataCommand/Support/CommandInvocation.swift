@@ -21,15 +21,15 @@ protocol Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus
 }
 
-/// A parsed command line with the streams to write to.
+/// A parsed command line with its output streams.
 struct CommandInvocation {
   let arguments: ParsedCommand
-  /// The tool that the command belongs to.
+  /// The specification of the tool that the command belongs to.
   let tool: ToolSpecification
   let options: CommonOptions
   let streams: CommandStreams
   let result: ResultWriter
-  /// What the command reads of stores in servers.
+  /// The private copies of stores on servers that the command reads.
   let copies = PrivateCopies()
   /// Applies styles to the text of the result.
   let styler: TextStyler
@@ -47,7 +47,7 @@ struct CommandInvocation {
     styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
   }
 
-  /// Loads the classes that `--policies` names.
+  /// Loads the classes of the library given by `--policies`.
   ///
   /// - Throws: `CommandFailure`.
   func loadPolicies() throws {
@@ -55,8 +55,7 @@ struct CommandInvocation {
     for path in arguments.values("policies") { try PolicyLibrary.load(path) }
   }
 
-  /// Makes sure that nothing that the command writes is something that it works on, and that the result can be written
-  /// to
+  /// Makes sure that the command's outputs do not overwrite its inputs, and that the result can be written to
   /// `--output`.
   ///
   /// - Throws: `CommandFailure`.
@@ -65,19 +64,19 @@ struct CommandInvocation {
     try result.prepare()
   }
 
-  /// A further file that the command writes, which appears when it is complete.
+  /// Returns a writer for an additional file, which appears when it is complete.
   ///
-  /// - Throws: `CommandFailure` where it cannot be written.
+  /// - Throws: `CommandFailure` if the file cannot be written.
   func writer(to path: String) throws -> ResultWriter {
     let writer = ResultWriter(path: path, streams: streams)
     try writer.prepare()
     return writer
   }
 
-  /// The mapping models, or directories of them, that `--mappings` names.
+  /// The mapping models, or directories of them, given by `--mappings`.
   var mappings: [URL] { arguments.values("mappings").map { URL(fileURLWithPath: $0) } }
 
-  /// Makes sure that every path of `--mappings` has a mapping model that can be read.
+  /// Makes sure that every path given by `--mappings` contains a readable mapping model.
   ///
   /// - Throws: `CommandFailure`, the errors of reading mapping models.
   func checkMappings() throws {
@@ -85,7 +84,7 @@ struct CommandInvocation {
     _ = try MappingFile.files(at: mappings, requiresSome: true)
   }
 
-  /// Notes which mapping models of `--mappings` are for no two versions of the model.
+  /// Reports mapping models given by `--mappings` that match no two versions of the model.
   ///
   /// - Throws: the errors of reading mapping models.
   func remarkUnusedMappings(_ known: ModelVersions, of model: ModelArgument) throws {
@@ -97,7 +96,7 @@ struct CommandInvocation {
     }
   }
 
-  /// Returns the file that an argument names.
+  /// Returns the file given by an argument.
   func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }
 
   /// Reads a model and writes its remarks.
@@ -110,7 +109,7 @@ struct CommandInvocation {
     return model
   }
 
-  /// Calls a closure with a model that may read only some of its versions, then writes the remarks on those.
+  /// Calls a closure with a model that may read only some of its versions, then reports remarks on those versions.
   ///
   /// - Throws: The errors of `ModelArgument.init(path:)`, and of the closure.
   func withModel<Result>(_ path: String? = nil, _ work: (ModelArgument) throws -> Result) throws -> Result {
@@ -138,14 +137,14 @@ struct CommandInvocation {
   /// Writes a JSON result, which contains no control characters.
   func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
-  /// Returns an empty report for the result: as wide as the terminal, or as its lines are where a program may read it.
+  /// Returns an empty report for the result. It is as wide as the terminal, and not wrapped if a program may read it.
   func report() -> TextReport {
     TextReport(styler: styler, width: result.isTerminal ? max(60, streams.columns) : nil)
   }
 
   func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
-  /// Writes progress to standard error, in the form that `--progress` names.
+  /// Returns a writer of progress to standard error, in the format given by `--progress`.
   func progressWriter() -> ProgressWriter {
     let mode: ProgressWriter.Mode = arguments.choice("progress") ?? (options.isQuiet ? .none : .auto)
     return ProgressWriter(mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
@@ -178,7 +177,7 @@ struct CommandStreams {
     CommandStreams(
       output: { try TextSink.standardOutput.write($0) },
       error: { text in
-        // There is nowhere left to report the error.
+        // There is no other stream to report the error to.
         try? TextSink.standardError.write(text)
       },
       isOutputTerminal: TextSink.standardOutput.isTerminal, isErrorTerminal: TextSink.standardError.isTerminal,
@@ -186,16 +185,16 @@ struct CommandStreams {
   }
 }
 
-/// Arguments that several commands have.
+/// Arguments shared by several commands.
 extension PositionalSpecification {
   static let store = PositionalSpecification(
     "STORE", summary: "A SQLite store, or the URL of a store in a database server.")
-  /// A store that the command reads, of any type. Without a model only `store info` reads one that contains none.
+  /// A store of any type that the command reads. Without a model, only `store info` reads one that contains none.
   static let anyStore = PositionalSpecification(
     "STORE",
     summary: "A SQLite store, an XML or binary store, which contains no model, or the URL of a store in a database "
       + "server.")
-  /// A store that the command works on in its file.
+  /// A store that the command uses in place.
   static let storeFile = PositionalSpecification("STORE", summary: "A SQLite store.")
   static let model = PositionalSpecification(
     "MODEL",
@@ -208,7 +207,7 @@ extension PositionalSpecification {
     "FILE", summary: "A mapping model: an .xcmappingmodel, .cdm or .mapping.")
 }
 
-/// Options that several commands have.
+/// Options shared by several commands.
 extension OptionSpecification {
   /// The version to migrate to.
   static let targetVersion = OptionSpecification(
@@ -223,7 +222,7 @@ extension OptionSpecification {
     "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
     summary:
       "How to show progress on standard error (default: auto, a bar on a terminal, otherwise a line per step).")
-  /// The option of commands that only read.
+  /// The progress option of commands that only read.
   static let readingProgress = OptionSpecification(
     "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
     summary: "How to show progress on standard error (default: a bar on a terminal, unless the result goes there too).")
@@ -244,7 +243,7 @@ enum AllowanceArguments {
     + "finding is information only, and so is one about objects that a migration policy creates. A finding that would "
     + "make the migration fail cannot be allowed."
 
-  /// `DS101 to DS108 and CM305`
+  /// The codes of losses, such as `DS101 to DS108 and CM305`.
   fileprivate static var losses: String {
     let codes = FindingCode.allCases.filter(\.isLoss).map(\.rawValue)
     let family = codes.filter { $0.hasPrefix("DS") }
@@ -278,7 +277,7 @@ extension CommandInvocation {
     ExpectedRefusals(try arguments.values("allow-refusal").map { .init(from: try model.version($0).name) })
   }
 
-  /// Returns the allowances of the command line, the narrowest first.
+  /// Returns the allowances of the command line, the most specific first.
   ///
   /// - Throws: `CommandFailure` for an allowance or a file that cannot be read.
   func allowances() throws -> FindingAllowances {
@@ -299,7 +298,7 @@ extension CommandInvocation {
     item.entity == nil ? 2 : item.property == nil ? 1 : 0
   }
 
-  /// Notes which allowances have no effect, so that lists of them do not go stale.
+  /// Reports allowances without effect, so that lists of them do not become outdated.
   func remarkAllowances(_ plan: MigrationPlan) {
     guard !plan.steps.isEmpty else { return }
     for item in plan.unmatchedAllowances where item.origin != .option("--allow-loss") {

@@ -9,7 +9,7 @@ enum FindingText {
   /// A finding, and the version that it is about.
   typealias Entry = (version: String?, finding: Finding)
 
-  /// Writes the findings, one a line, below a title; nothing where there are none.
+  /// Writes the findings, one per line, below a title; nothing if there are none.
   static func write(_ entries: [Entry], to report: inout TextReport) {
     guard !entries.isEmpty else { return }
     report.section("Findings") { report in
@@ -32,10 +32,10 @@ enum FindingText {
     }
   }
 
-  /// Returns a finding with its place, and with who allows it.
+  /// Returns a finding with its place, and with its allowance.
   static func sentence(_ finding: Finding) -> String { finding.sentence + allowance(finding) }
 
-  /// Returns a finding without its place, and with who allows it.
+  /// Returns a finding without its place, and with its allowance.
   static func message(_ finding: Finding) -> String { finding.message + allowance(finding) }
 
   private static func allowance(_ finding: Finding) -> String { finding.allowance.map { " (\($0.words))" } ?? "" }

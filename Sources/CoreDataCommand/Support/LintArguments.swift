@@ -6,7 +6,7 @@ import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
-/// The options of commands that judge a model.
+/// Options of commands that check a model.
 extension OptionSpecification {
   static let level = OptionSpecification(
     "level", .pair("CODE", oneOf: ["off", "warn", "error"]), repeats: true,
@@ -17,7 +17,7 @@ extension OptionSpecification {
 }
 
 extension CommandInvocation {
-  /// Returns the options of a check that the command line gives.
+  /// Returns the options of a check from the command line.
   ///
   /// - Throws: `CommandFailure` for an unknown code or an allowance that cannot be read; the errors of reading a lock.
   func lintOptions(for model: ModelArgument) throws -> ModelLint.Options {
@@ -38,7 +38,8 @@ extension CommandInvocation {
     return lint
   }
 
-  /// Makes sure that a model that a lock does not have is a new one.
+  /// Throws if a lock has the model under a former name, or if a lock given on the command line does not have it.
+  /// Otherwise reports that the model is not locked.
   private func checkUnlocked(_ model: ModelArgument, _ name: String, _ lock: URL, isNamed: Bool) throws {
     if let former = try VersionLock.formerName(in: lock, of: model.modelVersions()) {
       throw CommandFailure(
@@ -53,7 +54,7 @@ extension CommandInvocation {
     remark("\(lock.lastPathComponent) does not have \(name), which is not locked.")
   }
 
-  /// The lock of a model where the command line names none.
+  /// Returns the lock of a model if the command line names none.
   static func defaultLock(of model: ModelArgument) -> URL {
     model.bundleURL.deletingLastPathComponent().appendingPathComponent(VersionLock.defaultName)
   }

@@ -5,12 +5,12 @@ import CoreDataAnalysis
 import CoreDataTerminal
 import Foundation
 
-/// Findings about a model in each of the formats.
+/// Findings about a model in all formats.
 struct LintText {
   let model: URL
   /// The findings, worst first.
   let entries: [ModelLint.Entry]
-  /// Whether findings that are information are written.
+  /// Whether findings at the information level are included.
   let isVerbose: Bool
 
   private static let width = TextLayout.terminalWidth
@@ -28,7 +28,7 @@ struct LintText {
     if !shown.isEmpty { report.line() }
   }
 
-  /// `2 errors, 1 warning; 3 more are information (-v shows them).`
+  /// A summary such as `2 errors, 1 warning; 3 more are information (-v shows them).`
   var summary: String {
     let hidden = isVerbose ? 0 : entries.count { $0.finding.level == .information }
     let more = hidden == 0 ? "" : "; \(hidden) more \(hidden == 1 ? "is" : "are") information (-v shows them)"
@@ -66,7 +66,7 @@ struct LintText {
     }
   }
 
-  // MARK: Programs
+  // MARK: Formats for programs
 
   var json: JSONText {
     .array(
@@ -92,7 +92,7 @@ struct LintText {
     return (table.isEmpty ? "" : table.markdown + "\n") + summary + "\n"
   }
 
-  /// Annotations of a hosted workflow.
+  /// Annotations for hosted workflows.
   var annotations: String {
     entries.filter { isVerbose || $0.finding.level > .information }.map { entry in
       let place = FindingPlace(of: entry, in: model)
@@ -110,11 +110,11 @@ struct LintText {
     }.joined()
   }
 
-  /// The results of a static analysis, version 2.1.0 of the format.
+  /// Returns the results in the Static Analysis Results Interchange Format (SARIF), version 2.1.0.
   ///
-  /// - Parameter tool: the tool that has analyzed.
-  ///
-  /// - Parameter remarks: of rehearsals.
+  /// - Parameters:
+  ///   - tool: the tool that produced the results.
+  ///   - remarks: the remarks of rehearsals.
   func sarif(
     _ tool: ToolSpecification, _ remarks: [(level: Finding.Level, title: String, text: String)] = []
   ) -> JSONText {
@@ -174,7 +174,7 @@ struct LintText {
     ]
   }
 
-  /// The checks of a model: one for each code family of each step.
+  /// Returns the checks of a model as test cases: one for each family of codes in each step.
   func cases() -> [TestReport.Case] {
     groups(entries).map { title, entries in
       TestReport.Case(
@@ -185,7 +185,7 @@ struct LintText {
     }
   }
 
-  /// A path below the working directory, as pages of code reviews know it.
+  /// Returns a path relative to the working directory, as used by code review pages.
   static func path(_ url: URL) -> String {
     let base = FileManager.default.currentDirectoryPath
     let path = url.standardizedFileURL.path

@@ -9,12 +9,12 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// The place of a store that an argument names: a path, or a URL of a database server.
+/// The location of a store given by an argument: a path, or a URL of a database server.
 enum StorePlace {
   case file(URL)
   case server(URL, any ServerStore.Type)
 
-  /// - Throws: 134080 for a URL of a scheme that no type of store has.
+  /// - Throws: 134080 for a URL with a scheme that belongs to no type of store.
   init(_ argument: String) throws {
     guard let mark = argument.range(of: "://") else {
       self = .file(URL(fileURLWithPath: argument))
@@ -45,7 +45,7 @@ enum StorePlace {
     }
   }
 
-  /// The type of a store in a server, and the bytes that it takes there; nil for a file, which tells itself.
+  /// Returns the type of a store on a server, and its size there in bytes; nil for a file, which contains these itself.
   ///
   /// - Throws: the errors of the server.
   func serverFacts() throws -> (type: String, bytes: Int)? {
@@ -54,7 +54,7 @@ enum StorePlace {
     return (type ?? "", try kind.size(at: url))
   }
 
-  /// What is wrong with a store in a server beside its rows; nothing for a file.
+  /// Returns the problems of a store on a server other than those of its rows; empty for a file.
   ///
   /// - Throws: the errors of the server.
   func serverProblems() throws -> [ServerStoreProblem] {
@@ -62,7 +62,7 @@ enum StorePlace {
     return try kind.problems(at: url)
   }
 
-  /// What texts call the store.
+  /// The name of the store in messages.
   var name: String { url.storeName }
 
   /// The path, or the URL without its password.
@@ -75,21 +75,21 @@ struct LocatedStore {
   /// The SQLite store to read.
   let file: URL
 
-  /// Where the rows are that a copy lacks; nil for a file.
+  /// The server that contains the rows missing from a copy; nil for a file.
   var rows: ServerRows? {
     guard case .server(let url, let kind) = place else { return nil }
     return ServerRows(of: url, kind)
   }
 }
 
-/// The private copies of stores that a command has made. They are removed when the command ends.
+/// The private copies of stores made by a command. They are removed when the command ends.
 final class PrivateCopies {
   private var copies: [ServerCopy] = []
 
-  /// Copies a store in a server.
+  /// Copies a store from a server.
   ///
   /// - Parameters:
-  ///   - model: the model to read it with; nil for the one that it carries.
+  ///   - model: the model to read it with; nil for its cached model.
   ///   - hasRows: false to copy only the metadata and the model.
   /// - Throws: `CommandFailure` if there is no store, or no model; the errors of the server and the file system.
   func copy(
@@ -106,10 +106,10 @@ final class PrivateCopies {
   /// Copies an XML or binary store.
   ///
   /// - Parameters:
-  ///   - summary: what the store tells of itself.
+  ///   - summary: the facts available without a model.
   ///   - model: the model that it was written with.
   ///   - configuration: its configuration; nil for all entities.
-  /// - Throws: 259 for rows that do not fit the model; the errors of the file system.
+  /// - Throws: 259 for rows that do not match the model; the errors of the file system.
   func copy(
     _ url: URL, _ summary: FileStoreSummary, _ model: NSManagedObjectModel, configuration: String?
   ) throws -> URL {
@@ -119,7 +119,7 @@ final class PrivateCopies {
     return copy.url
   }
 
-  /// Returns the model that a store in a server carries.
+  /// Returns the cached model of a store on a server.
   static func model(at url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
     guard try kind.hasStore(at: url) else {
       throw CommandFailure(.unreadableStore, "There is no store at \(url.place). Check the URL.")
@@ -130,7 +130,7 @@ final class PrivateCopies {
       "\(url.storeName) contains no model. Name the one it was created with: --model MODEL.")
   }
 
-  /// Returns an error that names the store in the server instead of its copy.
+  /// Returns an error that names the store on the server instead of its copy.
   func naming(_ error: any Error) -> any Error {
     for copy in copies {
       if let named = copy.named(error) { return named }
@@ -145,12 +145,12 @@ final class PrivateCopies {
 }
 
 extension CommandInvocation {
-  /// Finds the store that an argument names, and copies it if it is in a server.
+  /// Locates the store given by an argument, and copies it if it is on a server.
   ///
   /// - Parameters:
   ///   - argument: the value of the argument.
-  ///   - path: the model to read a store in a server with; nil for its own.
-  ///   - versions: the model whose versions may have written a store that carries none.
+  ///   - path: the model for reading a store on a server; nil for its own.
+  ///   - versions: the model whose versions may have written a store without a cached model.
   ///   - hasRows: false if the command reads no rows.
   /// - Throws: the errors of `StorePlace.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
   func located(
@@ -160,14 +160,14 @@ extension CommandInvocation {
     switch place {
     case .file(let url): return LocatedStore(place: place, file: url)
     case .server(let url, let kind):
-      // A damaged model is like none.
+      // A damaged model is treated like a missing one.
       let isBare = try path == nil && kind.hasStore(at: url) && (try? kind.carriedModel(at: url)) == nil
       let model = try (path ?? (isBare ? versions : nil)).map { try serverModel($0, url, kind) }
       return LocatedStore(place: place, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
     }
   }
 
-  /// Plans the migration of a store, whose rows are counted where they are.
+  /// Plans the migration of a store, whose rows are counted in place.
   ///
   /// - Parameters:
   ///   - argument: the value of the argument that names the store.
@@ -183,9 +183,9 @@ extension CommandInvocation {
     }
   }
 
-  /// Runs a body again if another process has migrated a store in a server between two looks at it.
+  /// Repeats a body if another process migrates a store on a server while the body runs.
   ///
-  /// - Throws: `CommandFailure` if that happens again and again.
+  /// - Throws: `CommandFailure` if that happens repeatedly.
   func repeatingIfMigrated<Result>(_ body: () throws -> Result) throws -> Result {
     for _ in 0..<5 {
       do {
@@ -197,7 +197,7 @@ extension CommandInvocation {
     throw CommandFailure(.unreadableStore, "The store is being migrated by others. Run the command again later.")
   }
 
-  /// Plans the migration of a store that has been found.
+  /// Plans the migration of a located store.
   func plan(
     _ store: LocatedStore, known: ModelVersions, version: String, _ allowances: FindingAllowances
   ) throws -> MigrationPlan {
@@ -206,7 +206,7 @@ extension CommandInvocation {
       allowances: allowances)
   }
 
-  /// Returns the version of a model that wrote a store in a server.
+  /// Returns the version of a model that wrote a store on a server.
   ///
   /// - Throws: `CommandFailure` if none did.
   func serverModel(_ path: String, _ url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
@@ -220,7 +220,7 @@ extension CommandInvocation {
     }
   }
 
-  /// Returns the path that an argument names.
+  /// Returns the path given by an argument.
   ///
   /// - Throws: `CommandFailure` for the URL of a server.
   func file(_ name: String) throws -> URL {

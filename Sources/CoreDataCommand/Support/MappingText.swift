@@ -25,7 +25,7 @@ enum MappingText {
     }
   }
 
-  /// Reports the mapping model that a command has written.
+  /// Reports the mapping model written by a command.
   static func writeMade(
     _ mapping: MappingDocument, _ format: String, _ file: NewFile, _ invocation: CommandInvocation
   ) throws {
@@ -39,7 +39,7 @@ enum MappingText {
         [.init("format", .string(format)), .init("mapping", .string(file.url.path))] + members(of: description)))
   }
 
-  /// `2 entity mappings`
+  /// Returns text such as `2 entity mappings`.
   static func count(_ mapping: MappingDescription) -> String {
     NumberText.counted(mapping.entities.count, "entity mapping")
   }

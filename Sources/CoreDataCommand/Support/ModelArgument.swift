@@ -8,8 +8,7 @@ import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
 
-/// The model that a MODEL argument names: all versions of a source or compiled model, or the model contained in a
-/// store.
+/// The model given by a MODEL argument: all versions of a source or compiled model, or the model contained in a store.
 struct ModelArgument {
   typealias Version = (name: String, document: ModelDocument)
 
@@ -18,7 +17,7 @@ struct ModelArgument {
   let currentName: String?
   /// Whether the model comes from a store.
   let isStore: Bool
-  /// The version that the argument names after an @.
+  /// The version after an @ in the argument.
   private let namedVersion: String?
   /// The versions, each read on first use.
   private let bundle: ModelBundle
@@ -26,7 +25,7 @@ struct ModelArgument {
   /// Reads MODEL or MODEL@VERSION. Versions that are unreadable or invalid are skipped if there are others.
   /// - Throws: `ModelFileError`; `StoreProblem` if the file is a store without a model.
   init(path: String) throws {
-    // A file whose name contains an @ takes precedence.
+    // A file whose name contains the @ takes precedence.
     let mark = FileManager.default.fileExists(atPath: path) ? nil : path.lastIndex(of: "@")
     namedVersion = mark.map { String(path[path.index(after: $0)...]) }
     let url = URL(fileURLWithPath: mark.map { String(path[..<$0]) } ?? path)
@@ -62,7 +61,7 @@ struct ModelArgument {
   /// The name of the file, for messages.
   var name: String { url.lastPathComponent }
 
-  /// The bundle of the versions: the one that contains a single version, if there is one.
+  /// The bundle of the versions; for a single version, the bundle that contains it, if there is one.
   var bundleURL: URL {
     let folder = url.deletingLastPathComponent()
     return ["xcdatamodeld", "momd"].contains(folder.pathExtension) ? folder : url
@@ -74,19 +73,19 @@ struct ModelArgument {
   /// The names of all versions in order, including unreadable ones.
   var names: [String] { bundle.names }
 
-  /// Returns the versions to migrate over: for a single version in a directory of versions, all of them.
+  /// Returns the versions to migrate between: for a single version in a directory of versions, all of them.
   /// - Throws: `ModelFileError` for an invalid model.
   func modelVersions() throws -> ModelVersions { try ModelVersions(bundle) }
 
-  /// Returns only the versions that the argument names.
+  /// Returns only the versions given by the argument.
   /// - Throws: `ModelFileError` for an invalid model.
   func namedVersions() throws -> ModelVersions { try ModelVersions(only: bundle) }
 
-  /// Remarks on the model: skipped versions, and default values that do not fit their attribute's type. What several
-  /// versions or properties have in common is one remark.
+  /// Remarks on the model: skipped versions, and default values that do not match their attribute's type. A problem
+  /// shared by several versions or properties is one remark.
   var remarks: [String] { Self.remarks(bundle.unreadable, bundle.warnings) }
 
-  /// The remarks with one for each place.
+  /// The same remarks, with one for each place.
   var allRemarks: [String] {
     Self.remarks(onUnreadable: bundle.unreadable) + bundle.warnings.map(\.description)
   }
@@ -140,7 +139,7 @@ struct ModelArgument {
     if let bad = bundle.unreadable.first { throw bad.error }
   }
 
-  /// Returns a version by name, or the version that the argument names, or the current one.
+  /// Returns a version by name, or the version given by the argument, or the current one.
   /// - Throws: The `ModelFileError` of the version; a `CommandFailure` that lists the versions.
   func version(_ wanted: String?) throws -> Version {
     if let wanted, let namedVersion, wanted != namedVersion {
@@ -190,7 +189,7 @@ enum InputFile {
   }
 }
 
-/// A model that a command has written, and the report about it.
+/// A model written by a command, and the report about it.
 struct MadeModel {
   let url: URL
   let current: String
@@ -198,14 +197,14 @@ struct MadeModel {
   /// Whether the file can hold several versions.
   let isBundle: Bool
 
-  /// Writes the MODEL of a command in another form, and reports it.
+  /// Writes the model given by a command's MODEL in another form, and reports it.
   ///
   /// - Parameters:
-  ///   - kind: What is written, for messages.
+  ///   - kind: The kind of file, for messages.
   ///   - bundle: The extension of a file with all versions.
   ///   - version: The extension of a file with one version.
   ///   - format: The name of the report's JSON format.
-  ///   - writeBundle: Writes all versions, of which the named one is current.
+  ///   - writeBundle: Writes all versions, and marks the named one as current.
   ///   - writeVersion: Writes one version.
   static func make(
     _ kind: String, bundle: String, version: String, format: String, _ invocation: CommandInvocation,

@@ -9,17 +9,18 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// A store opened by a command, with the model of the command line or its own.
+/// A store opened by a command, with its own model or one given on the command line.
 struct OpenedStore {
   let reader: StoreReader
-  /// Where the store is; the reader of a store in a server reads a private copy.
+  /// The location of the store. The reader of a store on a server reads a private copy.
   let place: StorePlace
   /// The version of the named model that wrote the store; nil if no model was named.
   let versionName: String?
-  /// The same for people, with all versions whose hashes are equal.
+  /// The version as text, with all versions whose hashes are equal.
   let versionText: String?
 
-  /// What an XML or binary store tells of itself, of which the reader reads a private copy; nil for other stores.
+  /// The facts available without a model from an XML or binary store, of which the reader reads a private copy; nil for
+  /// other stores.
   let summary: FileStoreSummary?
 
   /// Opens STORE, with `--model` if given.
@@ -95,7 +96,7 @@ struct OpenedStore {
     throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
   }
 
-  /// Reads a store without metadata with the first version whose tables it has, beginning with the current one.
+  /// Reads a store without metadata, with the first version whose tables match, beginning with the current one.
   private static func fitting(_ url: URL, _ model: ModelArgument) throws -> (StoreReader, String)? {
     for name in order(of: model) {
       let reader = try StoreReader(url: url, model: model.version(name).document, allowsMissingMetadata: true)
@@ -105,7 +106,7 @@ struct OpenedStore {
     return nil
   }
 
-  /// The names of the versions, the current one first and then the last.
+  /// Returns the names of the versions: the current one, then the others from the last to the first.
   private static func order(of model: ModelArgument) -> [String] {
     model.names.filter { $0 == model.currentName } + model.names.reversed().filter { $0 != model.currentName }
   }

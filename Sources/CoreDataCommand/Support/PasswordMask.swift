@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// Keeps the passwords of URLs on the command line out of everything that the tool writes, also where a URL stands in the
+/// Hides the passwords of URLs on the command line in everything that the tool writes, even if a URL is given in the
 /// wrong place.
 struct PasswordMask {
-  /// What is replaced, and by what.
+  /// The strings to replace, with their replacements.
   private let replacements: [(text: String, by: String)]
 
   init(_ arguments: [String]) {
@@ -22,12 +22,12 @@ struct PasswordMask {
     replacements.reduce(text) { $0.replacingOccurrences(of: $1.text, with: $1.by) }
   }
 
-  /// The passwords of a URL, as they are written.
+  /// Returns the passwords of a URL, as they are written.
   private static func passwords(in argument: String) -> [String] {
     guard let mark = argument.range(of: "://") else { return [] }
     var found: [Substring] = []
     let rest = argument[mark.upperBound...]
-    // The last @, because a password may contain one.
+    // The last @ is used, because a password may contain one.
     if let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") {
       found.append(rest[rest.index(after: colon)..<at])
     }

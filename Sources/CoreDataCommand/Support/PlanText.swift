@@ -102,7 +102,7 @@ enum PlanText {
       + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
   }
 
-  /// Returns the reason why `migrate run` does not carry out a plan, or nil if it does.
+  /// Returns the reason `migrate run` would not carry out a plan; nil if it would.
   static func refusal(_ plan: MigrationPlan, allowsDowngrade: Bool = false) -> String? {
     let errors = plan.findings.filter { $0.finding.level == .error }
     let goesBack = plan.goesBack && !allowsDowngrade
@@ -139,7 +139,7 @@ enum PlanText {
 
 /// Changes between versions as text and as JSON.
 enum ChangeText {
-  /// Adds the changes grouped by entity, one per line with a sign.
+  /// Writes the changes grouped by entity, one per line with a sign.
   static func write(_ changes: [ModelChange], to report: inout TextReport) {
     var table = TextTable([.init(), .init(), .init(), .init()])
     var last: String??
@@ -153,7 +153,7 @@ enum ChangeText {
     report.table(table)
   }
 
-  /// `+`, `-` or `~`.
+  /// Returns `+`, `-` or `~`.
   static func sign(_ change: ModelChange) -> String {
     switch change.kind {
     case .added: "+"

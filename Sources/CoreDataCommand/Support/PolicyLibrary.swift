@@ -6,16 +6,17 @@ import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
-/// A shared library with the app's migration policies and other classes, which `--policies` names.
+/// A shared library with the app's migration policies and other classes, given by `--policies`.
 enum PolicyLibrary {
-  /// Loads a library for the life of the process, and finds the classes of its module: `Shop` for `libShop.so`.
+  /// Loads a library for the lifetime of the process, and finds the classes of its module: `Shop` for `libShop.so`.
   ///
-  /// - Throws: `CommandFailure`, for a usage error where there is no such file, else for code that is missing.
+  /// - Throws: `CommandFailure`, with the status for a usage error if there is no such file, otherwise with that for
+  ///   missing code.
   static func load(_ path: String) throws {
     let url = URL(fileURLWithPath: path)
     guard FileCalls.exists(url) else { throw CommandFailure(.usage, "There is no library \(path).") }
     do {
-      // To load a FIFO would wait for ever.
+      // Loading a FIFO would block forever.
       try RegularFile.check(url)
     } catch {
       throw CommandFailure(.usage, "There is no library \(path). \(CommandFailure(error).message)")
@@ -31,7 +32,7 @@ enum PolicyLibrary {
       throw CommandFailure(
         .migrationImpossible, refusal(of: url, dlerror().map { String(cString: $0) } ?? "unknown error"))
     }
-    // The symbol of the class's description. The tool's own is not in the library.
+    // The symbol of the class's type descriptor, which a library that shares the tool's `CoreData` does not define.
     guard dlsym(library, "$s8CoreData23NSEntityMigrationPolicyCMn") == nil else {
       throw CommandFailure(
         .migrationImpossible,
@@ -41,7 +42,7 @@ enum PolicyLibrary {
     ProgramClasses.add(modules: [module(of: url)])
   }
 
-  /// Whether Swift's runtime is a shared library in this process.
+  /// Whether the Swift runtime is a shared library in this process.
   private static var sharesRuntime: Bool {
     guard let runtime = dlopen("libswiftCore.so", RTLD_NOW | RTLD_NOLOAD) else { return false }
     dlclose(runtime)
@@ -57,7 +58,7 @@ enum PolicyLibrary {
     "Migration policies are classes of the app: --policies loads them from a library that was built for this very tool, and "
     + "`swift package coredata` is the tool with the classes of the package that it runs in."
 
-  /// The module that is built into a library of that name.
+  /// Returns the module built into a library with the file name.
   static func module(of library: URL) -> String {
     let name = library.lastPathComponent.prefix { $0 != "." }
     return String(name.hasPrefix("lib") ? name.dropFirst(3) : name)

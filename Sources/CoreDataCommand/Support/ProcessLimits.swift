@@ -4,12 +4,12 @@
 import CoreDataTerminal
 import Foundation
 
-/// The limits of the process under which the tool cannot work: Foundation and Dispatch would wait forever, or stop the process,
-/// if they got no thread, no address space or no descriptor.
+/// Process limits under which the tool cannot work: Foundation and Dispatch would wait forever, or end the process,
+/// without another thread, address space or a file descriptor.
 enum ProcessLimits {
   private static let (threads, descriptors, addressSpace) = (4, 16, 64 << 20)
 
-  /// The limit that is too low, as a failure; nil if there is none.
+  /// Returns a failure for the limit that is too low; nil if there is none.
   static func failure() -> CommandFailure? {
     guard let problem = descriptorProblem() ?? addressProblem() ?? threadProblem() else { return nil }
     return CommandFailure(.failed, problem)
@@ -21,7 +21,7 @@ enum ProcessLimits {
     for _ in 0..<descriptors {
       let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else {
-        // Without this file there is nothing to tell by.
+        // Without this file, the limit is unknown.
         guard errno == EMFILE || errno == ENFILE else { return nil }
         return
           "The process can open only \(opened.count) more files, and coredata needs \(descriptors). Raise the limit "
@@ -52,7 +52,7 @@ enum ProcessLimits {
     var result: Int32 = 0
     for _ in 0..<threads where result == 0 {
       var thread = pthread_t()
-      // Each waits until all are there.
+      // Each thread waits until all have been created.
       result = pthread_create(
         &thread, nil,
         { gate in

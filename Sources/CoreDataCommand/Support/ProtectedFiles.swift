@@ -8,12 +8,12 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// The files that no output of a command must name: those that the command reads or works on, and what belongs to them.
+/// The files that no output of a command may overwrite: those that the command reads or modifies, and their companions.
 ///
-/// What a command reads and writes follows from its specification (`PathRole`). Files are compared by device and inode, and
-/// by their directory, so that links and spellings do not matter.
+/// Which files a command reads and writes follows from its specification (`PathRole`). Files are compared by device and
+/// inode, and by their directory, so that links and spellings do not matter.
 struct ProtectedFiles {
-  /// Files and directories, which need not exist yet. The contents of a directory are protected too.
+  /// Files and directories, which need not exist yet. The contents of directories are protected too.
   private var files: [(url: URL, meaning: String)] = []
   /// Stores, which may have backups beside them.
   private var stores: [URL] = []
@@ -22,8 +22,8 @@ struct ProtectedFiles {
   /// Whether the command may make a backup.
   private let makesBackups: Bool
 
-  /// Throws a `CommandFailure` with the status for a usage error if an output of a command line names one of its inputs, is
-  /// in one or contains one, or belongs to one, as the log of a store does; and if two outputs are the same.
+  /// Throws a `CommandFailure` with the status for a usage error if an output of a command line is one of its inputs,
+  /// is in one, contains one, or is a companion of one, such as the log of a store; and if two outputs are the same.
   static func check(_ arguments: ParsedCommand) throws {
     let outputs = arguments.paths.filter { $0.role.isWritten && !isURL($0.value) }
     guard !outputs.isEmpty else { return }
@@ -44,7 +44,7 @@ struct ProtectedFiles {
     }
   }
 
-  /// Whether a value is the URL of a store in a server.
+  /// Whether a value is the URL of a store on a server.
   private static func isURL(_ value: String) -> Bool { value.contains("://") }
 
   /// Collects the protected files of a command line.
@@ -53,7 +53,7 @@ struct ProtectedFiles {
     makesBackups = options.contains("backup")
     for path in arguments.paths where path.role.isRead && !Self.isURL(path.value) { add(path.value, path.name) }
     if !options.isDisjoint(with: ["lock", "file"]) {
-      // Beside the bundle, or beside the version that is named.
+      // The lock is beside the bundle, or beside the named version.
       for positional in arguments.specification.positionals {
         for path in arguments.arguments(positional.name) {
           let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
@@ -69,11 +69,11 @@ struct ProtectedFiles {
   }
 
   private mutating func add(_ path: String, _ meaning: String) {
-    // MODEL@VERSION, and files whose name contains an @.
+    // The argument can be MODEL@VERSION, or a file whose name contains an @.
     let plain = path.lastIndex(of: "@").map { String(path[..<$0]) }
     for path in [path, plain].compactMap({ $0 }) where !path.isEmpty {
       add(URL(fileURLWithPath: path), meaning)
-      // The bundle of a version that is named by its own path.
+      // The bundle of a version given by its own path.
       let bundle = URL(fileURLWithPath: path).deletingLastPathComponent()
       if ["xcdatamodeld", "momd"].contains(bundle.pathExtension) { files.append((bundle, meaning)) }
     }
@@ -92,7 +92,7 @@ struct ProtectedFiles {
     }
   }
 
-  /// Adds a file that may be a store, with its companions.
+  /// Adds a file that may be a store, with its companion files.
   private mutating func addStore(_ url: URL, _ meaning: String) {
     files.append((url, meaning))
     stores.append(url)
@@ -113,9 +113,9 @@ struct ProtectedFiles {
     }
   }
 
-  /// - Parameter option: the name of the output, which is no input of itself.
+  /// - Parameter option: the name of the output, which is not an input of itself.
   private func meaning(of output: URL, _ option: String, _ role: PathRole) -> String? {
-    // A lock may be in the bundle that it locks, and is refused if it is another file.
+    // A lock may be in the bundle that it locks, but must not be another file of it.
     let identities = role == .updated ? Set([Self.identity(output)].compactMap { $0 }) : Self.identities(of: output)
     let own = Self.identity(output)
     let missing = role == .updated ? [] : Self.missingFolders(of: output)
@@ -124,16 +124,16 @@ struct ProtectedFiles {
       if Self.areSame(output, url) { return meaning }
       if missing.contains(where: { Self.areSame($0, url) }) { return "a place in \(meaning)" }
       if let found = Self.identity(url), identities.contains(found) { return "a place in \(meaning)" }
-      // A directory that is to be replaced must contain none.
+      // A directory that will be replaced must not contain an input.
       if isFolder, let own, Self.identities(of: url).contains(own) { return "a directory that contains \(meaning)" }
-      // A hard link of a file in a directory.
+      // The output may be a hard link to a file in a directory.
       if let own, Self.isDirectory(url), FileCalls.linkCount(output) > 1,
         Self.members(of: url).contains(where: { Self.identity($0) == own })
       {
         return "a file in \(meaning)"
       }
     }
-    // What an argument names never replaces anything.
+    // An argument, unlike an option, never replaces a file.
     guard makesBackups || own != nil || option.hasPrefix("--") else { return nil }
     let (folder, name) = (Self.identity(output.deletingLastPathComponent()), output.lastPathComponent)
     for store in stores {
@@ -152,9 +152,8 @@ struct ProtectedFiles {
     return nil
   }
 
-  /// Whether two URLs name the same file, or would if there were one. File systems may ignore case, which only shows
-  /// when there is a
-  /// file.
+  /// Whether two URLs refer to the same file, or would if it existed. On a case-insensitive file system this can be
+  /// determined only for an existing file.
   private static func areSame(_ one: URL, _ other: URL) -> Bool {
     if let identity = identity(one), identity == Self.identity(other) { return true }
     guard let folder = identity(one.deletingLastPathComponent()),
@@ -165,16 +164,16 @@ struct ProtectedFiles {
     return name.compare(second, options: [.caseInsensitive]) == .orderedSame
   }
 
-  /// The most files of a directory that are looked at one by one.
+  /// The maximum number of files in a directory that are compared one by one.
   private static let mostMembers = 100_000
 
-  /// The files in a directory and those below it; those in a directory that a link leads to are not among them.
+  /// Returns the files in a directory and below it, without following links to directories.
   private static func members(of directory: URL) -> [URL] {
     guard let all = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil) else { return [] }
     return all.lazy.prefix(mostMembers).compactMap { $0 as? URL }
   }
 
-  /// Whether a name is that of a backup, or of something that belongs to one: `Data~2.sqlite`, `Data~_SUPPORT`.
+  /// Whether a name belongs to a backup or its companions: `Data~2.sqlite`, `Data~_SUPPORT`.
   private static func isBackup(_ name: String, of store: URL) -> Bool {
     let prefix = "\(store.deletingPathExtension().lastPathComponent)~"
     guard name.hasPrefix(prefix) else { return false }
@@ -194,7 +193,7 @@ struct ProtectedFiles {
     return found
   }
 
-  /// Returns the directories that contain a file and do not exist yet.
+  /// Returns the directories that must be created to contain a file.
   private static func missingFolders(of output: URL) -> [URL] {
     var found: [URL] = []
     var folder = output.deletingLastPathComponent()
@@ -205,7 +204,7 @@ struct ProtectedFiles {
     return found
   }
 
-  /// Returns the identity of a file, following a symbolic link.
+  /// Returns the identity of a file, following symbolic links.
   private static func identity(_ url: URL) -> FileCalls.Identity? {
     FileCalls.identity(FileCalls.isSymbolicLink(url) ? url.resolvingSymlinksInPath() : url)
   }
@@ -227,8 +226,8 @@ struct NewFile {
   /// Reads `--output`.
   ///
   /// - Parameters:
-  ///   - what: What is created, for messages: `compiled model`.
-  ///   - extensions: The extensions that the name may have.
+  ///   - what: The kind of file, for messages: `compiled model`.
+  ///   - extensions: The permitted extensions of the name.
   init(_ invocation: CommandInvocation, _ what: String, extensions: String...) throws {
     let list = extensions.map { ".\($0)" }.joined(separator: " or ")
     guard let path = invocation.arguments.value("output") else {
@@ -249,7 +248,7 @@ struct NewFile {
     }
   }
 
-  /// Whether a path names a mapping model rather than a file for the report.
+  /// Whether a path is that of a mapping model rather than of a file for the report.
   static func isMapping(_ path: String?) -> Bool {
     path.map { ["cdm", "xcmappingmodel", "mapping"].contains(URL(fileURLWithPath: $0).pathExtension) } ?? false
   }

@@ -4,21 +4,21 @@
 import CoreDataAnalysis
 import CoreDataTerminal
 
-/// The progress of a command that reads the objects of stores, and changes nothing.
+/// The progress of a command that reads the objects of stores without changing anything.
 ///
-/// Without `--progress` it is shown only as a bar on a terminal, and not where the bar would be mixed with the result:
-/// programs that read the errors of such a command expect none.
+/// Without `--progress` it is shown only as a bar on a terminal, and only if the bar would not be mixed with the
+/// result: programs that read the standard error of such a command expect none.
 final class ReadingProgress {
   private let writer: ProgressWriter?
   private let title: String
   private let total: Int?
   private var done = 0
 
-  /// How many objects are read between two looks at the clock.
+  /// The number of objects read between two checks of the time.
   private static let interval = 256
 
   /// - Parameters:
-  ///   - title: what is done, such as `Export`.
+  ///   - title: the activity, such as `Export`.
   ///   - writesMeanwhile: whether the result is written while objects are read.
   ///   - total: counts the objects; nil if their number is unknown. Called only if progress is shown.
   init(
@@ -42,7 +42,7 @@ final class ReadingProgress {
     writer.update(ProgressEvent(step: 1, of: 1, title: title, entity: entity, done: done, total: total))
   }
 
-  /// Shows the last number, and ends the line of the bar.
+  /// Shows the final number, and ends the line of the bar.
   func finish() {
     guard let writer else { return }
     writer.update(ProgressEvent(step: 1, of: 1, title: title, done: done, total: total))

@@ -6,10 +6,10 @@ import CoreDataAnalysis
 import CoreDataTerminal
 import CoreDataTesting
 
-/// A rehearsal as a page: what was run, rows before and after, losses and times.
+/// A rehearsal as a page: its cases, the rows before and after, losses and durations.
 struct RehearsalPage {
   let text: RehearsalText
-  /// What steps lose or demand, by their versions.
+  /// The losses and requirements of steps, by their versions.
   let entries: [ModelLint.Entry]
 
   var html: String {

@@ -8,16 +8,16 @@ import CoreDataTerminal
 import CoreDataTesting
 import Foundation
 
-/// A rehearsal in each of the formats.
+/// A rehearsal in all formats.
 struct RehearsalText {
   let rehearsal: MigrationRehearsal
   let model: ModelArgument
-  /// What makes the rehearsal no success, besides failed migrations.
+  /// The reasons the rehearsal is unsuccessful, besides failed migrations.
   let problems: [MigrationRehearsal.Problem]
-  /// Whether cases are told that went well.
+  /// Whether successful cases are included.
   let isVerbose: Bool
 
-  /// - Parameter problems: those of the rehearsal that count; nil for all.
+  /// - Parameter problems: the problems that count; nil for all of the rehearsal's.
   init(
     rehearsal: MigrationRehearsal, problems: [MigrationRehearsal.Problem]? = nil, model: ModelArgument,
     _ invocation: CommandInvocation
@@ -28,7 +28,7 @@ struct RehearsalText {
     isVerbose = invocation.options.isVerbose
   }
 
-  /// The sentences of a problem, with what to do.
+  /// Returns the sentences of a problem, with what to do.
   private func text(of problem: MigrationRehearsal.Problem) -> String {
     guard problem.isRefusal, let version = problem.version else { return problem.text }
     return "\(problem.text) If this is intended: --allow-refusal \(ShellWord.quoted(version))."
@@ -58,7 +58,7 @@ struct RehearsalText {
     report.line(summary)
   }
 
-  /// Writes what there is to say of cases, those that failed first of all.
+  /// Writes remarks on the cases, beginning with those that failed.
   func writeNotes(to report: inout TextReport) {
     if !isVerbose {
       for (reason, count) in skipped {
@@ -74,7 +74,7 @@ struct RehearsalText {
     for problem in problems { report.paragraph("error: \(text(of: problem))") }
   }
 
-  /// The reasons for which migrations were not rehearsed, each once.
+  /// The reasons migrations were not rehearsed, without duplicates.
   private var skipped: [(reason: String, count: Int)] {
     var counts: [String: Int] = [:]
     for item in rehearsal.cases {
@@ -131,7 +131,7 @@ struct RehearsalText {
     return table.markdown + "\n" + problems.map { "**\(text(of: $0))**\n\n" }.joined() + summary + "\n"
   }
 
-  // MARK: Programs
+  // MARK: Formats for programs
 
   var problemsJSON: [JSONText] {
     problems.map { ["version": .optional($0.version), "text": .string(text(of: $0))] }
@@ -153,7 +153,7 @@ struct RehearsalText {
       })
   }
 
-  /// What there is to say of the rehearsal to programs that show remarks beside the model.
+  /// Remarks on the rehearsal, for programs that show remarks beside the model.
   var remarks: [(level: Finding.Level, title: String, text: String)] {
     let failures = rehearsal.failures.map { item in
       (Finding.Level.error, "Migration \(item.name) failed", notes(item).joined(separator: "\n"))
@@ -176,7 +176,7 @@ struct RehearsalText {
     }.joined()
   }
 
-  /// The exit status of a command that has rehearsed: where nothing could be rehearsed, nothing is known.
+  /// Returns the exit status of a command after its rehearsals. If nothing could be rehearsed, the result is unknown.
   static func status(_ texts: [RehearsalText]) -> ExitStatus {
     if texts.contains(where: { !$0.rehearsal.failures.isEmpty }) { return .no }
     guard texts.contains(where: { !$0.problems.isEmpty }) else { return .done }

@@ -7,18 +7,18 @@ import Foundation
 
 /// Writes the result of a command to standard output, or to a file that appears only when it is complete.
 ///
-/// A device, a pipe or a FIFO is written to directly and never replaced.
+/// A device, a pipe or a FIFO is written directly and never replaced.
 final class ResultWriter {
   private let streams: CommandStreams
   /// The path of the file; nil for standard output.
   let path: String?
   private var descriptor: Int32?
-  /// The file to rename to the result when it is complete; nil if the result is written directly.
+  /// The file that is renamed to the result when it is complete; nil if the result is written directly.
   private var draft: URL?
   private var buffer = ""
   private static let bufferLimit = 1 << 16
 
-  /// A sentence about the work that is done even if the result cannot be written.
+  /// A sentence about work that has been completed even if the result cannot be written.
   var workDone: String? {
     didSet { UnfinishedFiles.leaveSignals() }
   }
@@ -44,14 +44,14 @@ final class ResultWriter {
     guard found.st_mode & S_IFMT != S_IFDIR else {
       throw CommandFailure(.usage, "The result cannot be written to \(path): it is a directory. Name a file in it.")
     }
-    // Refuse a FIFO without a reader, since waiting for one could take forever.
+    // A FIFO without a reader is rejected, since waiting for one could take forever.
     let opened = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
     guard opened >= 0 else { throw unwritable(errno) }
     _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
     descriptor = opened
   }
 
-  /// The file, with a symbolic link resolved.
+  /// The file, after resolving a symbolic link.
   private var target: URL {
     let url = URL(fileURLWithPath: path ?? "")
     return FileCalls.isSymbolicLink(url) ? url.resolvingSymlinksInPath() : url
@@ -72,7 +72,7 @@ final class ResultWriter {
     }
   }
 
-  /// Writes text for people, escaping control characters that could affect a terminal.
+  /// Writes text for display, escaping control characters that could affect a terminal.
   func write(_ text: String) throws {
     let escaped = StyledText.escaped(text)
     try write(safe: isTerminal ? TextLayout.fitted(escaped, width: max(60, streams.columns)) : escaped)
@@ -87,7 +87,7 @@ final class ResultWriter {
     if buffer.utf8.count >= Self.bufferLimit { try flush() }
   }
 
-  /// Completes the result and renames the file to it.
+  /// Completes the result by renaming the file.
   func commit() throws {
     try flush()
     guard let draft else { return closeDescriptor() }
@@ -102,7 +102,7 @@ final class ResultWriter {
   /// Discards the result, leaving an existing file unchanged.
   func abandon() {
     closeDescriptor()
-    // Report why the work failed, not that the partial file could not be removed.
+    // The error of the work is reported, rather than a failure to remove the partial file.
     if let draft {
       try? FileCalls.removeFile(draft)
       UnfinishedFiles.remove(draft)
@@ -115,7 +115,7 @@ final class ResultWriter {
     descriptor = nil
   }
 
-  /// Writes what is held back.
+  /// Writes buffered text.
   func flush() throws {
     guard !buffer.isEmpty else { return }
     defer { buffer = "" }

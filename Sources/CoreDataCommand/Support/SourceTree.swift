@@ -8,10 +8,10 @@ import Foundation
 
 /// The Swift sources and models below a directory, by module.
 struct SourceTree {
-  /// The sources that are compiled together.
+  /// Sources that are compiled together.
   struct Module {
     let directory: URL
-    /// Whether the module is a target of a package and has models, and so a bundle of its own.
+    /// Whether the module is a package target with models, and therefore has its own bundle.
     var hasBundle: Bool { isInPackage && !models.isEmpty }
     let isInPackage: Bool
     var sources: [URL] = []
@@ -19,12 +19,12 @@ struct SourceTree {
   }
 
   private(set) var modules: [String: Module] = [:]
-  /// Symbolic links, which are not followed.
+  /// The symbolic links, which are not followed.
   private(set) var links: [URL] = []
 
   private let root: URL
 
-  /// Directories that hold the sources of others, or none.
+  /// Directories that contain no sources, or those of others.
   private static let skipped: Set<String> = ["build", "Carthage", "DerivedData", "node_modules", "Pods"]
 
   /// - Throws: `CommandFailure` if there is no such directory; the errors of reading directories.
@@ -80,7 +80,7 @@ struct SourceTree {
     return package.appendingPathComponent(parts[0]).appendingPathComponent(parts[1])
   }
 
-  /// The package that a directory belongs to.
+  /// Returns the package that contains a directory.
   private static func package(around directory: URL) -> URL? {
     var place = directory
     while place.path != "/" {

@@ -7,10 +7,10 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Catches SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) during work that must not be interrupted. The work checks
-/// for them where it can stop.
+/// Catches SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) during work that must not be interrupted. The work
+/// checks for them at points where it can stop.
 final class StopSignal {
-  /// A process that was started without one of them does not get it, as by `nohup`.
+  /// Signals that were ignored when the process started, as by `nohup`, stay ignored.
   fileprivate static let signals = [SIGINT, SIGTERM, SIGHUP].filter { number in
     let earlier = signal(number, SIG_IGN)
     signal(number, earlier)
@@ -54,27 +54,27 @@ final class StopSignal {
   }
 }
 
-/// Removes what a command has not finished, when Ctrl-C, SIGTERM or SIGHUP ends the process.
+/// Removes a command's unfinished files when Ctrl-C, SIGTERM or SIGHUP ends the process.
 enum UnfinishedFiles {
   private static let drafts = Mutex<Set<URL>>([])
   private static let state = Mutex(State.working)
 
   private enum State {
     case working
-    /// A signal ends the process.
+    /// A signal is ending the process.
     case stopping
     /// Signals no longer end the process.
     case done
   }
 
-  /// Notes a file that is renamed when it is complete.
+  /// Records a file that will be renamed when it is complete.
   static func add(_ draft: URL) { drafts.withLock { _ = $0.insert(draft) } }
 
-  /// Notes that a file is complete, or was removed.
+  /// Records that a file is complete, or was removed.
   static func remove(_ draft: URL) { drafts.withLock { _ = $0.remove(draft) } }
 
-  /// Has signals no longer end this process: its command stops by itself, or has ended and only tells so. Does not return if a
-  /// signal is ending the process already: the command has failed because its files are gone.
+  /// Stops signals from ending this process, because its command stops by itself, or has ended and only reports it.
+  /// Does not return if a signal is already ending the process: the command has failed because its files are gone.
   static func leaveSignals() {
     while state.withLock({ state in
       if state == .working { state = .done }
@@ -82,9 +82,9 @@ enum UnfinishedFiles {
     }) { sleep(1) }
   }
 
-  /// Has the signals end this process with status 130.
+  /// Makes the signals end this process with status 130.
   ///
-  /// - Returns: what receives the signals, to be kept as long as they are to be received.
+  /// - Returns: the sources that receive the signals, which must be retained to keep receiving them.
   static func removeWhenStopped() -> [any DispatchSourceSignal] {
     StopSignal.signals.map { number in
       signal(number, SIG_IGN)
@@ -95,11 +95,11 @@ enum UnfinishedFiles {
           return state == .stopping
         }
         guard stops else { return }
-        // The process ends in any case; what stays is private, or has a name that says that it is a part.
+        // The process ends in any case; leftover files are private, or have names that mark them as partial.
         for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
         PrivateDirectory.removeTemporary()
         CommandStreams.process.say("error: Stopped.\n")
-        // The command still runs, and needs no more than its memory.
+        // The command is still running, so no exit handler may tear down its memory.
         _exit(ExitStatus.stopped.rawValue)
       }
       source.resume()

@@ -4,10 +4,10 @@
 import CoreDataTerminal
 import Foundation
 
-/// Arguments that are not UTF-8, such as names of files from old systems. Swift replaces their bytes, so that another file
-/// would be looked for.
+/// Arguments that are not UTF-8, such as file names from old systems. Swift replaces their invalid bytes, so they would
+/// refer to other files.
 enum UnreadableArgument {
-  /// The first of them, as a failure; nil if there is none.
+  /// Returns a failure for the first such argument; nil if there is none.
   static func failure() -> CommandFailure? {
     for position in 1..<max(Int(CommandLine.argc), 1) {
       guard let argument = CommandLine.unsafeArgv[position], String(validatingCString: argument) == nil else {

@@ -6,15 +6,15 @@ import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
-/// The verification of a store as text and as JSON.
+/// The result of verifying a store as text and as JSON.
 struct VerdictText {
   let verdict: StoreVerdict
-  /// What was repaired before; nil where nothing was to be.
+  /// The repair that was made before; nil if none was requested.
   let repair: StoreRepair?
   /// Findings about the files of the store.
   let findings: [Finding]
   let store: URL
-  /// The store, and the model if any, as the user has named them.
+  /// The store, and the model if any, as given by the user.
   let arguments: [String]
 
   // MARK: Text
@@ -47,7 +47,7 @@ struct VerdictText {
     for line in summary { report.line(line) }
   }
 
-  /// `dangling-key  Order.customer, 3 rows`
+  /// Returns a title such as `dangling-key  Order.customer, 3 rows`.
   private func title(_ defect: StoreDefect) -> String {
     let place = defect.place.isEmpty ? "" : "  \(defect.place)"
     let isOfRows = defect.examples.contains { $0.key != nil } || defect.kind == .uniqueness
