@@ -7,8 +7,8 @@ import Foundation
 
 /// Compiles models and mapping models, generates classes and translates sources for a build.
 ///
-/// Each command names its output files, which the plug-in has announced to the package manager. A file that would not change
-/// is not written, so that nothing is compiled because of it.
+/// Each command gets the names of its output files, which the plug-in has announced to the package manager. An
+/// unchanged file is not written, so that nothing is recompiled because of it.
 enum ModelsTool {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -63,7 +63,7 @@ enum ModelsTool {
     let current = try current(bundle)
     for warning in bundle.warnings { complain("\(bundle.url.path):1:1: warning: \(warning)") }
     let output = URL(fileURLWithPath: try arguments.required("output"))
-    // The directory is the command's own: an old one is no one's work.
+    // The directory belongs to this command, so an old one can be removed.
     if FileManager.default.fileExists(atPath: output.path) { try FileManager.default.removeItem(at: output) }
     try ModelBundle.writeCompiled(
       bundle.versions, current: current.name, module: arguments.required("module"), to: output)
@@ -106,8 +106,8 @@ enum ModelsTool {
 
   // MARK: Mapping models
 
-  /// Compiles a mapping model, with the hashes of the versions that it names if a model has them: those inside it grow stale,
-  /// and a text has none. A compiled one is copied.
+  /// Compiles a mapping model, with the hashes of the versions that it names if a model has them: the hashes in the
+  /// file become outdated, and a file in text form has none. A compiled mapping model is copied.
   private static func compileMapping(_ arguments: Arguments) throws {
     let file = try arguments.file()
     let output = URL(fileURLWithPath: try arguments.required("output"))
@@ -127,7 +127,7 @@ enum ModelsTool {
     try mapping.writeCompiled(to: output)
   }
 
-  /// The error for a text whose versions are in none of the target's models.
+  /// Returns the error for a mapping model in text form whose versions are in none of the target's models.
   private static func missingVersions(
     of mapping: MappingDocument, _ file: URL, _ arguments: Arguments
   ) throws -> ModelFileError {
@@ -170,7 +170,8 @@ enum ModelsTool {
       Array(ObjectiveCNamesFile.text(translator.objectiveCNames, isPort: false).utf8), to: URL(fileURLWithPath: names))
   }
 
-  /// The line by which the compiler reports a message together with its own: `#error` would hide the errors of types.
+  /// Returns a line with which the compiler reports a message together with its own messages: `#error` would hide type
+  /// errors.
   private static func directive(_ message: SourceMessage, _ number: Int) -> String {
     let text = quoted(message.text)
     guard message.severity == .error else { return "#warning(\(text))" }

@@ -4,7 +4,8 @@
 import CoreDataModelFiles
 import Foundation
 
-// What the build-tool plug-in `CoreDataModels` runs. Errors go to standard error in the form of compilers.
+// The tool run by the build-tool plug-in `CoreDataModels`. Errors go to standard error in the format of compiler
+// messages.
 do {
   try ModelsTool.run(Array(CommandLine.arguments.dropFirst()))
 } catch let error as ModelFileError {
