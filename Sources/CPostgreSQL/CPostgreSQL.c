@@ -20,7 +20,7 @@ static void ignore(void *argument, const PGresult *result) {}
 #include <errno.h>
 #include <poll.h>
 
-/// Whether an attempt to connect ends after a time.
+/// Whether the connection has a connect timeout.
 static int has_time_limit(PGconn *connection) {
   struct cpq_option *options = (struct cpq_option *)cpq_PQconninfo(connection);
   int found = 0;
@@ -36,7 +36,7 @@ PGconn *cpq_connect(const char *const *keywords, const char *const *values) {
   if (!connection || cpq_PQstatus(connection) == CPQ_CONNECTION_BAD) return connection;
   cpq_PQsetNoticeReceiver(connection, ignore, NULL);
   if (has_time_limit(connection)) {
-    // Only libpq can go on to the next host when the time for one is over. It keeps the receiver.
+    // Only libpq can continue with the next host when the time for one is over. It keeps the notice receiver.
     cpq_PQreset(connection);
     return connection;
   }
@@ -56,7 +56,7 @@ PGconn *cpq_connect(const char *const *keywords, const char *const *values) {
 
 static char failure[1024];
 
-/// The library that the environment names, unless the program runs with more permissions than its user has.
+/// Returns the library named by the environment, unless the program runs with more permissions than its user.
 static const char *named_library(void) {
 #if defined(__linux__)
   return secure_getenv("COREDATA_LIBPQ");
@@ -77,7 +77,7 @@ static const char *const libraries[] = {
 #endif
 };
 
-/// Finds all functions; returns the name of one that the library lacks.
+/// Resolves all functions. Returns the name of a function that the library lacks, or NULL if there is none.
 static const char *resolve(void *library) {
 #define CPQ_RESOLVE(result, name, parameters, arguments) \
   *(void **)&cpq_table.name = dlsym(library, #name); \

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/// Retains an object of Swift unless it is going away; NULL then. Exported by Swift's runtime (swift/Runtime/HeapObject.h),
-/// and what loading a weak reference does, without the table beside the object that a weak reference needs.
+/// Retains a Swift object; returns NULL if it is being deallocated. Exported by the Swift runtime
+/// (swift/Runtime/HeapObject.h). Loading a weak reference does the same, but needs a side table for the object.
 void *_Nullable swift_tryRetain(void *_Nullable object);
 
 /// A variable argument.
@@ -17,8 +17,8 @@ union opencoredata_argument {
   void *_Nullable pointer;
 };
 
-/// Reads variable arguments, which Swift cannot. For each there is a character: `i` for an int, `l` for an integer of 64 bits,
-/// `d` for a double, `p` for a pointer.
+/// Reads variadic arguments, which Swift cannot do. `kinds` has a character for each: `i` for an int, `l` for a 64-bit
+/// integer, `d` for a double, `p` for a pointer.
 static inline void opencoredata_read_arguments(
     va_list arguments, const char *_Nonnull kinds, union opencoredata_argument *_Nonnull values) {
   for (; *kinds; kinds++, values++) {
@@ -32,11 +32,11 @@ static inline void opencoredata_read_arguments(
 }
 
 #if defined(__ELF__)
-/// Defined by the target with stores in PostgreSQL, if the program is linked with it.
+/// Defined by the target with PostgreSQL stores, if the program is linked with it.
 void CoreDataRegisterPostgreSQLStores(void) __attribute__((weak));
 #endif
 
-/// Has the targets that are linked into the program register their classes of stores.
+/// Registers the store classes of the targets linked into the program.
 static inline void CoreDataRegisterLinkedStores(void) {
 #if defined(__ELF__)
   if (CoreDataRegisterPostgreSQLStores) CoreDataRegisterPostgreSQLStores();

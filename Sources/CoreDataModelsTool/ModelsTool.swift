@@ -127,7 +127,8 @@ enum ModelsTool {
     try mapping.writeCompiled(to: output)
   }
 
-  /// Returns the error for a mapping model in text form whose versions are in none of the target's models.
+  /// Returns the error for a mapping model whose file contains no copies of its versions, if none of the target's
+  /// models has them either.
   private static func missingVersions(
     of mapping: MappingDocument, _ file: URL, _ arguments: Arguments
   ) throws -> ModelFileError {

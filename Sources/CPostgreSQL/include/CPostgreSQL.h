@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-// The functions of libpq that are used here, declared as its manual documents them. The library is loaded by `cpq_load`,
-// so that neither a build nor a program that uses no PostgreSQL needs it. `Scripts/libpq-check.sh` compares what is
-// declared here with libpq's own header.
+// The functions of libpq used by this package, declared as in its manual. The library is loaded by `cpq_load`, so a
+// build does not need it, nor does a program that does not use PostgreSQL. `Scripts/libpq-check.sh` compares these
+// declarations with libpq's own header.
 
 typedef unsigned int Oid;
 typedef struct pg_conn PGconn;
@@ -53,7 +53,7 @@ struct cpq_notification {
 #define CPQ_TRANSACTION_FAILED 3U
 #define CPQ_TRANSACTION_UNKNOWN 4U
 
-// Codes of the fields of an error (`PG_DIAG_…`), as numbers, because Swift does not import characters.
+// Codes of error fields (`PG_DIAG_…`), as numbers, because Swift does not import character constants.
 #define CPQ_FIELD_SQLSTATE 67
 #define CPQ_FIELD_MESSAGE 77
 #define CPQ_FIELD_DETAIL 68
@@ -63,8 +63,8 @@ struct cpq_notification {
 #define CPQ_FIELD_COLUMN 99
 #define CPQ_FIELD_CONSTRAINT 110
 
-/// Each function of libpq: FUNCTION(result, name, parameters, arguments). Enumerations are unsigned integers here, which
-/// compilers pass in the same way. All are part of libpq 14.
+/// The functions of libpq: FUNCTION(result, name, parameters, arguments). Enumerations are declared as unsigned
+/// integers, which compilers pass in the same way. All functions are in libpq 14.
 #define CPQ_FUNCTIONS(FUNCTION) \
   FUNCTION(PGconn *_Nullable, PQconnectStartParams, \
     (const char *_Nullable const *_Nonnull keywords, const char *_Nullable const *_Nonnull values, int expand), \
@@ -160,13 +160,13 @@ struct cpq_table {
 };
 extern struct cpq_table cpq_table;
 
-/// Loads libpq when it is first called. Any thread may call it.
+/// Loads libpq on the first call. Any thread may call it.
 ///
-/// Returns NULL if libpq has been loaded, otherwise why not; the text lives as long as the program. No other function may
-/// be called unless this one has returned NULL.
+/// Returns NULL if libpq has been loaded, otherwise the reason for the failure as a string that is never freed. No
+/// other function may be called unless this one has returned NULL.
 const char *_Nullable cpq_load(void);
 
-/// `PQconninfoOption`, as far as it is read.
+/// The layout of `PQconninfoOption`, as far as it is read.
 struct cpq_option {
   char *_Nullable keyword;
   char *_Nullable environment;
@@ -177,18 +177,18 @@ struct cpq_option {
   int size;
 };
 
-/// Connects as `PQconnectdbParams` does, but keeps libpq from writing the server's notices to the standard error, also those
-/// that come while it connects.
+/// Connects like `PQconnectdbParams`, but keeps libpq from writing the server's notices to standard error, including
+/// those sent while connecting.
 PGconn *_Nullable cpq_connect(
   const char *_Nullable const *_Nonnull keywords, const char *_Nullable const *_Nonnull values);
 
-// A function `cpq_NAME` for each function NAME of libpq.
+// A wrapper `cpq_NAME` for each function NAME of libpq.
 #define CPQ_WRAPPER(result, name, parameters, arguments) \
   static inline result cpq_##name parameters { return cpq_table.name arguments; }
 CPQ_FUNCTIONS(CPQ_WRAPPER)
 #undef CPQ_WRAPPER
 
-/// Returns the next notification, which `cpq_PQfreemem` frees.
+/// Returns the next notification; NULL if there is none. Free it with `cpq_PQfreemem`.
 static inline struct cpq_notification *_Nullable cpq_next_notification(PGconn *_Nonnull connection) {
   return (struct cpq_notification *)cpq_PQnotifies(connection);
 }
