@@ -394,7 +394,8 @@ struct ValidationLimits {
 }
 
 extension [ModelChange] {
-  /// If several properties share a renaming identifier, the successor of the old one is ambiguous.
+  /// Returns the changes with a custom migration for properties that share a renaming identifier, because the successor
+  /// of the old one is ambiguous.
   func demandingCustom(_ ambiguous: [(identifier: String, names: [String])]) -> [ModelChange] {
     map { change in
       var change = change

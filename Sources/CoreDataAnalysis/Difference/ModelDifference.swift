@@ -38,7 +38,7 @@ public struct ModelDifference: Hashable, Sendable {
     return names
   }
 
-  /// The changes of an entity.
+  /// Returns the changes of an entity.
   public func changes(of entity: String?) -> [ModelChange] {
     changes.filter { $0.entity == entity }
   }
@@ -53,7 +53,7 @@ public enum MigrationDemand: String, Hashable, Sendable, Comparable, CaseIterabl
   /// No mapping can be inferred: a mapping model or a custom stage is needed.
   case custom
 
-  /// From the least work to the most.
+  /// Orders demands from the least work to the most.
   public static func < (left: MigrationDemand, right: MigrationDemand) -> Bool {
     left.rank < right.rank
   }

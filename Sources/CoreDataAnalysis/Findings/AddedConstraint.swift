@@ -8,7 +8,7 @@ import CoreDataModelFiles
 struct AddedConstraint: Hashable, Sendable {
   let attributes: [[AttributeOrigin]]
 
-  /// The constraints of a step whose values must be counted.
+  /// Returns the constraints of a step whose values must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [AddedConstraint] {
     difference.changes.flatMap { change -> [AddedConstraint] in
       guard change.subject == .entity, case .changed(.uniqueness, _, _) = change.kind else { return [] }

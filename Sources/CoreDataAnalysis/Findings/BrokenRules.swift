@@ -9,7 +9,7 @@ struct TightenedRules: Hashable, Sendable {
   let kind: AttributeKind
   let rules: [ValidationDocument]
 
-  /// The rules of a step whose values must be counted.
+  /// Returns the rules of a step whose values must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [TightenedRules] {
     difference.changes.flatMap { change -> [TightenedRules] in
       guard let aspect = judge.tightenedAspect(change) else { return [] }
@@ -25,7 +25,7 @@ struct RaisedMinimum: Hashable, Sendable {
   /// Whether an object without members satisfies the rule, as for an optional relationship.
   let allowsNone: Bool
 
-  /// The raised minimum counts of a step for which objects must be counted.
+  /// Returns the raised minimum counts of a step for which objects must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [RaisedMinimum] {
     difference.changes.flatMap { judge.raisedMinimums($0) ?? [] }
   }

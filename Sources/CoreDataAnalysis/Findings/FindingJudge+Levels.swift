@@ -144,7 +144,7 @@ struct NumberChange: Hashable, Sendable {
   let from: AttributeKind
   let to: AttributeKind
 
-  /// The changes of a step whose values must be counted.
+  /// Returns the changes of a step whose values must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [NumberChange] {
     difference.changes.flatMap { change -> [NumberChange] in
       guard change.subject == .attribute, case .changed(.type, _, _) = change.kind,

@@ -93,7 +93,8 @@ public struct StoreMatch: Hashable, Sendable {
     differences = []
   }
 
-  /// Up to three versions with entities in common, sorted by the number of differing entities, then of properties.
+  /// Returns up to three versions with entities in common, sorted by the number of differing entities, then of
+  /// properties.
   private static func nearest(
     to stored: [String: Data], _ storeModel: ModelDocument?,
     _ versions: [ModelVersion]

@@ -63,6 +63,6 @@ struct ServerCounter: StoreCounting {
 
   func reading<Result>(_ body: () throws -> Result) throws -> Result { try body() }
 
-  /// The layout was already found on the server.
+  /// Does nothing, since the layout was already found on the server.
   func checkTables(of entities: [ReadableEntity]) throws {}
 }

@@ -148,7 +148,7 @@ struct ExportPlan {
   }
 
   private let entity: String
-  /// Returns the way to stream values of a column; nil if they are read whole.
+  /// The way to stream values of a column; nil if they are read whole.
   private let streamed: (_ column: String) throws -> StreamedColumn?
   /// The SQL expressions selected after the key.
   private(set) var expressions: [String] = []

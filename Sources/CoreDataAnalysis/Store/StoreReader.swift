@@ -401,7 +401,7 @@ extension StoreReader {
     }
   }
 
-  /// Without a model, throws if a table that looks like an entity's has rows, but belongs to no entity in
+  /// Throws, without a model, if a table that looks like an entity's has rows, but belongs to no entity in
   /// `Z_PRIMARYKEY`.
   private func checkUnownedTables() throws {
     let known = Set(entities.compactMap { $0.table?.uppercased() })

@@ -229,7 +229,7 @@ extension OptionSpecification {
   static let allowDowngrade = OptionSpecification.flag(
     "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
 
-  /// The common option, with the formats that a command supports.
+  /// Returns the common option, with the formats that a command supports.
   static func format(_ formats: OutputFormat...) -> OptionSpecification {
     OptionSpecification("format", .oneOf(formats.map(\.rawValue)), summary: "The format of the result (default: text).")
   }

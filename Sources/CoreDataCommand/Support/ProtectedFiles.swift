@@ -253,7 +253,7 @@ struct NewFile {
     path.map { ["cdm", "xcmappingmodel", "mapping"].contains(URL(fileURLWithPath: $0).pathExtension) } ?? false
   }
 
-  /// The option that replaces the common one.
+  /// Returns the option that replaces the common one.
   static func option(_ placeholder: String) -> OptionSpecification {
     OptionSpecification(
       "output", short: "o", .path(placeholder, .output),

@@ -39,7 +39,7 @@ struct SourceTree {
   /// The models of all modules.
   var models: [URL] { modules.values.flatMap(\.models).sorted { $0.path < $1.path } }
 
-  /// The path of a file below the directory.
+  /// Returns the path of a file below the directory.
   func path(of file: URL) -> String {
     file.path.hasPrefix(root.path + "/") ? String(file.path.dropFirst(root.path.count + 1)) : file.path
   }

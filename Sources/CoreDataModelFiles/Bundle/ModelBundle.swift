@@ -348,7 +348,7 @@ extension ModelBundle {
     try data(of: document, file: file) { Data(try XCDataModelWriter.text(of: $0, style: style).utf8) }
   }
 
-  /// The property list that names the current version, formatted like Xcode's.
+  /// Returns the property list that names the current version, formatted like Xcode's.
   private static func currentVersionMark(_ name: String) -> Data {
     Data(
       """

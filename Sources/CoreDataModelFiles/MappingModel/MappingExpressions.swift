@@ -150,7 +150,8 @@ package struct ExpressionKeys {
     return true
   }
 
-  /// Only the first key of a path belongs to the object. Collection operators are not keys.
+  /// Records the first key of a path as one of the object, and the others as further keys. Collection operators are not
+  /// keys of the object.
   private mutating func insert(_ path: String, into keys: WritableKeyPath<Self, Set<String>>) {
     let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if let key = parts.first, !key.isEmpty, !key.hasPrefix("@") { self[keyPath: keys].insert(key) }

@@ -225,7 +225,7 @@ struct XCMappingWriter {
     return text + "    </object>\n"
   }
 
-  /// The header of all mapping models made by Xcode. The hashes are those of the editor's own model.
+  /// Returns the header of all mapping models made by Xcode. The hashes are those of the editor's own model.
   private static func head(nextIdentifier: Int) -> String {
     let hashes = [
       ("XDDevAttributeMapping", "0plcXXRN7XHKl5CcF+fwriFmUpON3ZtcI/AfK748aWc="),

@@ -155,7 +155,7 @@ package struct VersionHashes: Sendable {
     withUnsafeBytes(of: number.littleEndian) { Data($0) }
   }
 
-  /// Core Data sorts names by their bytes, not as Unicode text.
+  /// Whether a name comes before another by its bytes. Core Data does not sort names as Unicode text.
   private static func bytewise(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }

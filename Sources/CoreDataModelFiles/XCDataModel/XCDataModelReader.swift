@@ -96,7 +96,8 @@ struct XCDataModelReader {
     return name
   }
 
-  /// Xcode writes renaming identifiers as `elementID`; models written by hand may use `renamingIdentifier`.
+  /// Returns the renaming identifier, which Xcode writes as `elementID`; hand-written models may use
+  /// `renamingIdentifier`.
   func renamingIdentifier(of element: XMLElementNode) -> String? {
     element["elementID"] ?? element["renamingIdentifier"]
   }

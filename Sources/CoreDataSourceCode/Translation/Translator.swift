@@ -203,8 +203,8 @@ struct TranslationPass {
     return hasArguments ? file.afterBrackets(end) : end
   }
 
-  /// Without Objective-C, every managed object class must have the initializer, and every coordinator class that for a
-  /// model.
+  /// Makes an overridden initializer required. Without Objective-C, every managed object class must have the
+  /// initializer, and every coordinator class that for a model.
   private mutating func requiredInitializer(_ position: Int) {
     let head = DeclarationHead(before: position, in: file)
     guard head.modifiers.contains("override"),
@@ -246,8 +246,8 @@ struct TranslationPass {
     edits.replace(range, "\"\(keys.joined(separator: "."))\"")
   }
 
-  /// Without Objective-C, a file protection type cannot be cast to an object, as in
-  /// `FileProtectionType.complete as NSObject`.
+  /// Replaces a cast of a file protection type to an object, such as `FileProtectionType.complete as NSObject`, which
+  /// is impossible without Objective-C.
   private mutating func protectionCast(_ position: Int) {
     guard ["NSObject", "NSString"].contains(file.word(position + 4)) else { return }
     let name = file.word(position + 2)
@@ -258,7 +258,7 @@ struct TranslationPass {
 
   // MARK: Requests
 
-  /// Without Objective-C, requests of different result types cannot be cast to each other.
+  /// Replaces a cast between requests of different result types, which is impossible without Objective-C.
   private mutating func requestCast(_ position: Int) {
     let mark = file.word(position + 1)
     let end = file.afterBrackets(position + 3)

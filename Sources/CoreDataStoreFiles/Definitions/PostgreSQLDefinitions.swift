@@ -41,12 +41,12 @@ package struct PostgreSQLDefinitions {
 
   // MARK: Tables
 
-  /// `CREATE TABLE` for an entity's table.
+  /// Returns `CREATE TABLE` for an entity's table.
   package func statement(of table: TableLayout) -> SchemaStatement {
     create(table.name, table.columns.map(definition))
   }
 
-  /// `CREATE TABLE` for a join table.
+  /// Returns `CREATE TABLE` for a join table.
   package func statement(of join: JoinTableLayout) -> SchemaStatement {
     let keys = [join.ownerColumn, join.destinationColumn].map(SQLName.quoted)
     let orders = [join.inverseOrderColumn, join.orderColumn].compactMap { $0 }.map(SQLName.quoted)
@@ -59,7 +59,7 @@ package struct PostgreSQLDefinitions {
     SchemaStatement(name: name, sql: "CREATE TABLE \(SQLName.quoted(name)) (\(definitions.joined(separator: ", ")))")
   }
 
-  /// The definition of a column, as in `CREATE TABLE` and `ADD COLUMN`.
+  /// Returns the definition of a column, as in `CREATE TABLE` and `ADD COLUMN`.
   package func definition(_ column: ColumnLayout) -> String {
     let constraint =
       switch column.role {
@@ -70,12 +70,12 @@ package struct PostgreSQLDefinitions {
     return "\(SQLName.quoted(column.name)) \(Self.declaration(of: column.type))\(constraint)"
   }
 
-  /// The declared type of a column. Strings are ordered by their bytes, as in memory and in SQLite.
+  /// Returns the declared type of a column. Strings are ordered by their bytes, as in memory and in SQLite.
   package static func declaration(of type: ColumnType) -> String {
     type == .text ? "\(type.rawValue) COLLATE \"C\"" : type.rawValue
   }
 
-  /// `CREATE SEQUENCE` for the primary keys of a hierarchy.
+  /// Returns `CREATE SEQUENCE` for the primary keys of a hierarchy.
   package func sequenceStatement(of table: TableLayout) -> SchemaStatement {
     SchemaStatement(
       name: table.sequence,
@@ -90,7 +90,7 @@ package struct PostgreSQLDefinitions {
     schema.indexes.first { $0.name == name }.map(statement)
   }
 
-  /// The statement that creates an index, or the constraint of a unique one.
+  /// Returns the statement that creates an index, or the constraint of a unique one.
   package func statement(of index: IndexLayout) -> SchemaStatement {
     let (name, table) = (SQLName.quoted(index.name), SQLName.quoted(index.table))
     guard index.isUnique else {
@@ -110,7 +110,7 @@ package struct PostgreSQLDefinitions {
       sql: "ALTER TABLE \(table) ADD CONSTRAINT \(name) \(constraint) DEFERRABLE INITIALLY DEFERRED")
   }
 
-  /// The statement that removes an index, or the constraint of a unique one.
+  /// Returns the statement that removes an index, or the constraint of a unique one.
   package func removal(of index: IndexLayout) -> SchemaStatement {
     let name = SQLName.quoted(index.name)
     return SchemaStatement(
@@ -119,7 +119,7 @@ package struct PostgreSQLDefinitions {
         ? "ALTER TABLE \(SQLName.quoted(index.table)) DROP CONSTRAINT \(name)" : "DROP INDEX \(name)")
   }
 
-  /// The columns of an element. NULL sorts before all other values, as in memory and in SQLite.
+  /// Returns the columns of an element. NULL sorts before all other values, as in memory and in SQLite.
   private func terms(of element: IndexLayout.Element, isOrdered: Bool) -> [String] {
     let direction = element.isAscending ? " ASC NULLS FIRST" : " DESC NULLS LAST"
     let column = SQLName.quoted(element.column)
@@ -127,8 +127,8 @@ package struct PostgreSQLDefinitions {
     return terms.map { $0 + (isOrdered ? direction : "") }
   }
 
-  /// The WHERE clause of a partial index. Empty, so that the index contains all rows, if PostgreSQL cannot use the
-  /// predicate.
+  /// Returns the WHERE clause of a partial index. It is empty, so that the index contains all rows, if PostgreSQL
+  /// cannot use the predicate.
   private func condition(of index: IndexLayout) -> String {
     guard let predicate = index.predicate, case .fetch(let name) = index.purpose, let entity = schema[name],
       let condition = PredicateSQL.indexCondition(predicate, of: entity, in: schema)

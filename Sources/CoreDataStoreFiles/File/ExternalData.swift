@@ -36,13 +36,13 @@ package final class ExternalData {
 
   package var mark: Mark { Mark(written: written.count, obsolete: obsolete.count) }
 
-  /// The files of the store at `url`.
+  /// Creates the files of the store at `url`.
   package init(store url: URL) {
     support = SupportDirectory(store: url)
     hasFiles = !RegularFile.isNullDevice(url)
   }
 
-  /// The value that a column's bytes represent.
+  /// Returns the value that a column's bytes represent.
   package func value(of bytes: Data) throws -> Data {
     guard let mark = bytes.first else { return bytes }
     if mark == Self.inlineMark { return Data(bytes.dropFirst()) }
@@ -174,7 +174,7 @@ package final class ExternalData {
 
 /// Finds the files that the rows of a store reference. No model is needed, since the columns can be recognized.
 package enum ExternalReferences {
-  /// The names of all referenced files, including missing ones.
+  /// Returns the names of all referenced files, including missing ones.
   ///
   /// Several stores may share a directory, so a store owns only the files that its rows reference.
   package static func names(in connection: SQLiteConnection) throws -> Set<String> {
@@ -193,12 +193,12 @@ package enum ExternalReferences {
     return names
   }
 
-  /// The names of the referenced files that exist.
+  /// Returns the names of the referenced files that exist.
   package static func presentNames(in connection: SQLiteConnection, folder: URL) throws -> Set<String> {
     try presentNames(in: connection, among: Set(FileCalls.names(in: folder)))
   }
 
-  /// The names of the referenced files that are among the given ones.
+  /// Returns the names of the referenced files that are among the given ones.
   package static func presentNames(in connection: SQLiteConnection, among present: Set<String>) throws -> Set<String> {
     present.isEmpty ? [] : try names(in: connection).intersection(present)
   }
@@ -216,7 +216,7 @@ package struct SupportDirectory {
 
   package static let valuesName = "_EXTERNAL_DATA"
 
-  /// The directory of the store at a path, which may be a symbolic link.
+  /// Determines the directory of the store at a path, which may be a symbolic link.
   package init(store: URL) {
     self.store = store
     url = Self.location(of: store)
@@ -227,7 +227,7 @@ package struct SupportDirectory {
     self.store = store
   }
 
-  /// The directory beside the given path, or beside the database that it links to.
+  /// Returns the directory beside the given path, or beside the database that it links to.
   private static func location(of store: URL) -> URL {
     let given = sibling(of: store)
     guard FileCalls.isSymbolicLink(store) else { return given }
@@ -267,7 +267,7 @@ package struct SupportDirectory {
     return nil
   }
 
-  /// `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
+  /// Returns `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
   private static func ofBackups(of store: URL) -> [URL] {
     let folder = store.deletingLastPathComponent()
     let (prefix, suffix) = (".\(store.deletingPathExtension().lastPathComponent)~", "_SUPPORT")

@@ -122,7 +122,7 @@ extension StoreFile {
     throw StoreFileProblem.busy(path: url.path)
   }
 
-  /// File attributes that change with every write to a store's file, its log and its journal.
+  /// Returns file attributes that change with every write to a store's file, its log and its journal.
   package static func stamps(of url: URL) -> [[Int64]?] {
     let path = DatabaseFile.target(of: url.path)
     return ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: path + $0)) }
@@ -180,7 +180,7 @@ extension StoreFile {
     }
   }
 
-  /// The size of a file in bytes; 0 if there is none.
+  /// Returns the size of a file in bytes; 0 if there is none.
   private static func fileSize(of path: String) throws -> Int {
     // A single `stat` call: a log can disappear at any moment, when the last connection to the store closes.
     var status = stat()

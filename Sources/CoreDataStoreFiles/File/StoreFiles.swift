@@ -17,14 +17,14 @@ package enum StoreFiles {
 
   package static let companionSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// The database and SQLite's companion files.
+  /// Returns the database and SQLite's companion files.
   package static func databaseFiles(of store: URL) -> [URL] {
     [store] + companionSuffixes.map { sibling(of: store, $0) }
   }
 
   // MARK: External data files
 
-  /// The directory of values too large for the database: `.Name_SUPPORT` beside `Name.sqlite`.
+  /// Returns the directory of values too large for the database: `.Name_SUPPORT` beside `Name.sqlite`.
   package static func externalData(of store: URL) -> URL { SupportDirectory(store: store).url }
 
   /// Links back the external data files that a store's rows reference and that only the directory of a backup has.
@@ -190,8 +190,8 @@ package enum StoreFiles {
     return lost.intersection(named)
   }
 
-  /// The size of the external data files that a backup of a store copies, in bytes; 0 if their directory cannot be
-  /// read.
+  /// Returns the size of the external data files that a backup of a store copies, in bytes; 0 if their directory cannot
+  /// be read.
   package static func valuesSize(of store: URL) -> Int {
     // This is an estimate; the code that reads the files reports why they cannot be read.
     guard let directory = try? SupportDirectory(store: store).open(), let names = try? values(in: directory) else {
@@ -269,8 +269,8 @@ package enum TemporaryName {
     store.lastPathComponent.utf8.count <= 247 && store.path.utf8.count <= 503
   }
 
-  /// The store's name, shortened so that temporary names derived from it are valid: a name can have 255 bytes, of which
-  /// an identifier takes 36 and SQLite's suffixes take 8.
+  /// Returns the store's name, shortened so that temporary names derived from it are valid: a name can have 255 bytes,
+  /// of which an identifier takes 36 and SQLite's suffixes take 8.
   package static func stem(of store: URL) -> String {
     var name = store.lastPathComponent
     while name.utf8.count > 200 { name.removeLast() }
@@ -292,8 +292,8 @@ package enum CopyDirectory {
     return try PrivateDirectory.make(prefix: prefix, in: holdsRows ? [folder, temporary] : [temporary, folder])
   }
 
-  /// The directories in which a store can be copied for reading: beside it, the temporary directory, and an in-memory
-  /// file system if there is one with ample space.
+  /// Returns the directories in which a store can be copied for reading: beside it, the temporary directory, and an
+  /// in-memory file system if there is one with ample space.
   ///
   /// - Parameter bytes: the size of the copy.
   static func places(for store: URL, bytes: Int) -> [URL] {

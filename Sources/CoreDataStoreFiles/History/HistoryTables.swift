@@ -29,7 +29,7 @@ package enum HistoryTables {
   /// The maximum number of columns for values of deleted rows.
   package static let greatestTombstoneCount = 1_000
 
-  /// The name of the column with a value of a deleted row.
+  /// Returns the name of the column with a value of a deleted row.
   package static func tombstone(_ position: Int) -> String { "ZTOMBSTONE\(position)" }
 
   /// Whether a store has the tables of persistent history.

@@ -12,7 +12,7 @@ import CoreDataSQLite
 /// unordered to-many relationship with a to-one inverse, between two tables of one entity each; and attributes of the
 /// destination of a to-one relationship, for root entities.
 package enum DerivedTriggers {
-  /// The triggers of all derived attributes.
+  /// Returns the triggers of all derived attributes.
   package static func statements(_ schema: StoreSchema, _ document: ModelDocument) -> [SchemaStatement] {
     let derived = Dictionary(
       document.entities.map { ($0.name, $0.attributes.filter { $0.derivation != nil }) },

@@ -112,7 +112,7 @@ extension SQLDialect {
     }
   }
 
-  /// The parameters of `isKey(_:count:)`.
+  /// Returns the parameters of `isKey(_:count:)`.
   package func values(ofKeys keys: some Sequence<Int64>) -> [SQLiteValue] {
     switch self {
     // Parameters left unbound are NULL, and match nothing.

@@ -302,7 +302,7 @@ extension PredicateSQL {
 }
 
 extension SQLOperand {
-  /// The operand as a scalar; nil for null, objects and collections.
+  /// Returns the operand as a scalar; nil for null, objects and collections.
   fileprivate func scalar(_ dialect: SQLDialect) -> SQLScalar? {
     switch self {
     case .value(let value): value

@@ -52,7 +52,7 @@ package enum SQLOperand {
       }
     }
 
-    /// The kind of a constant; nil for null, collections and objects.
+    /// Determines the kind of a constant; nil for null, collections and objects.
     package init?(_ value: PlainValue) {
       switch value {
       case .integer, .boolean: self = .integer

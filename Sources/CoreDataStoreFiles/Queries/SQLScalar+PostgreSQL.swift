@@ -9,7 +9,7 @@ import Foundation
 /// PostgreSQL has typed columns, and loses precision in some conversions between number types. So each number has a
 /// form, and a constant gets the form of the value it is compared with.
 extension SQLScalar {
-  /// The scalar of an attribute's column in PostgreSQL.
+  /// Creates the scalar of an attribute's column in PostgreSQL.
   init(_ attribute: AttributeLayout, column name: String, of alias: String) {
     let kind = SQLOperand.Kind(attribute, .postgreSQL)
     let column: BoundSQL = "\(raw: alias).\(column: name)"
@@ -59,7 +59,7 @@ extension SQLScalar {
       ? "CAST(\(value: .null) AS numeric)" : "CAST(\(value: .text(DecimalConversion.text(of: decimal))) AS numeric)"
   }
 
-  /// PostgreSQL cannot store a string that contains U+0000.
+  /// Whether PostgreSQL can store a string, which must not contain U+0000.
   static func isStorable(_ text: String) -> Bool { !text.utf8.contains(0) }
 
   /// Whether this constant is NaN. It is bound as NULL, so that all comparisons with it are NULL.

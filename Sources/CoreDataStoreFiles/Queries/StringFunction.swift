@@ -13,7 +13,7 @@ package enum StringFunction: String, CaseIterable {
   case contains = "CDStringContains"
   case like = "CDStringLike"
   case matches = "CDStringMatches"
-  /// Returns -1, 0 or 1.
+  /// A function that returns -1, 0 or 1.
   case order = "CDStringOrder"
 
   package init?(_ op: ComparisonSyntax.Operator) {

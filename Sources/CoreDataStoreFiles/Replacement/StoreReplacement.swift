@@ -79,7 +79,7 @@ package struct StoreReplacement {
       .carryOut(external: draft.external, keptAt: keptAt)
   }
 
-  /// The target of a symbolic link may be any file of the user: it is replaced only if it is a database.
+  /// Throws if the path is a symbolic link to a file that is not a database, which may be any file of the user.
   private func checkLink() throws {
     guard FileCalls.isSymbolicLink(place.url), FileCalls.exists(place.file), try isNoDatabase() else { return }
     throw Refusal.linkToOtherFile

@@ -90,7 +90,8 @@ struct RehearsalJudge {
     }
   }
 
-  /// A version with created stores is reached if one of them is migrated, since the extreme ones violate rules.
+  /// Examines a version with created stores. It is reached if one of them is migrated, since the extreme ones violate
+  /// rules.
   private mutating func judgeMade(_ version: String, _ own: [Int], _ cases: inout [Case]) {
     var (refusals, skips): ([String], [String]) = ([], [])
     for position in own {
