@@ -208,7 +208,7 @@ struct FindingJudge {
   }
 }
 
-/// The numbers of rows and values in a store, as far as they were counted.
+/// The number of rows and values in a store, as far as they were counted.
 public struct StoreCounts: Hashable, Sendable {
   /// The number of rows of exactly each entity, without those of its sub-entities.
   public var rows: [String: Int]

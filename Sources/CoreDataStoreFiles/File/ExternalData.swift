@@ -238,7 +238,7 @@ package struct SupportDirectory {
     return leadsThere ? real : given
   }
 
-  // MARK: Values elsewhere
+  // MARK: Other directories
 
   /// Other directories that may hold values missing from this one.
   ///

@@ -56,7 +56,7 @@ package struct ResultSelect {
   package enum Form {
     /// The value of an attribute, at the end of a key path.
     case attribute(AttributeLayout, path: [String])
-    /// The primary key of an object, of which the next column may be the entity number.
+    /// The primary key of an object. If `hasNumber` is true, the next column is its entity number.
     case object(entity: EntityLayout, hasNumber: Bool)
     /// A computed value. If it is NULL and the next column is 0, the value is NaN rather than missing.
     case computed(SQLOperand.Kind, hasTest: Bool)

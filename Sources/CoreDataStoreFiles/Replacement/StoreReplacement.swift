@@ -16,7 +16,7 @@ package struct StoreReplacement {
     case readOnly
     /// The other path is in the work directory, or among the external data files.
     case ownDirectory(path: String)
-    /// The backup to be restored is the store itself.
+    /// The backup to restore is the store itself.
     case sameStore(backup: String)
   }
 
