@@ -141,7 +141,7 @@ private struct MappingScale {
     return again(finding, change, among: undecided).flatMap { decided($0, by: policies) ?? $0 } ?? known
   }
 
-  /// The losses that reading the values in an expression avoids.
+  /// The codes of losses that occur only if no expression reads the values.
   fileprivate static let drops: Set<FindingCode> = [
     .attributeRemoved, .relationshipRemoved, .storedBecomesTransient, .externalDataDropped,
   ]

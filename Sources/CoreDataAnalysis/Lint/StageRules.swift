@@ -12,7 +12,7 @@ struct StageRules {
   /// The name of the current version.
   private let current: String
   private(set) var entries: [ModelLint.Entry] = []
-  /// The number of the first stage with each version, by the version's checksum.
+  /// The number of the first stage that has each version, by the version's checksum.
   private var stageOfVersion: [String: Int] = [:]
 
   /// - Parameter lock: the versions that have been shipped; nil if they are unknown.

@@ -39,7 +39,7 @@ public struct MappingCheck: Hashable, Sendable {
 
     /// The kind of mismatch.
     public let kind: Kind
-    /// `error` if the migration would fail.
+    /// `error` if the migration would not start, or would fail.
     public let level: Finding.Level
     /// The entity mapping; nil if the problem is that there is none.
     public let mapping: String?

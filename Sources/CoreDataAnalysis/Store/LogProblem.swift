@@ -95,7 +95,7 @@ extension LogProblem {
 
   /// Whether the main file is an undamaged store without its log.
   private static func isSound(_ path: String) -> Bool {
-    // A file that cannot be read is not undamaged.
+    // A file that cannot be read counts as damaged.
     guard let connection = try? SQLiteConnection(url: URL(fileURLWithPath: path), mode: .immutable) else {
       return false
     }

@@ -185,7 +185,7 @@ package final class StoreReader: StoreCounting {
 
   // MARK: Opening
 
-  /// Throws if a file cannot be a store, with what it is instead.
+  /// Throws an error that says what a file is if it cannot be a store.
   private static func checkKind(of url: URL) throws {
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent

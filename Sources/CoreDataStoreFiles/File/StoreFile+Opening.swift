@@ -65,7 +65,7 @@ extension StoreFile {
   /// removes them, but it also checkpoints the log, which a copy must not do. Either kind rolls back the transaction of
   /// a killed writer.
   package static func openToCopy(_ store: URL) throws -> StoreFile {
-    // After a killed writer, the copy is made from a private copy in which SQLite has rolled the journal back.
+    // If a writer was killed, a private copy is used in which SQLite has rolled the journal back.
     if DatabaseCompanions.hasJournal(store.path) { return try open(store, isReadOnly: true) }
     let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]

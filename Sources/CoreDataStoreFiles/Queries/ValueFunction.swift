@@ -13,7 +13,7 @@ package enum ValueFunction {
   /// `CDNumberOrder(letters, a, b)` returns -1, 0 or 1, or NULL.
   package static let orderName = "CDNumberOrder"
 
-  /// `CDDecimalText(real)` returns the exact digits of the decimal for a REAL; SQLite would write only 15.
+  /// `CDDecimalText(real)` returns all digits of the decimal for a REAL; SQLite would write only 15.
   package static let decimalTextName = "CDDecimalText"
 
   /// `CDDecimalNumber(value)` returns the decimal of a TEXT or a REAL as stored in a column. SQLite's own conversion of

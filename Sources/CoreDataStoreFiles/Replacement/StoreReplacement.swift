@@ -6,8 +6,8 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// Makes a new store beside another and atomically replaces the other with it. Every change of a whole store is made
-/// this way.
+/// Makes a new store beside another, and atomically replaces the old store with it. Every change of a whole store is
+/// made this way.
 package struct StoreReplacement {
   /// The reason a store is not replaced. Nothing was changed.
   package enum Refusal: Error {
