@@ -4,7 +4,8 @@
 import Foundation
 
 extension NSStagedMigrationManager {
-  /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
+  /// A container for the store that the stage migrates, while one of its handlers runs; nil otherwise. Its model is the
+  /// old one before the step, and the new one after it.
   ///
   /// Differs from Apple: subclasses cannot override it.
   public var container: NSPersistentContainer? { stageContainer.value as? NSPersistentContainer }

@@ -21,10 +21,10 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     set { descriptions.value = newValue }
   }
   private let descriptions: Guarded<[NSPersistentStoreDescription]>
-  /// The descriptions whose stores in memory are open: all of these may have the same location.
+  /// The open in-memory stores' descriptions, which may all have the same location.
   private let inMemory = Guarded<[NSPersistentStoreDescription]>([])
 
-  /// Makes a container.
+  /// Creates a container.
   ///
   /// - Parameters:
   ///   - name: the container's name.
@@ -40,13 +40,13 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     viewContext.persistentStoreCoordinator = persistentStoreCoordinator
   }
 
-  /// Makes a container with the model of the same name.
+  /// Creates a container with the model of the same name.
   ///
   /// Searches the main bundle, and the resource bundles beside the executable, where the package manager puts the
   /// resources of targets. Traps if there is no model or it cannot be read;
   /// `NSManagedObjectModel.load(named:fromBundles:)` throws instead.
   ///
-  /// Differs from Apple: for a missing model, Apple's class logs a message and makes a container without entities.
+  /// Differs from Apple: for a missing model, Apple's class logs a message and creates a container without entities.
   ///
   /// - Parameter name: the name of the container and of the model's file.
   public convenience init(name: String) {
@@ -67,7 +67,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     return base.appendingPathComponent(ProcessInfo.processInfo.processName, isDirectory: true)
   }
 
-  /// Opens the stores of `persistentStoreDescriptions` that are not open, or have been destroyed since they were
+  /// Opens the stores of `persistentStoreDescriptions` that are not open, or that have been destroyed since they were
   /// opened.
   ///
   /// - Parameter block: called once for each description, with an error if its store could not be opened.
@@ -117,7 +117,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
 
   /// Runs a block with a new context, on that context's queue.
   ///
-  /// - Parameter block: work with the context's objects.
+  /// - Parameter block: the work to do with the context.
   open func performBackgroundTask(_ block: @escaping (NSManagedObjectContext) -> Void) {
     let context = newBackgroundContext()
     context.perform { block(context) }
@@ -125,7 +125,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
 
   /// Runs a block with a new context, on that context's queue, and waits for its result.
   ///
-  /// - Parameter block: work with the context's objects.
+  /// - Parameter block: the work to do with the context.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   open func performBackgroundTask<T>(
@@ -136,8 +136,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   }
 }
 
-/// A protocol that adds `defaultDirectoryURL` as a property, since a class cannot have a property and a method of the
-/// same name.
+/// A protocol that adds `defaultDirectoryURL` as a property, since a class cannot declare a property and a method of
+/// the same name.
 public protocol DefaultStoreDirectory {}
 
 extension DefaultStoreDirectory where Self: NSPersistentContainer {

@@ -15,8 +15,9 @@ extension NSPersistentStoreCoordinator {
   ///   - configuration: the configuration whose entities the store holds; nil for all entities.
   ///   - storeURL: the location of the store.
   ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
-  /// - Throws: 134000 for an unknown type; 134080 and its family if the store cannot be opened; 134100 if it was
-  ///   written with another version of the model and migration is not enabled; the errors of migration.
+  /// - Throws: 134000 for an unknown type; 134080 if the store cannot be opened; 134090 if another process keeps it
+  ///   locked; 259 if the file is damaged or not a store; 134100 if it was written with another version of the model
+  ///   and migration is not enabled; the errors of migration.
   @discardableResult
   public func addPersistentStore(
     type: NSPersistentStore.StoreType, configuration: String? = nil, at storeURL: URL,
@@ -57,7 +58,7 @@ extension NSPersistentStoreCoordinator {
     }
     guard let storeURL else { return try addStoreWithoutURL(kind, configuration, options) }
     let store = try withLock {
-      // Every store at /dev/null is a separate one in memory.
+      // Every store at /dev/null is a separate in-memory store.
       let known = persistentStore(for: storeURL)
       if let known = known as? any RowStore, known.isDisconnected {
         // The store was destroyed or replaced; this adds the new one.
@@ -89,7 +90,8 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - storeDescription: what to open.
-  ///   - block: called with the description and any error, on another thread if the description asks for it.
+  ///   - block: called with the description and any error. If the description is asynchronous, called on another
+  ///     thread.
   public func addPersistentStore(
     with storeDescription: NSPersistentStoreDescription,
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
@@ -105,7 +107,7 @@ extension NSPersistentStoreCoordinator {
   private func open(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
-    // A reader settles no unfinished work; the store is complete anyway.
+    // A read-only opening does not finish interrupted work. The store is complete without it.
     var outcome: InterruptedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
@@ -152,7 +154,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Adds a store that has no location, such as one in memory.
+  /// Adds a store without a location, such as an in-memory store.
   private func addStoreWithoutURL(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
@@ -172,7 +174,7 @@ extension NSPersistentStoreCoordinator {
 
   /// Opens a store.
   ///
-  /// - Parameter continuesCopy: whether the store may have an unfinished copy of another one.
+  /// - Parameter continuesCopy: whether the store may contain an unfinished copy of another store.
   func finishOpening(_ store: NSPersistentStore, continuesCopy: Bool = false) throws {
     try store.loadMetadata()
     if !continuesCopy {
@@ -187,8 +189,7 @@ extension NSPersistentStoreCoordinator {
     try (store as? any RowStore)?.finishOpening()
   }
 
-  /// Compares the metadata that a store of a program's class has loaded with the model, and adds those that are
-  /// missing.
+  /// Compares the metadata that a custom store class has loaded with the model, and adds missing values.
   private func completeMetadata(of store: NSPersistentStore) throws {
     var metadata: [String: Any] = store.metadata ?? [:]
     let configuration = store.customConfigurationName
@@ -212,10 +213,10 @@ extension NSPersistentStoreCoordinator {
     store.metadata = metadata
   }
 
-  /// Compares an existing store with the model, and migrates it if the options ask for it.
+  /// Compares an existing store with the model, and migrates it if the options request that.
   ///
   /// If several openers plan a migration of the same store, one of them runs it. The others find that their plan is
-  /// outdated, and start again.
+  /// outdated, and plan again.
   private func makeCompatible(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws {
@@ -229,20 +230,21 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// How often a migration is planned again because others migrate the store: more often than a model has versions.
+  /// The number of times a migration is planned again because another process migrates the store. Larger than the
+  /// number of versions of any model.
   private static let maximumAttempts = 100
 
   private func makeCompatibleOnce(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws {
     let settings = StoreOptions(options)
-    // Stores of the program's classes are compared when they have loaded their metadata.
+    // Custom stores are compared after they have loaded their metadata.
     let isPresent = try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url)
     guard StoreKinds.isOwn(kind), isPresent, !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
     if let kind = kind as? FileStore.Type, settings.migratesAutomatically {
       if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) {
-        // A migration that was killed after it had replaced the file leaves its working copy.
+        // A migration that was killed after replacing the file leaves its working copy behind.
         if !settings.isReadOnly { CopyDirectory.removeAbandoned(for: url) }
         return
       }
@@ -286,23 +288,23 @@ extension NSPersistentStoreCoordinator {
     ).run()
   }
 
-  /// Finishes the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have deferred.
+  /// Finishes the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` deferred.
   ///
   /// Each table is cleaned up in its own transaction. If the process is killed partway through, the store remains
   /// usable, and the next call continues.
   ///
-  /// - Throws: 134080 and its family if SQLite fails. Tables that have been cleaned up stay so.
+  /// - Throws: the errors of SQLite. Tables that have been cleaned up remain so.
   public func finishDeferredLightweightMigration() throws { while try runDeferredTask() {} }
 
-  /// Runs one task of the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have
+  /// Runs one task of the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey`
   /// deferred: one table of one store. The last task removes the key from the store's metadata.
   ///
   /// - Throws: the errors of `finishDeferredLightweightMigration()`.
   public func finishDeferredLightweightMigrationTask() throws { _ = try runDeferredTask() }
 
-  /// Runs a task, if there is one.
+  /// Runs the next task, if there is one.
   ///
-  /// - Returns: whether there may be more to do.
+  /// - Returns: whether there may be more tasks.
   private func runDeferredTask() throws -> Bool {
     try withLock {
       let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
@@ -331,7 +333,7 @@ extension NSPersistentStoreCoordinator {
   }
 }
 
-/// The opening of a store, possibly on another thread, which alone calls the block.
+/// The opening of a store, possibly on another thread. Only that thread calls the block.
 private struct StoreOpening: @unchecked Sendable {
   let coordinator: NSPersistentStoreCoordinator
   let description: NSPersistentStoreDescription

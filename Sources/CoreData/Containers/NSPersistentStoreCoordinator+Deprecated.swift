@@ -8,9 +8,9 @@ extension NSPersistentStoreCoordinator {
   /// Returns the metadata of a store, which need not be open.
   ///
   /// - Parameters:
-  ///   - storeType: the store's type; nil if the file tells.
+  ///   - storeType: the store's type; nil to detect it from the file.
   ///   - url: the location of the store.
-  /// - Throws: 259 if the type is nil and the file is no SQLite, XML or binary store; the errors of
+  /// - Throws: 259 if the type is nil and the file is not a SQLite, XML or binary store; the errors of
   ///   `metadataForPersistentStore(type:at:options:)`.
   @available(*, deprecated, message: "Use metadataForPersistentStore(type:at:options:).")
   public class func metadataForPersistentStore(ofType storeType: String?, at url: URL) throws -> [String: Any] {
@@ -20,7 +20,7 @@ extension NSPersistentStoreCoordinator {
   /// Returns the metadata of a SQLite, XML or binary store, which need not be open.
   ///
   /// - Parameter url: the location of the store.
-  /// - Throws: 259 if the file is none of these; the errors of `metadataForPersistentStore(type:at:options:)`.
+  /// - Throws: 259 if the file is not one of these; the errors of `metadataForPersistentStore(type:at:options:)`.
   @available(*, deprecated, message: "Use metadataForPersistentStore(type:at:options:).")
   public class func metadataForPersistentStore(with url: URL) throws -> [AnyHashable: Any] {
     try kind(ofType: nil, at: url).metadataForPersistentStore(with: url)
@@ -30,10 +30,10 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - metadata: all metadata.
-  ///   - storeType: the store's type; nil if the file tells.
+  ///   - storeType: the store's type; nil to detect it from the file.
   ///   - url: the location of the store.
-  /// - Throws: 259 if the type is nil and the file is no SQLite, XML or binary store; the errors of
-  ///   `setMetadata(_:type:at:options:)`. The store is unchanged then.
+  /// - Throws: 259 if the type is nil and the file is not a SQLite, XML or binary store; the errors of
+  ///   `setMetadata(_:type:at:options:)`. On an error, the store is unchanged.
   @available(*, deprecated, message: "Use setMetadata(_:type:at:options:).")
   public class func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL
@@ -41,7 +41,7 @@ extension NSPersistentStoreCoordinator {
     try kind(ofType: storeType, at: url).setMetadata(metadata, forPersistentStoreAt: url)
   }
 
-  /// Returns the class of stores of a type; for nil, of the type that the first bytes of the file show.
+  /// Returns the class of a store type, or, for nil, of the type that the file's first bytes indicate.
   private class func kind(ofType storeType: String?, at url: URL) throws -> NSPersistentStore.Type {
     if let storeType { return try StoreKinds.kind(of: storeType) }
     let start = try FileStoreErrors.translating(url) { try RegularFile.firstBytes(15, of: url) }

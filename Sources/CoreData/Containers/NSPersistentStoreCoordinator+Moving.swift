@@ -6,23 +6,22 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Option: a Bool; a store is destroyed even if another process has it open.
+/// Option: a Bool. If true, a store is destroyed even if another process has it open.
 public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
 
 extension NSPersistentStoreCoordinator {
-  /// Destroys a store: removes its rows, log and external data, and leaves an empty file, in which opening it creates a
-  /// new store, with an empty log and an empty index of the log beside it.
-  ///
-  /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until there
-  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. If there
-  /// is no store, the empty files are made where the directory can be written. Never replaces anything but a regular file.
+  /// Destroys a store: removes its rows, log and external data. Leaves an empty file, with an empty write-ahead log and
+  /// log index beside it; opening that file creates a new store.
+  /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until a new
+  /// store exists. Adding the store to such a coordinator again replaces it. A damaged store is destroyed too. If there
+  /// is no store, the empty files are created if the directory is writable. Only regular files are replaced.
   ///
   /// - Parameters:
   ///   - url: the location of the store.
   ///   - storeType: the store's type.
   ///   - options: `NSPersistentStoreForceDestroyOption` to destroy the store even if another process has it open.
-  /// - Throws: 134000 for an unknown type; 134080 and its family if another process has the store open; 134110 if it is
-  ///   being migrated; 512, 513, 640 and 642 if the file system fails. The store is unchanged then.
+  /// - Throws: 134000 for an unknown type; 134090 if another process has the store open; 134110 if it is being
+  ///   migrated; 512, 513, 640 and 642 if the file system fails. On an error, the store is unchanged.
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
@@ -31,7 +30,7 @@ extension NSPersistentStoreCoordinator {
     guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
       let place = StoreLocation(url)
-      // A store at /dev/null is in memory. Where no file can be made, there is nothing to destroy and no place for a file.
+      // A store at /dev/null is in memory. If no file can be created, there is no store to destroy.
       guard !RegularFile.isNullDevice(url),
         FileCalls.exists(place.file) || FileManager.default.isWritableFile(atPath: place.folder.path)
       else { return }
@@ -62,18 +61,18 @@ extension NSPersistentStoreCoordinator {
 
   /// Replaces a store atomically by a copy of another, or creates it.
   ///
-  /// The copy includes the source's log and external data. Coordinators of this process that have the destination open
-  /// read the new store from then on, or fail with 134070 if it is of another version of the model.
+  /// The copy includes the source's write-ahead log and external data. Coordinators of this process that have the
+  /// destination open read the new store from then on, or fail with 134070 if its model version differs.
   ///
   /// - Parameters:
   ///   - destinationURL: the location of the store to replace.
   ///   - destinationOptions: the options of the store to replace.
-  ///   - sourceURL: the location of the store to copy, which others may use meanwhile.
+  ///   - sourceURL: the location of the store to copy, which may be in use.
   ///   - sourceOptions: the options of the store to copy.
   ///   - sourceType: the type of both stores.
-  /// - Throws: 134000 for an unknown type; 260 if there is no source; 259 if it is not a store; 134080 and its family
-  ///   if another process has the destination open; 134110 if it is being migrated; 512, 513, 640 and 642 if the file
-  ///   system fails. The destination is unchanged then.
+  /// - Throws: 134000 for an unknown type; 260 if there is no source; 259 if it is not a store; 134090 if another
+  ///   process has the destination open; 134110 if it is being migrated; 512, 513, 640 and 642 if the file system
+  ///   fails. On an error, the destination is unchanged.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
@@ -84,7 +83,7 @@ extension NSPersistentStoreCoordinator {
       return try StoreFileMoves.replace(kind, at: destinationURL, from: sourceURL)
     }
     try movingStores(at: sourceURL) {
-      // Unfinished work on the source need not be settled: the store is complete.
+      // Interrupted work on the source need not be finished: the store is complete without it.
       try StoreFile.peek(sourceURL).close()
     }
     try movingStores(at: destinationURL) {
@@ -122,17 +121,15 @@ extension NSPersistentStoreCoordinator {
       sourceOptions: sourceOptions, type: .init(rawValue: storeType))
   }
 
-  /// Copies a store of this coordinator to another location, and opens the copy in its stead ("save as").
+  /// Copies a store of this coordinator to another location, and opens the copy in its place ("save as").
   ///
   /// The file at the old location is unchanged. The store's objects and identifiers become those of the new store, and
   /// contexts save their changes there. Memory use does not grow with the number of rows.
-  ///
-  /// If one of the stores is no SQLite database, the rows are copied page by page, and then compared with their source by
-  /// counts and hashes. Only from an in-memory, XML or binary store to another of these types existing objects and
-  /// identifiers remain valid; otherwise the new store has a UUID of its own, and contexts must be reset. Objects keep the
-  /// numbers in their identifiers, unless the new store numbers all entities together and another object has the number.
-  ///
-  /// Differs from Apple: existing objects and identifiers remain valid where it is said above.
+  /// If one of the stores is not a SQLite database, rows are copied page by page, and the copy is verified with counts
+  /// and hashes. Existing objects and identifiers then remain valid only if both stores are in-memory, XML or binary
+  /// stores. Otherwise the new store has a UUID of its own, and contexts must be reset. Objects keep the numbers in
+  /// their identifiers, unless the new store numbers all entities together and another object has the same number.
+  /// Differs from Apple: existing objects and identifiers remain valid in the cases described above.
   ///
   /// - Parameters:
   ///   - store: a store of this coordinator, which is removed from it.
@@ -141,9 +138,9 @@ extension NSPersistentStoreCoordinator {
   ///   - storeType: the type of the new store.
   /// - Returns: the new store.
   /// - Throws: 134000 for an unknown type; 134070 if the store does not belong to this coordinator, if there is a store
-  ///   at the new location, or if it is an incremental store, whose rows cannot be listed; 512, 513, 640 and 642 if the
-  ///   file system fails; 134070 if the new store does not hold what the old one does; the errors of opening a store. The
-  ///   coordinator keeps the old store then.
+  ///   at the new location, if it is an incremental store, whose rows cannot be listed, or if the copy differs from the
+  ///   old store; 512, 513, 640 and 642 if the file system fails; the errors of opening a store. On an error, the
+  ///   coordinator keeps the old store.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
@@ -152,9 +149,9 @@ extension NSPersistentStoreCoordinator {
     try copyPersistentStore(store, to: storeURL, options: options, type: storeType).store
   }
 
-  /// As `migratePersistentStore(_:to:options:type:)`, with settings for the copying of rows.
-  ///
-  /// - Returns: the new store, and what was copied; nil if the file was copied, or the rows were taken over as they are.
+  /// Copies a store as `migratePersistentStore(_:to:options:type:)` does, with settings for copying rows.
+  /// - Returns: the new store and the result of the copy. The latter is nil if the file was copied, or if the rows were
+  ///   taken over unchanged.
   package func copyPersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
     type storeType: NSPersistentStore.StoreType, _ settings: CopySettings = CopySettings()
@@ -189,7 +186,7 @@ extension NSPersistentStoreCoordinator {
       do {
         try moved.loadMetadata()
       } catch {
-        // The caller needs the error of opening the store, not one of the cleanup.
+        // The caller needs the error of opening the store, not that of the cleanup.
         try? StoreFiles.remove(at: storeURL)
         throw error
       }
@@ -202,7 +199,7 @@ extension NSPersistentStoreCoordinator {
     return (moved, result)
   }
 
-  /// Whether there is a store at a location, other than one with an unfinished copy.
+  /// Returns whether there is a store at a location, other than one with an unfinished copy.
   private static func isTaken(_ url: URL, _ kind: NSPersistentStore.Type) throws -> Bool {
     guard try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url) else { return false }
     guard kind is any PartialCopyDestination.Type else { return true }

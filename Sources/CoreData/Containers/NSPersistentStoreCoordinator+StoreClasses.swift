@@ -5,10 +5,10 @@ import CoreDataMistakes
 import Foundation
 
 extension NSPersistentStoreCoordinator {
-  /// The classes of stores by type, each as an `NSValue` with its address.
+  /// The store classes by type, each as an `NSValue` that contains the class's address.
   public class var registeredStoreTypes: [String: NSValue] {
     StoreKinds.all.mapValues { kind in
-      // Foundation on Linux has no values with pointers.
+      // Foundation on Linux lacks `NSValue`s with pointers.
       var address = UInt64(UInt(bitPattern: unsafeBitCast(kind as AnyClass, to: UnsafeRawPointer.self)))
       return NSValue(bytes: &address, objCType: "Q")
     }

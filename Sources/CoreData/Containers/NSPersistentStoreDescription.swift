@@ -27,28 +27,28 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     get { content.configuration }
     set { content.configuration = newValue }
   }
-  /// The location of the store; by default `/dev/null`, which is a store in memory.
+  /// The location of the store; by default `/dev/null`, which stands for an in-memory store.
   open var url: URL? {
     get { content.url }
     set { content.url = newValue }
   }
   /// The options for the coordinator.
   open var options: [String: NSObject] { content.options }
-  /// Whether the store is opened on another thread; false by default.
+  /// Whether the store is opened asynchronously, on another thread; false by default.
   open var shouldAddStoreAsynchronously: Bool {
     get { content.isAsynchronous }
     set { content.isAsynchronous = newValue }
   }
 
-  /// Makes a description of a store in memory. Once it has another location, the store there is migrated when needed, possibly
-  /// with an inferred mapping.
+  /// Creates a description of an in-memory store. Once it has another location, the store there is migrated if needed,
+  /// with an inferred mapping if necessary.
   public override init() {
     super.init()
     shouldMigrateStoreAutomatically = true
     shouldInferMappingModelAutomatically = true
   }
 
-  /// Makes a description of a store at a location.
+  /// Creates a description of a store at a location.
   ///
   /// - Parameter url: the location of the store.
   public convenience init(url: URL) {
@@ -87,8 +87,8 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     set { set(NSNumber(value: newValue), for: NSInferMappingModelAutomaticallyOption) }
   }
 
-  /// Whether a store that a newer version of the app has migrated may be migrated back, if that removes or narrows anything;
-  /// false by default. An addition to Apple's API; `MigrationOption.allowsDowngrade` has the details.
+  /// Whether a store that a newer version of the app has migrated may be migrated back if that drops or narrows any
+  /// content; false by default. An addition to Apple's API; see `MigrationOption.allowsDowngrade`.
   open var allowsDowngrade: Bool {
     get { flag(MigrationOption.allowsDowngrade) }
     set { set(NSNumber(value: newValue), for: MigrationOption.allowsDowngrade) }
@@ -104,7 +104,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     set { set(NSNumber(value: newValue), for: StoreSetAsideOption) }
   }
 
-  /// The store that was set aside when this one was opened; nil for none. An addition to Apple's API.
+  /// The store that was set aside when this one was opened; nil if there was none. An addition to Apple's API.
   public internal(set) var storeSetAside: SetAsideStore? {
     get { content.storeSetAside }
     set { content.storeSetAside = newValue }
@@ -142,7 +142,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   }
 
   private func set(_ option: NSObject?, for key: String) {
-    // The earlier value is released without the lock.
+    // The previous value is released outside the lock.
     _ = content.update { content in
       defer { content.options[key] = option }
       return content.options[key]

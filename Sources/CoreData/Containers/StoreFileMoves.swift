@@ -5,9 +5,9 @@ import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
-/// Whole files of stores that are not SQLite databases.
+/// Operations on the files of stores that are not SQLite databases.
 enum StoreFileMoves {
-  /// Removes the file of a store.
+  /// Removes a store's file.
   static func destroy(_ kind: NSPersistentStore.Type, at url: URL) throws {
     if kind is NSIncrementalStore.Type { throw unsupported(kind, "destroy", url) }
     guard kind != InMemoryStore.self, !RegularFile.isNullDevice(url) else { return }
@@ -17,7 +17,7 @@ enum StoreFileMoves {
     }
   }
 
-  /// Replaces the file of a store by a copy of another.
+  /// Replaces a store's file with a copy of another store's.
   static func replace(_ kind: NSPersistentStore.Type, at url: URL, from source: URL) throws {
     guard kind is FileStore.Type || kind is NSAtomicStore.Type else { throw unsupported(kind, "copy", url) }
     let data = try FileStoreErrors.translating(source) {
@@ -33,7 +33,7 @@ enum StoreFileMoves {
     }
   }
 
-  /// Refuses a SQLite database, which has more files than one.
+  /// Throws 134010 for a SQLite database, which consists of several files.
   private static func check(_ url: URL) throws {
     guard FileCalls.isRegular(url), try RegularFile.firstBytes(15, of: url) == Data("SQLite format 3".utf8) else {
       return
@@ -52,14 +52,14 @@ enum StoreFileMoves {
 extension NSPersistentStoreCoordinator {
   /// Changes the location of a store.
   ///
-  /// A SQLite store opens the store that is at the new location; it must have the same model version and entity
-  /// numbers. Any other store with a file writes it there at the next save, and replaces what is there.
+  /// A SQLite store switches to the store at the new location, which must have the same model version and entity
+  /// numbers. Any other store with a file writes it there at the next save, replacing an existing file.
   ///
   /// - Parameters:
   ///   - url: the new location.
   ///   - store: a store of this coordinator.
-  /// - Returns: whether the location has been changed. False for an incremental store, for a store of another
-  ///   coordinator, and if there is no suitable SQLite store at the new location.
+  /// - Returns: whether the location was changed. False for an incremental store, for a store of another coordinator,
+  ///   and if there is no suitable SQLite store at the new location.
   @discardableResult
   public func setURL(_ url: URL, for store: NSPersistentStore) -> Bool {
     withLock {
@@ -81,8 +81,8 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - store: a store of this coordinator.
-  ///   - step: the step of a copy that the progress tells of.
-  ///   - progress: called after each page of rows. An error ends the reading.
+  ///   - step: the step of the copy that is reported to `progress`.
+  ///   - progress: called after each page of rows. An error cancels the reading.
   /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
   package func digest(
     of store: NSPersistentStore, step: CopyStage.Step = .check, progress: (CopyStage) throws -> Void = { _ in }
@@ -100,7 +100,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Opens a store for reading that is no store of this coordinator.
+  /// Opens a store for reading, without adding it to this coordinator.
   ///
   /// - Throws: the errors of opening a store.
   package func openStore(_ kind: any ServerStore.Type, at url: URL) throws -> any RowStore {
@@ -111,9 +111,9 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  /// Removes what is left of a copy, unless it can be continued.
+  /// Removes the remains of a failed copy, unless the copy can be continued.
   private func removeFailedCopy(_ kind: NSPersistentStore.Type, at url: URL) {
-    // Others may have begun to use a store in a server, which has none of the rows.
+    // Other processes may already use a store in a server. It has none of the rows.
     if kind is any PartialCopyDestination.Type || kind is any ServerStore.Type { return }
     // The caller needs the error of the copy, not one of the cleanup.
     if kind == SQLiteStore.self {
@@ -124,10 +124,8 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Moves the rows of a store into a new one of another type, or of the same type if there are no SQLite files to
-  /// copy.
-  ///
-  /// - Parameter settings: how rows are copied.
+  /// Moves a store's rows into a new store of another type, or of the same type if there are no SQLite files to copy.
+  /// - Parameter settings: the settings for copying rows.
   func copy(
     _ store: NSPersistentStore, into kind: NSPersistentStore.Type, at url: URL, _ options: [AnyHashable: Any]?,
     _ settings: CopySettings

@@ -57,7 +57,7 @@ public var NSManagedObjectContextLockingError: Int { 132000 }
 /// A coordinator could not be locked.
 public var NSPersistentStoreCoordinatorLockingError: Int { 132010 }
 
-/// The row of an object is not in the store.
+/// The row of an object is missing in the store.
 public var NSManagedObjectReferentialIntegrityError: Int { 133000 }
 
 /// An object refers to an object in another store.
@@ -169,10 +169,10 @@ public let NSPersistentStoreSaveConflictsErrorKey = "conflictList"
 /// The domain of SQLite's result codes, and the key of such a code in other errors.
 public let NSSQLiteErrorDomain = "NSSQLiteErrorDomain"
 
-/// Core Data's error codes as Swift spells them.
+/// Core Data's error codes with their Swift names.
 ///
-/// A program that throws errors of its own should compare `domain` and `code` of `error as NSError`: on Linux, Foundation's
-/// casts to `CocoaError`, and a `catch` of one of its codes, match an `NSError` of any domain.
+/// A program that throws its own errors should compare `domain` and `code` of `error as NSError`. On Linux,
+/// Foundation's casts to `CocoaError`, and a `catch` of one of its codes, match an `NSError` of any domain.
 extension CocoaError.Code {
   /// A validation failure without a more specific code.
   public static var managedObjectValidation: Self { Self(rawValue: NSManagedObjectValidationError) }
@@ -230,7 +230,7 @@ extension CocoaError.Code {
   /// A coordinator could not be locked.
   public static var persistentStoreCoordinatorLocking: Self { Self(rawValue: NSPersistentStoreCoordinatorLockingError) }
 
-  /// The row of an object is not in the store.
+  /// The row of an object is missing in the store.
   public static var managedObjectReferentialIntegrity: Self { Self(rawValue: NSManagedObjectReferentialIntegrityError) }
 
   /// An object refers to an object in another store.
@@ -362,7 +362,7 @@ extension CocoaError {
   /// A coordinator could not be locked.
   public static var persistentStoreCoordinatorLocking: Code { .persistentStoreCoordinatorLocking }
 
-  /// The row of an object is not in the store.
+  /// The row of an object is missing in the store.
   public static var managedObjectReferentialIntegrity: Code { .managedObjectReferentialIntegrity }
 
   /// An object refers to an object in another store.

@@ -3,23 +3,24 @@
 
 import Foundation
 
-/// The store that an error is about, in the words of the error.
+/// The name of the store in errors.
 ///
-/// Many errors come from places that do not know the store: a mapping model, a model, a statement. What opens and migrates stores
-/// adds it, so that the reason says where the error is.
+/// Many errors arise where the store is unknown: in a mapping model, a model, a statement. The code that opens and
+/// migrates stores adds it, so that the reason says which store is affected.
 package enum ErrorPlace {
-  /// Runs a body. If it throws an error of this framework that does not name the store, the reason gets a sentence that does.
+  /// Runs a body. If it throws an error of this framework that does not name the store, adds a sentence that does to
+  /// the reason.
   ///
-  /// Errors of the program, such as those of migration policies, pass unchanged.
+  /// Errors of the program, such as those of migration policies, are rethrown unchanged.
   ///
-  /// - Parameter url: the location of the store; nil for one without a file.
+  /// - Parameter url: the location of the store; nil for a store without a file.
   package static func naming<Result>(_ url: URL?, _ body: () throws -> Result) throws -> Result {
     try naming({ _ in url }, body)
   }
 
-  /// Runs a body that works on more than one store.
+  /// Runs a body that works on several stores.
   ///
-  /// - Parameter place: gives the location of the store that an error is about.
+  /// - Parameter place: returns the location of the store that an error is about.
   package static func naming<Result>(_ place: (NSError) -> URL?, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -31,11 +32,11 @@ package enum ErrorPlace {
 }
 
 extension NSError {
-  /// Whether the error is one that this framework has made.
+  /// Whether the error was created by this framework.
   private var isOwn: Bool { domain == NSCocoaErrorDomain && userInfo[ErrorDetail.reason] is String }
 
-  /// Returns the error with a sentence about the location of the store; nil if it names the location already, or is not an
-  /// error of this framework.
+  /// Returns the error with a sentence about the location of the store; nil if it already contains the location, or is
+  /// not an error of this framework.
   fileprivate func naming(_ url: URL) -> NSError? {
     let texts = [localizedDescription, localizedFailureReason, localizedRecoverySuggestion].compactMap { $0 }
     guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.place) }) else { return nil }
@@ -49,7 +50,7 @@ extension NSError {
 
   private static func sentence(_ url: URL) -> String { " The store is '\(url.place)'." }
 
-  /// The reason without the location of the store, for texts that name the store already.
+  /// The reason without the location of the store, for messages that already name the store.
   package var reasonWithoutStore: String? {
     guard let reason = localizedFailureReason, let url = userInfo[ErrorDetail.url] as? URL else {
       return localizedFailureReason
@@ -58,7 +59,7 @@ extension NSError {
     return reason.hasSuffix(sentence) ? String(reason.dropLast(sentence.count)) : reason
   }
 
-  /// Returns the error with one location in place of another, which is that of a temporary copy; nil if it does not have that.
+  /// Returns the error with a temporary copy's location replaced; nil if it does not contain that location.
   package func moved(from copy: URL, to original: URL) -> NSError? {
     guard domain == NSCocoaErrorDomain else { return nil }
     var isChanged = false

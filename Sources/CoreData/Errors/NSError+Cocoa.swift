@@ -5,7 +5,7 @@ import CoreDataFileSystem
 import CoreDataMistakes
 import Foundation
 
-/// Core Data's keys of the user info of errors, besides Foundation's.
+/// Core Data's keys for the user info of errors, in addition to Foundation's.
 package enum ErrorDetail {
   /// Core Data's own key for the failure reason.
   package static let reason = "reason"
@@ -20,7 +20,7 @@ package enum ErrorDetail {
   package static let stage = "stage"
   package static let sourceModel = "sourceModel"
   package static let destinationModel = "destinationModel"
-  /// The version hash of each entity of a store, in hexadecimal; an addition of ours.
+  /// The version hash of each entity of a store, in hexadecimal. An addition to Core Data's keys.
   package static let storeHashes = "storeVersionHashes"
   /// The file of a mapping model that does not match, and the two hashes of an entity in hexadecimal. Additions to Core
   /// Data's keys.
@@ -38,7 +38,7 @@ package enum ErrorDetail {
   /// Returns a version hash in hexadecimal.
   package static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
 
-  /// Returns the entity and property, as far as known.
+  /// Returns the entity and property, if known.
   package static func place(entity: String?, property: String? = nil) -> [String: Any] {
     var info: [String: Any] = [:]
     info[self.entity] = entity
@@ -48,7 +48,7 @@ package enum ErrorDetail {
 }
 
 extension NSError {
-  /// Makes an error of Core Data: what happened, why, and what to do.
+  /// Creates an error of Core Data, with what happened, the reason, and what to do.
   package static func cocoa(
     _ code: Int, _ description: String, reason: String, suggestion: String, underlying: (any Error)? = nil,
     _ details: [String: Any] = [:]
@@ -67,9 +67,9 @@ extension NSError {
   }
 }
 
-/// Stops the program where Apple's API cannot throw, because the error is a mistake in the program.
+/// Traps where Apple's API cannot throw, because the error is a mistake in the program.
 package enum Misuse {
-  /// Runs a closure, and stops the program with the reason of any error.
+  /// Runs a closure, and traps with the reason of any error.
   package static func stop<Value>(_ body: () throws -> Value) -> Value {
     do {
       return try body()
@@ -79,10 +79,10 @@ package enum Misuse {
   }
 }
 
-/// Errors of the file system when stores are moved, replaced and recovered.
+/// File system errors of moving, replacing and recovering stores.
 package enum FileErrors {
-  /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 514 for a path that is too long, 512 for
-  /// anything else.
+  /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 514 for a path that is too long, 512
+  /// for any other failure.
   package static func error(_ failure: FileFailure, store: URL) -> NSError {
     let (code, suggestion) = kind(of: failure)
     let system = NSError(domain: NSPOSIXErrorDomain, code: Int(failure.number))
@@ -93,7 +93,7 @@ package enum FileErrors {
       [ErrorDetail.url: store, NSFilePathErrorKey: failure.path])
   }
 
-  /// 134070 for a link, a device, a FIFO or a directory where a file is expected, and for a file that is too large.
+  /// 134070 for a symbolic link, a device, a FIFO or a directory instead of a file, and for a file that is too large.
   package static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "A file of the persistent store cannot be used.",
@@ -102,7 +102,7 @@ package enum FileErrors {
       [ErrorDetail.url: store])
   }
 
-  /// The error for one of Foundation's, which names neither the file nor the reason.
+  /// Converts an error of Foundation, which names neither the file nor the reason.
   package static func error(_ error: NSError, store: URL) -> NSError {
     let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? (error.userInfo["NSURL"] as? URL)?.path
     guard let system = error.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
@@ -136,18 +136,19 @@ package enum FileErrors {
   }
 }
 
-// On Linux a cast to `CocoaError` succeeds for an `NSError` of any domain, and drops the domain. So errors are told apart by
-// domain and code.
+// On Linux, a cast to `CocoaError` succeeds for an `NSError` of any domain, and drops the domain. So errors are
+// distinguished by domain and code.
 extension NSError {
-  /// Whether the error is of Cocoa's domain.
+  /// Whether the error has Cocoa's domain.
   package var isCocoa: Bool { domain == NSCocoaErrorDomain }
 
-  /// Whether the error is of Cocoa's domain, with a code.
+  /// Returns whether the error has Cocoa's domain and a code.
   package func isCocoa(_ code: Int) -> Bool { isCocoa && self.code == code }
 
-  /// Whether the error is one of Foundation's about files. These have no reason; those of this framework always do.
+  /// Whether the error is one of Foundation's about files. These have no reason, whereas those of this framework always
+  /// do.
   package var isFoundationFileError: Bool { isCocoa && localizedFailureReason == nil }
 
-  /// Whether the code is one that Foundation uses for files, such as 260 or 512.
+  /// Whether the code is one of Foundation's for files, such as 260 or 512.
   package var hasFileCode: Bool { code == 4 || (255...299).contains(code) || (512...699).contains(code) }
 }

@@ -4,10 +4,10 @@
 import Foundation
 
 extension URL {
-  /// The location of a store for texts: a path, or the URL of a store in a server, without its password.
+  /// The location of a store for messages: a path, or the URL of a store in a server, without its password.
   package var place: String { isFileURL || scheme == nil ? path : withoutPassword.absoluteString }
 
-  /// What texts call the store: the name of the file, or of the schema that a URL names, otherwise of the database.
+  /// The name of a store in messages: the file's name, or the schema in a URL, or else the database.
   package var storeName: String {
     if isFileURL || scheme == nil { return lastPathComponent }
     let items = URLComponents(url: self, resolvingAgainstBaseURL: false)?.queryItems ?? []
@@ -15,7 +15,7 @@ extension URL {
     return names.compactMap { $0 }.first { !$0.isEmpty && $0 != "/" } ?? lastPathComponent
   }
 
-  /// The URL without a password, be it before the host or among the parameters.
+  /// The URL without a password, whether before the host or among the parameters.
   package var withoutPassword: URL {
     guard !isFileURL, var parts = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return self }
     let items = parts.queryItems ?? []

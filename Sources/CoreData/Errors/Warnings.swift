@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Warnings on standard error: about what is not an error, and unlikely to be intended.
+/// Warnings on standard error, about conditions that are not errors but probably unintended.
 package enum Warnings {
-  /// Whether warnings are printed. A tool for the models of other programs has none of their classes and transformers.
+  /// Whether warnings are printed. False in tools that open other programs' models without their classes.
   package static let arePrinted = Guarded(true)
   private static let printed = Guarded<Set<String>>([])
 
-  /// Prints a sentence, once in the life of the process.
+  /// Prints a sentence once in the lifetime of the process.
   static func printOnce(_ sentence: String) {
     guard arePrinted.value else { return }
     var isNew = false

@@ -12,13 +12,13 @@ protocol FetchedResultsOwner: AnyObject {
   func sectionIndexTitle(forSectionName sectionName: String) -> String?
 }
 
-/// The contents of a fetched results controller, and how they follow the context. Independent of the result type.
+/// The contents of a fetched results controller, which follow the context's changes. Independent of the result type.
 final class FetchedResults {
   /// A change of the context.
   private enum Event {
-    /// Objects may have changed.
+    /// Changes of objects.
     case objects(Set<NSManagedObject>)
-    /// The context has forgotten all objects.
+    /// A reset of the context.
     case everything
   }
 
@@ -26,10 +26,10 @@ final class FetchedResults {
   let sectionNameKeyPath: String?
   let cacheName: String?
   weak var owner: (any FetchedResultsOwner)?
-  /// Whether the delegate implements the method that takes a difference; nil if that is not known yet.
+  /// Whether the delegate implements the method that takes a difference; nil if that is not yet known.
   var delegateTakesDifferences: Bool?
   private(set) var content: FetchedResultsContent?
-  /// Counts the changes of the contents.
+  /// The number of changes of the contents.
   private(set) var version = 0
   private var fetch: TrackedFetch?
   private var events: [Event] = []
@@ -59,7 +59,7 @@ final class FetchedResults {
 
   // MARK: Fetching
 
-  /// Replaces the contents by the results of a fetch.
+  /// Replaces the contents with the results of a fetch.
   func fetch(_ specification: FetchSpecification, _ results: () throws -> [NSObject]) throws {
     guard specification.sortDescriptors != nil else {
       throw ObjectGraphErrors.badRequest(
@@ -68,7 +68,7 @@ final class FetchedResults {
     }
     let fetched: (tracked: TrackedFetch, content: FetchedResultsContent)
     do {
-      // The fetch itself processes pending changes; its results have them already.
+      // The fetch itself processes pending changes, which its results already include.
       isFetching = true
       defer { isFetching = false }
       let tracked = try TrackedFetch(specification, sectionNameKeyPath: sectionNameKeyPath, in: context)
@@ -101,7 +101,7 @@ final class FetchedResults {
     }
   }
 
-  /// Keeps the sizes of the sections for the next launch.
+  /// Saves the sizes of the sections for the next launch.
   private func writeCache() {
     guard let cacheName, let sectionNameKeyPath, let content, cachedVersion != version else { return }
     cachedVersion = version
@@ -121,7 +121,7 @@ final class FetchedResults {
     return content.sections[section].objects[item]
   }
 
-  /// The sections; nil without contents.
+  /// The sections; nil if there are no contents.
   var sections: [any NSFetchedResultsSectionInfo]? {
     guard let content else { return nil }
     if let infos, infos.version == version { return infos.sections }
@@ -165,7 +165,7 @@ final class FetchedResults {
 
   // MARK: Following the context
 
-  /// Passes the notifications of the context on. They are posted on its queue, where the controller is used too.
+  /// Forwards the context's notifications. They are posted on its queue, on which the controller is also used.
   private struct Observer: @unchecked Sendable {
     weak var results: FetchedResults?
   }
@@ -190,7 +190,7 @@ final class FetchedResults {
       NSInsertedObjectsKey, NSUpdatedObjectsKey, NSDeletedObjectsKey, NSRefreshedObjectsKey, NSInvalidatedObjectsKey,
     ]
     guard let fetch else { return }
-    // Without pending changes, objects that have any are noticed when these are saved.
+    // Without pending changes, changed objects are noticed when they are saved.
     let objects = Self.objects(in: notification, keys).filter {
       fetch.concerns($0) && (fetch.specification.includesPendingChanges || !$0.hasChanges || $0.context !== context)
     }
@@ -213,7 +213,7 @@ final class FetchedResults {
     if !isFetching { handleEvents() }
   }
 
-  /// Handles the events so far, and those that the delegate causes while it is told of them.
+  /// Processes the pending events, including those that the delegate causes while it is being notified.
   private func handleEvents() {
     guard !isHandlingEvents else { return }
     isHandlingEvents = true
@@ -253,7 +253,7 @@ final class FetchedResults {
     }
   }
 
-  /// Fetches again, to compare the results with the contents.
+  /// Repeats the fetch, to compare the results with the contents.
   private func refetched(_ fetch: TrackedFetch) throws -> FetchedResultsContent {
     isFetching = true
     defer { isFetching = false }
@@ -263,7 +263,7 @@ final class FetchedResults {
     return try FetchedResultsContent(objects, dividedBy: fetch.sectionName) { _, _ in }
   }
 
-  /// Replaces the contents and tells the delegate.
+  /// Replaces the contents and notifies the delegate.
   private func report(
     from old: FetchedResultsContent, to new: FetchedResultsContent, _ difference: FetchedResultsContent.Difference
   ) {
@@ -285,7 +285,7 @@ final class FetchedResults {
     setContent(new)
     let current = version
     for index in changes.deletedSections where version == current {
-      // The section exists no more, and neither do its objects in it.
+      // The section no longer exists, and neither do its objects in it.
       let info = FetchedSectionInfo(FetchedSection(name: old.sections[index].name, objects: []), self)
       delegate.controller(controller, didChange: info, atSectionIndex: index, for: .delete)
     }
@@ -293,7 +293,7 @@ final class FetchedResults {
       let info = FetchedSectionInfo(new.sections[index], self)
       delegate.controller(controller, didChange: info, atSectionIndex: index, for: .insert)
     }
-    // A delegate that fetches again has new contents, to which the rest does not apply.
+    // After a delegate has fetched again, the remaining changes do not apply to the new contents.
     for change in changes.objects where version == current {
       delegate.controller(
         controller, didChange: change.object, at: change.old?.indexPath, for: change.type,
@@ -308,7 +308,7 @@ final class FetchedResults {
   }
 }
 
-/// A section as a value of its own, which does not follow changes.
+/// A snapshot of a section, which does not follow changes.
 struct FetchedSectionInfo: NSFetchedResultsSectionInfo {
   private let section: FetchedSection
   private weak var results: FetchedResults?

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The changes of a controller's contents, as its delegate is told of them.
+/// The changes of a controller's contents in the form in which its delegate is notified of them.
 struct FetchedResultsChanges {
   struct ObjectChange {
     let object: NSManagedObject
@@ -16,7 +16,7 @@ struct FetchedResultsChanges {
   private(set) var deletedSections: [Int] = []
   /// The indexes of inserted sections in the new contents, in ascending order.
   private(set) var insertedSections: [Int] = []
-  /// Deletions from the last to the first, then insertions, moves and updates from the first to the last.
+  /// The changes of objects: deletions from last to first, then insertions, moves and updates from first to last.
   private(set) var objects: [ObjectChange] = []
 
   var isEmpty: Bool { deletedSections.isEmpty && insertedSections.isEmpty && objects.isEmpty }
@@ -28,8 +28,8 @@ struct FetchedResultsChanges {
     var arrivals = Dictionary(difference.added.map { ($0.key, $0) }) { first, _ in first }
     var deleted: [ObjectChange] = []
     var moved: [ObjectChange] = []
-    // Objects in the same section with as many unchanged objects before them: these need not move, unless they have
-    // changed places with one another.
+    // Objects in the same section with the same number of unchanged objects before them. These need not move, unless
+    // they have changed places with one another.
     var candidates: [(old: FetchedResultsContent.Entry, new: FetchedResultsContent.Entry)] = []
     let addedRanks = Dictionary(difference.added.enumerated().map { ($1.position, $1.position - $0) }) { first, _ in
       first
@@ -60,7 +60,7 @@ struct FetchedResultsChanges {
     objects = deleted.reversed() + inserted + moved + updated
   }
 
-  /// Finds the sections that are deleted and inserted, and returns the new indexes of all others by their old ones.
+  /// Determines the deleted and inserted sections, and returns the new indexes of all others by their old ones.
   private mutating func setSections(
     _ old: FetchedResultsContent, _ new: FetchedResultsContent, _ difference: FetchedResultsContent.Difference
   ) -> [Int: Int] {
@@ -68,8 +68,8 @@ struct FetchedResultsChanges {
     let indexes = Dictionary(new.sections.enumerated().map { ($1.name, $0) }) { first, _ in first }
     var left = old.sections.map(\.objects.count)
     for entry in difference.removed { left[entry.section] -= 1 }
-    // Sections with an unchanged object stay in their order. A section of which all objects have changed stays too if as
-    // many of these precede it as before.
+    // Sections with an unchanged object keep their order. A section whose objects have all changed also stays, if the
+    // same number of these sections precedes it as before.
     let anchors = Set(old.sections.indices.filter { left[$0] > 0 }.compactMap { indexes[old.sections[$0].name] })
     var anchorsBefore: [Int] = []
     var count = 0

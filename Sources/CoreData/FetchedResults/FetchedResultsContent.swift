@@ -11,7 +11,7 @@ struct FetchedSection {
 
 /// The contents of a fetched results controller: objects in sections.
 struct FetchedResultsContent {
-  /// An object that was removed from the contents, or added to them.
+  /// An object removed from or added to the contents.
   struct Entry {
     let object: NSManagedObject
     let section: Int
@@ -22,27 +22,27 @@ struct FetchedResultsContent {
     var indexPath: IndexPath { IndexPath(item: item, section: section) }
   }
 
-  /// The differences between two contents. All objects that are in neither list keep their order and their sections.
+  /// The difference between two contents. All objects in neither list keep their order and their sections.
   struct Difference {
-    /// In ascending order of the old contents.
+    /// The removed objects, in the order of the old contents.
     var removed: [Entry] = []
-    /// In ascending order of the new contents.
+    /// The added objects, in the order of the new contents.
     var added: [Entry] = []
   }
 
-  /// Whether a key path divides the objects into sections. Otherwise there is one section, even without objects.
+  /// Whether a key path divides the objects into sections. Otherwise there is always one section.
   let isDivided: Bool
   private(set) var sections: [FetchedSection]
 
   var count: Int { sections.reduce(0) { $0 + $1.objects.count } }
 
-  /// Makes the contents without sections.
+  /// Creates the contents without sections.
   init(undivided objects: [NSObject]) {
     isDivided = false
     sections = [FetchedSection(name: "", objects: objects)]
   }
 
-  /// Makes the contents from objects in the order of their sections, of which only the names and sizes are given.
+  /// Creates the contents from objects in the order of their sections, given the sections' names and sizes.
   init(_ objects: [NSObject], divided list: [(name: String, count: Int)]) {
     isDivided = true
     var start = 0
@@ -58,7 +58,7 @@ struct FetchedResultsContent {
   ///   - objects: the objects in order.
   ///   - name: returns the name of an object's section.
   ///   - outOfOrder: called with the position of an object that is separated from its section by others. If it returns,
-  ///     the object is put at the end of its section.
+  ///     the object is appended to its section.
   init(
     _ objects: [NSObject], dividedBy name: (NSObject) throws -> String, outOfOrder: (Int, String) throws -> Void
   ) throws {
@@ -79,13 +79,13 @@ struct FetchedResultsContent {
 
   // MARK: Changes of some objects
 
-  /// A wanted object that is inserted anew, or again after it was taken out.
+  /// A wanted object to insert, whether new or just removed.
   private struct Arrival {
     let object: NSManagedObject
     /// The number of remaining objects in the section that precede it; -1 if it was not in the section.
     var rank: Int
 
-    /// Whether the object is still in order at its old place.
+    /// Returns whether the object is still in order at its old position.
     func fits(in objects: [NSObject], _ order: (NSObject, NSObject) throws -> ComparisonResult) throws -> Bool {
       guard rank >= 0, rank <= objects.count else { return false }
       if rank > 0, try order(objects[rank - 1], object) == .orderedDescending { return false }
@@ -94,16 +94,16 @@ struct FetchedResultsContent {
     }
   }
 
-  /// Takes objects out, and puts those in that are wanted, each in its place by the order.
+  /// Removes objects, and inserts wanted ones at their sorted positions.
   ///
-  /// An object whose old place among the remaining ones is still right returns to it, even if these are not in order,
-  /// because objects related to them have changed.
+  /// An object whose old position among the remaining ones is still valid returns to it, even if the remaining ones are
+  /// not sorted because objects related to them have changed.
   ///
   /// - Parameters:
-  ///   - touched: the objects to take out.
-  ///   - wanted: the objects to put in, with the names of their sections.
-  ///   - order: returns the order of two objects, of which no two are equal.
-  /// - Returns: what was removed and added.
+  ///   - touched: the objects to remove.
+  ///   - wanted: the objects to insert, with the names of their sections.
+  ///   - order: returns the order of two objects, which are never equal.
+  /// - Returns: the removed and added objects.
   mutating func replace(
     _ touched: Set<ObjectIdentifier>, with wanted: [(object: NSManagedObject, section: String)],
     order: (NSObject, NSObject) throws -> ComparisonResult
@@ -148,7 +148,7 @@ struct FetchedResultsContent {
     return difference
   }
 
-  /// Puts new sections among the remaining ones, by the order of their first objects.
+  /// Inserts new sections among the remaining ones, in the order of their first objects.
   private static func inserting(
     _ arrivals: [String: [Arrival]], into remaining: [FetchedSection],
     _ order: (NSObject, NSObject) throws -> ComparisonResult
@@ -177,7 +177,7 @@ struct FetchedResultsContent {
     return result
   }
 
-  /// Sorts by the place among the remaining objects, then by the order.
+  /// Sorts by the position among the remaining objects, then by the order.
   private static func sorted(
     _ list: [Arrival], _ order: (NSObject, NSObject) throws -> ComparisonResult
   ) throws -> [Arrival] {
@@ -199,7 +199,7 @@ struct FetchedResultsContent {
     return result + objects[start...]
   }
 
-  /// Returns how many objects are not after an object.
+  /// Returns the number of objects that are not after an object.
   private static func upperBound(
     of object: NSObject, in objects: [NSObject], _ order: (NSObject, NSObject) throws -> ComparisonResult
   ) throws -> Int {
@@ -211,7 +211,7 @@ struct FetchedResultsContent {
     return low
   }
 
-  /// Returns where objects are now.
+  /// Returns the current positions of objects.
   func entries(of objects: Set<ObjectIdentifier>) -> [Entry] {
     var result: [Entry] = []
     var position = 0
@@ -228,16 +228,16 @@ struct FetchedResultsContent {
 }
 
 extension FetchedResultsContent {
-  /// Returns how these contents differ from earlier ones, which may have other objects for the same rows.
+  /// Returns the difference from earlier contents, which may have other objects for the same rows.
   ///
   /// - Parameters:
   ///   - old: the earlier contents.
-  ///   - touched: the keys of objects that have changed; nil if all may have.
+  ///   - touched: the keys of changed objects; nil if any may have changed.
   func difference(from old: FetchedResultsContent, touched: Set<ObjectKey>?) -> Difference {
     let before = old.allEntries
     let after = allEntries
     let now = Dictionary(after.enumerated().map { ($1.key, $0) }) { first, _ in first }
-    // Objects that have not changed stay, unless their order has.
+    // Unchanged objects stay, unless their order has changed.
     var staying: [(old: Int, new: Int)] = []
     if let touched {
       for entry in before where !touched.contains(entry.key) {

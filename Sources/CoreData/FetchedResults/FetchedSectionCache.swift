@@ -6,9 +6,8 @@ import Foundation
 /// A file with the names and sizes of a controller's sections, so that a fetch need not ask every object for its
 /// section.
 ///
-/// It is trusted only after a look at the objects: the first and the last object of each section must have its name. The
-/// objects are sorted by sections, so all others in between have it too. A cache that cannot be read or written is as
-/// good as none.
+/// It is verified with the objects: the first and the last object of each section must have the section's name. The
+/// objects are sorted by sections, so all objects in between have it too. An unreadable or unwritable cache is ignored.
 struct FetchedSectionCache {
   private struct File: Codable {
     var keyPath: String
@@ -34,7 +33,7 @@ struct FetchedSectionCache {
     String((name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "").prefix(200)) + ".sections"
   }
 
-  /// Returns the sections of objects if the cache has them.
+  /// Returns the sections of objects if the cache contains them.
   ///
   /// - Parameters:
   ///   - objects: the objects in order.
@@ -43,7 +42,7 @@ struct FetchedSectionCache {
   func sections(
     of objects: [NSObject], by keyPath: String, name: (NSObject) throws -> String
   ) throws -> [(name: String, count: Int)]? {
-    // A cache that cannot be read is as good as none.
+    // An unreadable cache is ignored.
     guard let data = try? Data(contentsOf: url), let file = try? JSONDecoder().decode(File.self, from: data),
       file.keyPath == keyPath, file.names.count == file.counts.count, Set(file.names).count == file.names.count
     else { return nil }
@@ -60,7 +59,7 @@ struct FetchedSectionCache {
   /// Replaces the file.
   func write(_ sections: [FetchedSection], by keyPath: String) {
     let file = File(keyPath: keyPath, names: sections.map(\.name), counts: sections.map(\.objects.count))
-    // The next fetch does without what cannot be written.
+    // If the file cannot be written, the next fetch works without it.
     guard let data = try? JSONEncoder().encode(file) else { return }
     try? FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
     try? data.write(to: url, options: .atomic)
@@ -68,7 +67,7 @@ struct FetchedSectionCache {
 
   /// Removes the cache with a name, or all caches of this program.
   static func delete(named name: String?) {
-    // There may be none.
+    // The file may not exist.
     try? FileManager.default.removeItem(at: name.map { FetchedSectionCache(named: $0).url } ?? directory)
   }
 }

@@ -4,14 +4,14 @@
 import Foundation
 
 #if !canImport(UIKit) && !canImport(AppKit)
-/// The two parts of an index path into sections, which Foundation has only together with a user interface framework.
+/// The two parts of an index path into sections, which Foundation provides only with a user interface framework.
 extension IndexPath {
-  /// Makes an index path to an item of a section.
+  /// Creates an index path to an item of a section.
   public init(item: Int, section: Int) {
     self = [section, item]
   }
 
-  /// Makes an index path to a row of a section.
+  /// Creates an index path to a row of a section.
   public init(row: Int, section: Int) {
     self = [section, row]
   }

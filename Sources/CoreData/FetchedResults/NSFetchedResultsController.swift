@@ -4,31 +4,31 @@
 import CoreDataMistakes
 import Foundation
 
-/// The results of a fetch in sections, which follow the changes of the context and tell a delegate about them.
+/// The results of a fetch in sections, which follow the changes of the context and notify a delegate of them.
 ///
-/// While it has a delegate, the controller follows `NSManagedObjectContext.didChangeObjectsNotification` of its context:
-/// unsaved changes, refreshed objects, merged saves of other contexts and resets. It evaluates the request's predicate for
-/// the objects that have changed, and not for objects related to them. Use it on its context's queue.
+/// While it has a delegate, the controller observes `NSManagedObjectContext.didChangeObjectsNotification` of its
+/// context: unsaved changes, refreshed objects, merged saves of other contexts, and resets. It evaluates the request's
+/// predicate for the objects that have changed, and not for objects related to them. Use it on its context's queue.
 ///
-/// Differs from Apple: `ResultType` has no constraint. Delegates receive a controller of
-/// `any NSFetchRequestResult` that shares the contents of this one and compares as equal and identical (`==`, `===`)
-/// to it; it cannot be cast to this type. With a fetch limit or offset, the contents always are what a fetch returns.
+/// Differs from Apple: `ResultType` has no constraint. Delegates receive a controller of `any NSFetchRequestResult`
+/// that shares the contents of this one and compares as equal and identical (`==`, `===`) to it, but cannot be cast to
+/// this type. With a fetch limit or offset, the contents always equal the results of a fetch.
 open class NSFetchedResultsController<ResultType>: NSObject {
   let results: FetchedResults
   private let request: NSFetchRequest<ResultType>
-  /// The objects with their type, and the version of the contents that they are from.
+  /// The typed objects, and the version of the contents that they come from.
   private var typed: (objects: [ResultType], version: Int)?
   /// The controller that the delegate receives.
   private var erased: NSFetchedResultsController<any NSFetchRequestResult>?
 
-  /// Makes a controller. It has no contents before `performFetch()`.
+  /// Creates a controller. It has no contents before `performFetch()`.
   ///
   /// - Parameters:
   ///   - fetchRequest: the request. It must have a sort descriptor; if there are sections, the first one must keep the
   ///     objects of each section together.
   ///   - context: the context to fetch in.
   ///   - sectionNameKeyPath: the key path of the name of an object's section; nil for a single section.
-  ///   - name: the name of a file in which the sizes of sections are kept from one launch to the next; nil for none.
+  ///   - name: the name of a file that keeps the sizes of sections from one launch to the next; nil if there is none.
   public init(
     fetchRequest: NSFetchRequest<ResultType>, managedObjectContext context: NSManagedObjectContext,
     sectionNameKeyPath: String?, cacheName name: String?
@@ -42,7 +42,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results.owner = self
   }
 
-  /// Makes a controller that shares the contents of another one.
+  /// Creates a controller that shares the contents of another one.
   private init(of results: FetchedResults, _ request: NSFetchRequest<ResultType>) {
     self.request = request
     self.results = results
@@ -60,19 +60,19 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// The name of the cache of sections.
   open var cacheName: String? { results.cacheName }
 
-  /// The receiver of changes; nil to have the contents stay as they were fetched.
+  /// The delegate, which receives changes; nil to keep the contents as they were fetched.
   ///
-  /// Differs from Apple: a weak reference, which becomes nil with its object.
+  /// Differs from Apple: a weak reference, which becomes nil when its object is deallocated.
   open var delegate: (any NSFetchedResultsControllerDelegate)? {
     get { results.delegate }
     set { results.delegate = newValue }
   }
 
-  /// Fetches the objects and divides them into sections. The delegate is not told of it.
+  /// Fetches the objects and divides them into sections, without notifying the delegate.
   ///
-  /// - Throws: 134060 if the request's sort descriptors are nil, if the section name key path is not in the model, or if
-  ///   the objects of a section are not next to one another; as `NSManagedObjectContext.fetch(_:)`. The contents stay as
-  ///   they were then.
+  /// - Throws: 134060 if the request's sort descriptors are nil, if the section name key path is not in the model, or
+  ///   if the objects of a section are not adjacent; as `NSManagedObjectContext.fetch(_:)`. On an error, the contents
+  ///   are unchanged.
   open func performFetch() throws {
     var objects: [ResultType] = []
     let specification = request.specification
@@ -101,10 +101,10 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     return objects
   }
 
-  /// The sections; nil before `performFetch()`. Without a section name key path there is one, even without objects.
+  /// The sections; nil before `performFetch()`. Without a section name key path there is always one section.
   open var sections: [any NSFetchedResultsSectionInfo]? { results.sections }
 
-  /// Returns the object at an index path. An index path without an object stops the program.
+  /// Returns the object at an index path. Traps if there is none.
   ///
   /// - Parameter indexPath: the indexes of a section and of an object in it.
   open func object(at indexPath: IndexPath) -> ResultType { Self.result(results.object(at: indexPath)) }
@@ -116,21 +116,21 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     (object as? NSObject).flatMap { results.indexPath(of: $0) }
   }
 
-  /// The titles of the sections in an index, each once.
+  /// The distinct titles of the sections in an index.
   open var sectionIndexTitles: [String] { results.sectionIndexTitles }
 
-  /// Returns the title of a section in an index: the first letter of its name as a capital. Called if the delegate does
-  /// not give a title; override it for other titles.
+  /// Returns the title of a section in an index: the first letter of its name, capitalized. Called if the delegate
+  /// provides no title; override it for other titles.
   ///
   /// - Parameter sectionName: the name of a section.
-  /// - Returns: the title; nil for a section that is not in the index.
+  /// - Returns: the title; nil to leave the section out of the index.
   open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
     if let owner = results.owner, owner !== self { return owner.sectionIndexTitle(forSectionName: sectionName) }
     return sectionName.first?.uppercased()
   }
 
-  /// Returns the index of the first section with a title. A title that is not one of `sectionIndexTitles` at this index
-  /// stops the program.
+  /// Returns the index of the first section with a title. Traps if the title is not in `sectionIndexTitles` at the
+  /// given index.
   ///
   /// - Parameters:
   ///   - title: a title of an index.
@@ -144,12 +144,13 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// - Parameter name: the name of the cache; nil for all caches of this program.
   open class func deleteCache(withName name: String?) { FetchedSectionCache.delete(named: name) }
 
-  /// Returns whether an object is this controller, or one that shares its contents, as delegates receive it.
+  /// Returns whether an object is this controller, or one that shares its contents, such as the controller passed to
+  /// delegates.
   open override func isEqual(_ object: Any?) -> Bool {
     (object as? any FetchedResultsOwner)?.results === results
   }
 
-  /// A hash, equal for controllers that share their contents.
+  /// A hash, which is equal for controllers that share their contents.
   open override var hash: Int { ObjectIdentifier(results).hashValue }
 
   private static func result(_ object: NSObject) -> ResultType {
@@ -170,32 +171,32 @@ extension NSFetchedResultsController: FetchedResultsOwner {
   }
 }
 
-/// Returns whether two controllers are one, or one is what the other's delegate receives.
+/// Returns whether two controllers are identical, or one is the controller passed to the other's delegate.
 public func === <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>) -> Bool {
   left.results === right.results
 }
 
-/// Returns whether two controllers are one, or one is what the other's delegate receives.
+/// Returns whether two controllers are identical, or one is the controller passed to the other's delegate.
 public func === <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>?) -> Bool {
   left.results === right?.results
 }
 
-/// Returns whether two controllers are one, or one is what the other's delegate receives.
+/// Returns whether two controllers are identical, or one is the controller passed to the other's delegate.
 public func === <A, B>(left: NSFetchedResultsController<A>?, right: NSFetchedResultsController<B>) -> Bool {
   left?.results === right.results
 }
 
-/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+/// Returns whether two controllers are different, and neither is the controller passed to the other's delegate.
 public func !== <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>) -> Bool {
   left.results !== right.results
 }
 
-/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+/// Returns whether two controllers are different, and neither is the controller passed to the other's delegate.
 public func !== <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>?) -> Bool {
   left.results !== right?.results
 }
 
-/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+/// Returns whether two controllers are different, and neither is the controller passed to the other's delegate.
 public func !== <A, B>(left: NSFetchedResultsController<A>?, right: NSFetchedResultsController<B>) -> Bool {
   left?.results !== right.results
 }

@@ -3,21 +3,21 @@
 
 import Foundation
 
-/// What happened to an object or a section of a fetched results controller.
+/// The kind of change of an object or a section in a fetched results controller.
 public enum NSFetchedResultsChangeType: UInt, Sendable {
-  /// It was added.
+  /// The object or section was added.
   case insert = 1
-  /// It was removed.
+  /// The object or section was removed.
   case delete = 2
-  /// The object changed, and with it its place or its section.
+  /// The object changed, and with it its position or its section.
   case move = 3
-  /// The object changed and kept its place among the others.
+  /// The object changed and kept its position among the others.
   case update = 4
 }
 
 /// A section of a fetched results controller.
 public protocol NSFetchedResultsSectionInfo {
-  /// The section's name: the value of the controller's section name key path as text, empty for none.
+  /// The section's name: the value of the controller's section name key path as a string; empty if there is none.
   var name: String { get }
   /// The section's title in an index.
   var indexTitle: String? { get }
@@ -35,12 +35,12 @@ public protocol NSFetchedResultsSectionInfo {
 /// inserted sections and objects, and the new index paths of moved and updated ones, to the contents after all changes.
 /// A list that applies them as one batch shows the new contents.
 ///
-/// All methods are optional. Differs from Apple: they have default implementations, so that there is no
-/// `controller(_:didChangeContentWith:)` with a snapshot, a class of user interface frameworks.
+/// All methods are optional. Differs from Apple: they have default implementations. There is no
+/// `controller(_:didChangeContentWith:)` with a snapshot, because that class belongs to user interface frameworks.
 public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   /// Called before the contents change.
   ///
-  /// - Parameter controller: the controller, with its contents as they were.
+  /// - Parameter controller: the controller, which still has the old contents.
   func controllerWillChangeContent(_ controller: NSFetchedResultsController<any NSFetchRequestResult>)
 
   /// Called for each inserted, deleted, moved or updated object.
@@ -49,7 +49,7 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   ///   - controller: the controller.
   ///   - anObject: the object.
   ///   - indexPath: its index path before the changes; nil for an inserted object.
-  ///   - type: what happened to it. A moved object may have changed too.
+  ///   - type: the kind of change. A moved object may also have changed.
   ///   - newIndexPath: its index path after the changes; nil for a deleted object.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>, didChange anObject: Any,
@@ -62,7 +62,7 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   ///
   /// - Parameters:
   ///   - controller: the controller.
-  ///   - sectionInfo: the section; a deleted one has no objects any more.
+  ///   - sectionInfo: the section; a deleted one no longer has objects.
   ///   - sectionIndex: the index of a deleted section before, and of an inserted section after the changes.
   ///   - type: `insert` or `delete`.
   func controller(
@@ -76,17 +76,17 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   func controllerDidChangeContent(_ controller: NSFetchedResultsController<any NSFetchRequestResult>)
 
   /// Called after the contents have changed, if the controller has no section name key path. If the delegate implements
-  /// this method, the controller calls none of the others about these changes.
+  /// this method, the controller calls no other method for these changes.
   ///
   /// - Parameters:
   ///   - controller: the controller.
-  ///   - diff: the removed and inserted identifiers. A moved or updated object is removed and inserted, and each of the
-  ///     two changes has the offset of the other.
+  ///   - diff: the removed and inserted identifiers. A moved or updated object is both removed and inserted, and each
+  ///     of the two changes refers to the offset of the other.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith diff: CollectionDifference<NSManagedObjectID>)
 
-  /// Returns the title of a section in an index. By default the controller's own `sectionIndexTitle(forSectionName:)`.
+  /// Returns the title of a section in an index; by default the controller's own `sectionIndexTitle(forSectionName:)`.
   ///
   /// - Parameters:
   ///   - controller: the controller.
@@ -117,7 +117,7 @@ extension NSFetchedResultsControllerDelegate {
   /// Does nothing.
   public func controllerDidChangeContent(_ controller: NSFetchedResultsController<any NSFetchRequestResult>) {}
 
-  /// Has the controller call the other methods instead.
+  /// Makes the controller call the other methods instead.
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith diff: CollectionDifference<NSManagedObjectID>

@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// The request of a controller as of its last fetch, applied to single objects.
+/// The request of a controller at the time of its last fetch, applied to single objects.
 struct TrackedFetch {
   let specification: FetchSpecification
   private let sectionNameKeyPath: String?
@@ -30,16 +30,16 @@ struct TrackedFetch {
     }
   }
 
-  /// Whether the contents follow changes: only objects can.
+  /// Whether the contents follow changes, which only objects can.
   var isTracked: Bool { specification.resultType == .managedObjectResultType }
 
-  /// Whether it takes only an object to know whether it is among the results.
+  /// Whether an object alone determines whether it is among the results.
   var isFollowedByObject: Bool {
     specification.includesPendingChanges && specification.fetchLimit == 0 && specification.fetchOffset == 0
       && specification.affectedStores == nil
   }
 
-  /// Whether an object is of the entity.
+  /// Returns whether an object is of the entity.
   func concerns(_ object: NSManagedObject) -> Bool {
     var entity: NSEntityDescription? = object.entity
     while let current = entity {
@@ -49,7 +49,7 @@ struct TrackedFetch {
     return false
   }
 
-  /// Returns the objects that are among the results, with the names of their sections.
+  /// Returns the objects that belong to the results, with the names of their sections.
   func wanted(among objects: Set<NSManagedObject>) throws -> [(object: NSManagedObject, section: String)] {
     let candidates = objects.filter { !$0.isDeleted && $0.context === context }
     let faults = candidates.filter { $0.isFault && $0.snapshot == nil && !$0.hasTemporaryID }
@@ -57,7 +57,7 @@ struct TrackedFetch {
     var result: [(object: NSManagedObject, section: String)] = []
     for object in candidates {
       object.realize()
-      // The row may be gone.
+      // The row may be missing.
       guard !object.isDeleted, try isWanted(object) else { continue }
       result.append((object, try sectionName(of: object)))
     }
@@ -69,8 +69,8 @@ struct TrackedFetch {
     return try specification.predicate?.holds(for: object) ?? true
   }
 
-  /// Returns the order of two objects. Those that are equal in all sort descriptors have the order of a fetch: by primary
-  /// key, and new objects last.
+  /// Returns the order of two objects. Objects that sort equally have the order of a fetch: by primary key, with new
+  /// objects last.
   func order(_ left: NSObject, _ right: NSObject) throws -> ComparisonResult {
     for descriptor in specification.sortDescriptors ?? [] {
       let order = try (descriptor as? KeySortDescriptor)?.order(left, right) ?? descriptor.compare(left, to: right)
@@ -86,7 +86,7 @@ struct TrackedFetch {
     return isBefore ? .orderedAscending : .orderedDescending
   }
 
-  /// Returns the name of an object's section; empty if there are no sections or the object has no value.
+  /// Returns the name of an object's section; empty if there are no sections, or the object has no value.
   func sectionName(of object: NSObject) throws -> String {
     guard let sectionNameKeyPath else { return "" }
     let value: Any?

@@ -8,22 +8,22 @@ import Synchronization
 /// The identifier of a managed object.
 ///
 /// A new object has a temporary identifier. Saving, or `NSManagedObjectContext.obtainPermanentIDs(for:)`, replaces it
-/// by a permanent one, which never changes.
+/// with a permanent one, which never changes.
 open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   package final let key: ObjectKey
-  /// The entity. Unlike `entity`, not dynamically dispatched, for use with every row.
+  /// The entity. Unlike `entity`, it is not dynamically dispatched, because it is used for every row.
   package final let entityDescription: NSEntityDescription
   /// The store's reference; nil for a temporary identifier.
   package final let store: StoreReference?
 
-  /// Makes the identifier of a row.
+  /// Creates the identifier of a row.
   package init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
     entityDescription = entity
     self.key = key
     self.store = store
   }
 
-  /// Makes a temporary identifier.
+  /// Creates a temporary identifier.
   fileprivate init(entity: NSEntityDescription, number: Int64) {
     entityDescription = entity
     key = ObjectKey(store: 0, root: 0, number: number)
@@ -41,7 +41,8 @@ open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
     let name = entityDescription.name ?? ""
     let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
-    // A store's metadata may have any string as its UUID; a host may have only letters, digits and hyphens.
+    // A store's metadata may contain any string as its UUID, whereas a host may contain only letters, digits and
+    // hyphens.
     let host = (store?.identifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
       trap(
@@ -62,12 +63,12 @@ open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   /// Returns the identifier itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  // Those who use it hash it once more.
+  // Hash tables hash the result once more.
   open override var hash: Int { Int(truncatingIfNeeded: key.mixed) }
 
   open override func isEqual(_ object: Any?) -> Bool {
     guard let object else { return false }
-    // Sets mostly compare identifiers of one class.
+    // Sets usually compare identifiers of one class.
     if let other = exactly(type(of: self), object) { return key == other.key }
     return (object as? NSManagedObjectID)?.key == key
   }
@@ -77,7 +78,7 @@ open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   }
 }
 
-/// A value that has an identifier: an object, or a row that stands for one.
+/// A value with an identifier: an object, or a row that represents one.
 protocol ObjectIdentified: ComparedByIdentity {
   var objectID: NSManagedObjectID { get }
 }
@@ -103,7 +104,7 @@ package final class TemporaryObjectID: NSManagedObjectID, @unchecked Sendable {
   }
 }
 
-/// Numbers new objects.
+/// Assigns numbers to new objects.
 private enum TemporaryNumbers {
   private static let last = Atomic<Int64>(0)
   /// Distinguishes the temporary identifiers of different processes.
@@ -121,10 +122,10 @@ package struct ObjectKey: Hashable, Sendable {
   /// The primary key; for a new object, a number that is unique in the process.
   package let number: Int64
 
-  /// The three numbers as one.
+  /// The three numbers combined into one.
   package var mixed: Int64 { number ^ Int64(root) << 44 ^ Int64(store) << 54 }
 
-  /// Hashes one number instead of three, since keys are looked up for every row and every object.
+  /// Hashes one number instead of three, because keys are looked up for every row and every object.
   package func hash(into hasher: inout Hasher) { hasher.combine(mixed) }
 }
 

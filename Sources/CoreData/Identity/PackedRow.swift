@@ -3,19 +3,19 @@
 
 import Foundation
 
-/// A row as the bytes of its columns, which are decoded when they are asked for.
+/// A row as the bytes of its columns, which are decoded on access.
 ///
-/// Most objects that a fetch returns are never read, or only a few of their properties are. One allocation holds the
-/// whole row, and neither strings nor identifiers are made for it. Immutable, so that it may be used on any thread.
+/// Most objects returned by a fetch are never read, or only a few of their properties are. A single allocation holds
+/// the whole row, and no strings or identifiers are created for it. Immutable, so it may be used on any thread.
 ///
-/// The bytes are a tag for each slot, then eight bytes for each slot, aligned, then the contents of texts and BLOBs. A
-/// value that does not fit into eight bytes is the offset and the length of its contents.
+/// The bytes are a tag for each slot, then eight aligned bytes for each slot, then the contents of strings and BLOBs.
+/// For a value that does not fit into eight bytes, these are the offset and the length of its contents.
 package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   package struct Header {
     package let layout: RowLayout
     package let primaryKey: Int64
     package let version: Int64
-    /// The slots that are not kept as bytes.
+    /// The slots that are not stored as bytes.
     package let others: [Slot]
   }
 
@@ -23,13 +23,13 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     case null, unread, integer, boolean, double, float, date, string, data, archived, uuid, toOne, other
   }
 
-  /// Where the contents of a slot are.
+  /// The location of a slot's contents.
   fileprivate struct Extent: BitwiseCopyable {
     let offset: UInt32
     let length: UInt32
   }
 
-  /// The destination of a to-one relationship, which needs no identifier while its object is registered.
+  /// The destination of a to-one relationship. If its object is registered, no identifier is needed.
   package struct Destination {
     package let key: ObjectKey
     fileprivate let identities: RowIdentities
@@ -38,19 +38,19 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     /// The entity of the identifier; nil as for `identifier()`.
     package var entityDescription: NSEntityDescription? { identities.description(entity: entity) }
 
-    /// Makes the identifier; nil for an unknown entity, which `RowPacker` does not pack.
+    /// Creates the identifier; nil for an unknown entity, which `RowPacker` does not pack.
     package func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
 
-    /// The layout of the destination's row; nil as for `identifier()`.
+    /// Returns the layout of the destination's row; nil as for `identifier()`.
     ///
-    /// - Parameter last: the layout of another destination, which mostly is the same.
+    /// - Parameter last: the layout of another destination, which is usually the same.
     package func layout(last: RowLayout?) -> RowLayout? {
       if let last, last.identities === identities, last.number == entity { return last }
       return entityDescription.map { RowLayout(entity: $0, number: entity, identities: identities) }
     }
   }
 
-  // `header` checks at each access whether another is in progress, and nothing changes it.
+  // `header` would check each access for exclusivity, although nothing changes it.
   package var key: ObjectKey { withUnsafeMutablePointerToHeader { $0.pointee.layout.key($0.pointee.primaryKey) } }
   package var layout: RowLayout { withUnsafeMutablePointerToHeader { $0.pointee.layout } }
   package var primaryKey: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.primaryKey } }
@@ -59,10 +59,10 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   /// The slots, in the order of the entity's `SlotTable`.
   package var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
 
-  /// The slots that are not kept as bytes.
+  /// The slots that are not stored as bytes.
   var slotsOfObjects: [Slot] { withUnsafeMutablePointerToHeader { $0.pointee.others } }
 
-  /// Whether a slot is the same as another.
+  /// Returns whether a slot equals another one.
   package func isSame(as slot: Slot, at position: Int) -> Bool {
     guard case .string(var text) = slot else { return self.slot(at: position).isSame(as: slot) }
     return withUnsafeMutablePointers { header, elements in
@@ -77,7 +77,7 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
-  /// Returns the same values as the row of another version.
+  /// Returns the row with the same values and another version.
   package func copy(version: Int64) -> PackedRow {
     let size = capacity
     let made = PackedRow.create(minimumCapacity: size) { [header] _ in
@@ -111,14 +111,14 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
-  /// Whether a slot is that of a relationship that has not been read.
+  /// Returns whether a slot is an unread relationship.
   package func isUnread(at position: Int) -> Bool {
     withUnsafeMutablePointers { header, elements in
       Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position).tag == .unread
     }
   }
 
-  /// The destination of a to-one relationship; nil for none, and for any other slot.
+  /// Returns the destination of a to-one relationship; nil if there is none, and for any other slot.
   package func destination(at position: Int) -> Destination? {
     withUnsafeMutablePointers { header, elements in
       let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
@@ -149,7 +149,7 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
-  /// The size of the row in memory, in bytes, about.
+  /// The approximate size of the row in memory, in bytes.
   package var size: Int {
     header.others.reduce(capacity) { size, slot in
       switch slot {
@@ -160,7 +160,7 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
-  /// Where the bytes of a slot are.
+  /// The location of a slot's bytes.
   private struct Cell {
     let start: UnsafeRawPointer
     let place: UnsafeRawPointer
@@ -193,10 +193,11 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 }
 
-/// Collects the bytes of rows, of which `PackedRow`s are made afterwards, possibly on another thread. Its buffer is used again.
+/// Collects the bytes of rows, from which `PackedRow`s are created later, possibly on another thread. The buffer is
+/// reused.
 package final class RowPacker {
   fileprivate static let cellSize = 8
-  /// Contents of more bytes are kept as a slot.
+  /// The maximum size of contents, in bytes. Larger contents are kept as a slot.
   private static let largestContents = 1 << 20
 
   fileprivate static func cellsOffset(_ count: Int) -> Int { (count + 7) & ~7 }
@@ -208,17 +209,17 @@ package final class RowPacker {
     let version: Int64
     /// The index in `layouts`.
     let layout: Int
-    /// The index behind the row's last slot in `others`.
+    /// The index after the row's last slot in `others`.
     let othersEnd: Int
   }
 
   // Only one thread at a time uses a packer.
   @exclusivity(unchecked) private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
   @exclusivity(unchecked) private var rows: ContiguousArray<Row> = []
-  /// Those of the rows, and the number of the last one's entity. While there are no rows, one that may be used again.
+  /// The layouts of the rows, with the number of the last row's entity. Without rows, one may be kept for reuse.
   @exclusivity(unchecked) private var layouts: [RowLayout] = []
   @exclusivity(unchecked) private var lastEntity = -1
-  /// The slots of all rows that are not kept as bytes.
+  /// The slots of all rows that are not stored as bytes.
   @exclusivity(unchecked) private var others: [Slot] = []
   // The row that is being packed.
   @exclusivity(unchecked) private var start = 0
@@ -235,16 +236,16 @@ package final class RowPacker {
   /// The size of the rows, in bytes.
   package var size: Int { rows.last?.end ?? 0 }
 
-  /// Forgets all rows.
+  /// Removes all rows.
   package func removeAll() {
     rows.removeAll(keepingCapacity: true)
-    // The next rows mostly have the same layout.
+    // The next rows usually have the same layout.
     if layouts.count > 1 { layouts.removeAll(keepingCapacity: true) }
     lastEntity = -1
     if !others.isEmpty { others = [] }
   }
 
-  /// Begins a row whose slots are all null. One that has not been ended is dropped.
+  /// Begins a row with null in all slots. A row that has not been ended is dropped.
   package func begin(slotCount: Int) {
     self.slotCount = slotCount
     if others.count > othersCount { others.removeLast(others.count - othersCount) }
@@ -259,8 +260,8 @@ package final class RowPacker {
   /// Ends a row.
   ///
   /// - Parameters:
-  ///   - entity: the number of its entity in the store.
-  ///   - layout: the layout of the entity's rows; not called if the row before has the same.
+  ///   - entity: the number of the row's entity in the store.
+  ///   - layout: returns the layout of the entity's rows; not called if it is that of the previous row.
   package func end(
     primaryKey: Int64, version: Int64, entity: Int, layout: () throws -> RowLayout
   ) rethrows {
@@ -276,7 +277,7 @@ package final class RowPacker {
         othersEnd: others.count))
   }
 
-  /// Makes one of the rows.
+  /// Creates one of the rows.
   package func row(at index: Int) -> PackedRow {
     let row = rows[index]
     let firstOther = index > 0 ? rows[index - 1].othersEnd : 0
@@ -293,7 +294,7 @@ package final class RowPacker {
     return unsafeDowncast(made, to: PackedRow.self)
   }
 
-  /// Makes another version of a row. The packer must have no rows.
+  /// Creates another version of a row. The packer must have no rows.
   package func row(_ old: PackedRow, version: Int64, changes: SlotChanges) -> PackedRow {
     if changes.isEmpty { return old.copy(version: version) }
     old.repack(into: self, changes)
@@ -303,10 +304,10 @@ package final class RowPacker {
     return row(at: 0)
   }
 
-  /// Makes all rows.
+  /// Creates all rows.
   package func snapshots() -> [RowSnapshot] { rows.indices.map { RowSnapshot(row(at: $0)) } }
 
-  /// The number of slots in `others` of the rows that have been ended.
+  /// The number of slots in `others` that belong to finished rows.
   private var othersCount: Int { rows.last?.othersEnd ?? 0 }
 
   package func packUnread(at position: Int) { mark(position, .unread) }
@@ -340,13 +341,13 @@ package final class RowPacker {
     withUnsafeBytes(of: (key, Int64(entity))) { _ = pack($0, .toOne, position) }
   }
 
-  /// Keeps a slot as it is.
+  /// Keeps a slot without packing it.
   package func pack(_ slot: Slot, at position: Int) {
     put(Int64(others.count - othersCount), .other, position)
     others.append(slot)
   }
 
-  /// Packs a slot as one that was read from a store.
+  /// Packs a slot in the form in which it is read from a store.
   fileprivate func pack(value slot: Slot, at position: Int) {
     switch slot {
     case .null: mark(position, .null)
@@ -393,9 +394,9 @@ package final class RowPacker {
   }
 }
 
-/// The rows of a query, in their order. Packing some of them before their objects are made takes less time than one by one.
+/// The rows of a query, in order. Packing several of them before creating objects is faster than one by one.
 package struct RowCollection {
-  /// How many rows are packed at once.
+  /// The number of rows packed together.
   private static let partSize = 256
 
   private let packer = RowPacker()
@@ -407,13 +408,13 @@ package struct RowCollection {
 
   package mutating func reserveCapacity(_ count: Int) { made.reserveCapacity(count) }
 
-  /// Adds the row that a body packs. One that it has not ended, because it throws, is left out.
+  /// Adds the row packed by a body. A row that it has not ended, because it throws, is left out.
   package mutating func add(_ pack: (RowPacker) throws -> Void) rethrows {
     try pack(packer)
     if packer.count >= Self.partSize { makeRows() }
   }
 
-  /// All rows.
+  /// Returns all rows.
   package mutating func rows() -> [RowSnapshot] {
     makeRows()
     return made
@@ -425,7 +426,7 @@ package struct RowCollection {
   }
 }
 
-/// What the packed rows of an entity have in common.
+/// The common layout of an entity's packed rows.
 package final class RowLayout: Sendable {
   package let entity: NSEntityDescription
   package let table: SlotTable
@@ -446,26 +447,26 @@ package final class RowLayout: Sendable {
     ObjectKey(store: identities.store, root: root, number: primaryKey)
   }
 
-  /// Makes the identifier of a row.
+  /// Creates the identifier of a row.
   package func identifier(_ primaryKey: Int64) -> NSManagedObjectID {
     NSManagedObjectID(entity: entity, key: key(primaryKey), store: identities.reference)
   }
 }
 
-/// What identifiers of a store's rows are made of. Immutable, so that rows may be decoded on any thread.
+/// Creates the identifiers of a store's rows. Immutable, so that rows may be decoded on any thread.
 package final class RowIdentities: Sendable {
   /// The facts about an entity that every row needs.
   package struct Member: Sendable {
     package let root: Int
     package let description: NSEntityDescription?
-    /// The only entity in the table; 0 where there are several.
+    /// The number of the table's only entity; 0 if there are several.
     package let only: Int
   }
 
   /// The store's number in this process.
   package let store: UInt32
   package let reference: StoreReference
-  /// By entity number.
+  /// The entities, by number.
   private let members: [Member?]
 
   package init(store: UInt32, reference: StoreReference, members: [Member?]) {
@@ -474,18 +475,18 @@ package final class RowIdentities: Sendable {
     self.members = members
   }
 
-  /// The key of a row of a known entity.
+  /// Returns the key of a row of a known entity.
   package func key(entity number: Int, primaryKey: Int64) -> ObjectKey {
     let root = members.indices.contains(number) ? members[number]?.root ?? 0 : 0
     return ObjectKey(store: store, root: UInt32(root), number: primaryKey)
   }
 
-  /// The description of an entity; nil for an unknown number.
+  /// Returns the description of an entity; nil for an unknown number.
   package func description(entity number: Int) -> NSEntityDescription? {
     members.indices.contains(number) ? members[number]?.description : nil
   }
 
-  /// The identifier of a row; nil for an unknown entity number.
+  /// Returns the identifier of a row; nil for an unknown entity number.
   package func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     guard members.indices.contains(number), let member = members[number], let description = member.description
     else { return nil }
@@ -494,7 +495,7 @@ package final class RowIdentities: Sendable {
       store: reference)
   }
 
-  /// The identifiers of rows whose keys follow each other; none for an unknown entity.
+  /// Returns the identifiers of rows of an entity; empty for an unknown entity.
   package func ids(entity number: Int, primaryKeys: some Collection<Int64>) -> [NSManagedObjectID] {
     guard members.indices.contains(number), let member = members[number], let description = member.description
     else { return [] }

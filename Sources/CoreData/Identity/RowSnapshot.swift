@@ -3,7 +3,7 @@
 
 import CoreDataMistakes
 
-/// The numbers of a row: that of its entity in its store, and its primary key.
+/// The numbers of a row: its entity's number in the store, and its primary key.
 package struct RowKey: Hashable, Comparable, Sendable {
   package let entity: Int32
   package let number: Int64
@@ -13,23 +13,23 @@ package struct RowKey: Hashable, Comparable, Sendable {
   }
 }
 
-/// The rows of one entity with keys in a range.
+/// The rows of one entity in a range of keys.
 package struct RowSpan: Hashable, Sendable {
   package let entity: Int32
   package let keys: ClosedRange<Int64>
 }
 
-/// A row as it was last read or saved. Contexts compare their changes with it.
+/// A row as last read or saved. Contexts compare their changes with it.
 ///
-/// It is one reference, since a context has one for each object. Errors carry rows (`RowConflicts`), hence sendable: the
-/// slots hold values and immutable objects, and nobody uses the `origin` but its context.
+/// A single reference, because a context has one for each object. It is sendable because errors contain rows
+/// (`RowConflicts`): the slots hold values and immutable objects, and only its context uses the `origin`.
 package struct RowSnapshot: @unchecked Sendable {
   /// A row that has been decoded. Changed only by a single owner.
   private class Decoded {
-    /// What identifies a row.
+    /// The identity of a row.
     enum Identity {
       case known(NSManagedObjectID)
-      /// No identifier has been asked for.
+      /// No identifier has been requested yet.
       case row(RowLayout, Int64)
     }
 
@@ -57,7 +57,7 @@ package struct RowSnapshot: @unchecked Sendable {
   private enum Content {
     case packed(PackedRow)
     case decoded(Decoded)
-    /// Only while the row is changed.
+    /// Used only while the row is being changed.
     case taken
   }
 
@@ -84,7 +84,7 @@ package struct RowSnapshot: @unchecked Sendable {
     }
   }
 
-  /// The key of the identifier, without making one.
+  /// The key of the identifier, without creating one.
   package var key: ObjectKey {
     if case .packed(let row) = content { return row.key }
     switch identity {
@@ -126,8 +126,8 @@ package struct RowSnapshot: @unchecked Sendable {
     }
   }
 
-  /// One slot for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread` until
-  /// they are asked for. Each access decodes a packed row.
+  /// The slots, one for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread`
+  /// until accessed. Each access decodes a packed row.
   package var slots: [Slot] {
     get {
       switch content {
@@ -144,14 +144,14 @@ package struct RowSnapshot: @unchecked Sendable {
     }
   }
 
-  /// One of the slots.
+  /// Returns one slot.
   package func slot(at position: Int) -> Slot {
     if case .packed(let row) = content { return row.slot(at: position) }
     return slots[position]
   }
 
-  /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
-  /// and with it the version that the child's changes are based on.
+  /// The parent's object, for a row that a child context has from its parent. Retaining it keeps the parent's snapshot,
+  /// and thus the version on which the child's changes are based.
   package var origin: AnyObject? {
     get {
       if case .decoded(let row as DecodedOfParent) = content { return row.origin }
@@ -160,10 +160,10 @@ package struct RowSnapshot: @unchecked Sendable {
     set { content = .decoded(RowSnapshot.decoded(identity, version, slots, newValue)) }
   }
 
-  /// Becomes another version of the row, without making another object for it.
+  /// Changes the row to another version in place, without allocating.
   ///
-  /// - Returns: false if that cannot be: the row has not been decoded, is in use elsewhere, is a parent's, or had another
-  ///   identifier.
+  /// - Returns: false if that is impossible because the row has not been decoded, is also referenced elsewhere, is a
+  ///   parent's, or has another identifier.
   package mutating func renew(id: NSManagedObjectID, version: Int64, slots: [Slot]) -> Bool {
     guard case .decoded(var row) = content else { return false }
     content = .taken
@@ -200,7 +200,8 @@ package struct RowSnapshot: @unchecked Sendable {
 
 /// The versions of rows (`Z_OPT`).
 package enum RowVersion {
-  /// Returns the next version of a row. After the greatest number, which a file may contain, it starts again at 1.
+  /// Returns the next version of a row. After the greatest integer, which a file may contain, versions start again at
+  /// 1.
   package static func next(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
 
   /// SQL for the version of a row, as reading the column as an integer returns it.
@@ -210,7 +211,7 @@ package enum RowVersion {
   package static let following = "CASE \(stored) WHEN \(Int64.max) THEN 1 ELSE \(stored) + 1 END"
 }
 
-/// Thrown by a write for rows that another context or process has changed or deleted since they were read.
+/// An error for a write of rows that another context or process has changed or deleted since they were read.
 package struct RowConflicts: Error {
   package struct Conflict {
     package let id: NSManagedObjectID

@@ -29,13 +29,13 @@ package enum Slot {
   /// A relationship that has not been read from the store.
   case unread
 
-  /// Whether there is no value.
+  /// Whether the slot has no value.
   package var isNull: Bool {
     if case .null = self { return true }
     return false
   }
 
-  /// Whether both have the same value. Ordered relationships are compared with their order, others without.
+  /// Returns whether two slots have the same value. The order matters only for ordered relationships.
   package func isSame(as other: Slot) -> Bool {
     switch (self, other) {
     case (.null, .null), (.unread, .unread): true
@@ -59,7 +59,7 @@ package enum Slot {
     }
   }
 
-  /// Takes the value of another slot, unless it has the same.
+  /// Takes the value of another slot, unless it is the same.
   package mutating func replace(by other: Slot) {
     if case .archived = self {
       self = other
@@ -68,7 +68,7 @@ package enum Slot {
     }
   }
 
-  /// Compares the elements of composite attributes as attributes are compared: texts by their bytes.
+  /// Compares the elements of composite attributes like attributes, with strings by their bytes.
   private static func haveSameParts(_ a: NSDictionary, _ b: NSDictionary) -> Bool {
     guard a.count == b.count else { return false }
     return a.allKeys.allSatisfy { key in
@@ -93,10 +93,10 @@ package enum Slot {
     return a.utf8.elementsEqual(b.utf8)
   }
 
-  /// Makes the slot of an attribute's default value.
+  /// Creates the slot for an attribute's default value.
   package init(defaultOf attribute: NSAttributeDescription) {
     if let archived = attribute.archivedDefault {
-      // The stored form of the object in a store of Apple's.
+      // The stored form of the object, as in a store of Apple's framework.
       self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
       return
     }
@@ -107,14 +107,14 @@ package enum Slot {
     self = slot
   }
 
-  /// Makes the slot of a value; nil if the value is not of the attribute's type.
+  /// Creates the slot for a value; nil if the value does not have the attribute's type.
   ///
-  /// Accepts numbers as `NSNumber` and in any of Swift's number types, since callers pass either.
+  /// Accepts numbers as `NSNumber` and as any Swift number type, because callers pass either.
   package init?(_ value: Any?, for attribute: NSAttributeDescription) {
     self.init(value, for: attribute, kind: attribute.attributeType)
   }
 
-  /// Makes the slot of a value, when the attribute's type is already known.
+  /// Creates the slot for a value, if the attribute's type is already known.
   package init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
     guard let given else {
       self = .null
@@ -150,10 +150,10 @@ package enum Slot {
     self = slot
   }
 
-  /// Makes the slot of a value in a migration, which changes no number in silence.
+  /// Creates the slot for a value in a migration, which must not change numbers silently.
   ///
-  /// Nil also for a number out of the range of the attribute's type, and for a decimal that is not a number where the type is not
-  /// Decimal. A migration in place refuses these too.
+  /// Also nil for a number out of the range of the attribute's type, and for a decimal NaN if the type is not Decimal.
+  /// In-place migrations reject these values too.
   package init?(migrated value: Any?, for attribute: NSAttributeDescription) {
     self.init(value, for: attribute)
     guard isInRange(of: attribute.attributeType) else { return nil }
@@ -192,7 +192,7 @@ package enum Slot {
     }
   }
 
-  /// Numbers that most values are, made once: making an `NSNumber` takes as long as all the rest of reading a property.
+  /// Cached objects for common numbers. Creating an `NSNumber` takes as long as the rest of reading a property.
   private enum CommonNumbers {
     private static let range: ClosedRange<Int64> = -1...1023
     private static let integers = range.map { NSNumber(value: $0) }
@@ -205,9 +205,9 @@ package enum Slot {
     static func number(_ value: Bool) -> NSNumber { value ? yes : no }
   }
 
-  /// A fast path for values of the attribute's own type; nil for others.
+  /// Returns the slot for a value of the attribute's own type; nil for others.
   ///
-  /// Nearly all values take it. A failed cast costs a hundred times as much as a comparison of types.
+  /// Nearly all values take this fast path. A failed cast costs a hundred times as much as comparing types.
   package static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
     switch kind {
     case .stringAttributeType: return exactly(String.self, value).map { .string($0) }
@@ -228,7 +228,7 @@ package enum Slot {
     }
   }
 
-  /// Returns the value of a number object that was made from a signed integer or a boolean.
+  /// Returns the value of a number object created from a signed integer or a Boolean.
   private static func whole(_ number: NSNumber) -> Int64? {
     switch UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "q"), UInt8(ascii: "l"), UInt8(ascii: "i"), UInt8(ascii: "s"), UInt8(ascii: "c"),
@@ -240,7 +240,7 @@ package enum Slot {
 
   private static func unwrap(_ value: Any?) -> Any? {
     guard let value, !(value is NSNull) else { return nil }
-    // An optional that is passed as `Any` is wrapped twice.
+    // An optional passed as `Any` is wrapped twice.
     if case Optional<Any>.none = value { return nil }
     let mirror = Mirror(reflecting: value)
     if mirror.displayStyle == .optional { return mirror.children.first.flatMap { unwrap($0.value) } }
@@ -253,13 +253,14 @@ package enum Slot {
 
   private static func real(_ value: Any) -> Double? { Number(value)?.real }
 
-  /// Returns the decimal of a number; nil if it is out of range.
+  /// Returns a number as a decimal; nil if it is out of range.
   private static func decimal(_ value: Any) -> NSDecimalNumber? {
     if let decimal = value as? NSDecimalNumber { return decimal }
     return Number(value)?.decimal.map { NSDecimalNumber(decimal: $0) }
   }
 
-  /// Makes a dictionary of its own, with values as stores return them: the caller may change the dictionary later.
+  /// Creates a separate dictionary, with values as stores return them, because the caller may change its dictionary
+  /// later.
   private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {
     guard let values = value as? NSDictionary, let composite = attribute as? NSCompositeAttributeDescription else {
       return nil
@@ -274,14 +275,14 @@ package enum Slot {
     return Slot(composite: parts)
   }
 
-  /// Makes the slot of a composite attribute from the values of its elements.
+  /// Creates the slot for a composite attribute from the values of its elements.
   ///
   /// A composite attribute without values equals one whose elements are all null.
   package init(composite parts: NSDictionary) {
     self = parts.count == 0 ? .null : .object(parts.copy() as? NSDictionary ?? parts)
   }
 
-  /// Returns the value that the dictionary of a composite attribute has for an element.
+  /// Returns the value for an element in a composite attribute's dictionary.
   package func partValue(of element: NSAttributeDescription?) -> Any? {
     guard case .archived(let data) = self, let element else { return publicValue }
     return Slot.unboxed(TransformableValues.decode(data, of: element))
@@ -298,7 +299,8 @@ package enum Slot {
     }
   }
 
-  /// Whether an integer is in the range of a type. Saves and migrations reject others instead of truncating them.
+  /// Returns whether an integer is in the range of a type. Saves and migrations reject others instead of truncating
+  /// them.
   package func isInRange(of type: NSAttributeType) -> Bool {
     guard case .integer(let number) = self else { return true }
     return switch type {
@@ -309,7 +311,7 @@ package enum Slot {
   }
 }
 
-/// The value of a transformable attribute, with the stored form that it was decoded from.
+/// The value of a transformable attribute, with the stored form from which it was decoded.
 ///
 /// Until another value is set, the attribute counts as unchanged, and its row keeps its bytes.
 package final class UnarchivedValue {
@@ -321,7 +323,8 @@ package final class UnarchivedValue {
     self.data = data
   }
 
-  /// Whether a newly set value equals this one. A mutable object that is set again may have changed in the meantime.
+  /// Returns whether a newly set value equals this one. A mutable object that is set again may have changed in the
+  /// meantime.
   package func isSame(as other: NSObject) -> Bool {
     if value === other { return !Self.isMutable(other) }
     return value.isEqual(other)
@@ -335,7 +338,7 @@ package final class UnarchivedValue {
     case is NSArray, is NSDictionary, is NSSet, is NSOrderedSet, is NSString, is NSData, is NSAttributedString,
       is NSNumber, is NSDate, is NSURL, is NSUUID, is NSNull, is SwiftValueBox:
       false
-    // An object of one of the program's classes.
+    // An object of a custom class.
     default: true
     }
   }
@@ -365,7 +368,7 @@ extension NSAttributeType {
   package var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
 }
 
-/// The stored form of transformable attributes, made by a value transformer or a keyed archive.
+/// The stored form of transformable attributes, created by a value transformer or a keyed archive.
 package enum TransformableValues {
   /// Decodes a stored form.
   ///
@@ -377,7 +380,7 @@ package enum TransformableValues {
       // An unarchiving transformer transforms the stored form to the value; any other transforms the value.
       case let unarchiver as NSSecureUnarchiveFromDataTransformer: unarchiver.transformedValue(data)
       case let transformer?: transformer.reverseTransformedValue(data)
-      // Without an object, the data are returned; see above.
+      // If there is no object, the data is returned; see above.
       case nil: try? ObjectArchiveReader.object(in: data, programClasses: classes(of: attribute).type)
       }
     return value.map(Slot.boxed) ?? data as NSData
@@ -391,7 +394,7 @@ package enum TransformableValues {
     switch transformer(of: attribute) {
     case let unarchiver as NSSecureUnarchiveFromDataTransformer:
       if let made = unarchiver.reverseTransformedValue(plain) { return try data(made, of: plain, attribute) }
-      // The transformer cannot throw the reason; archiving does.
+      // The transformer cannot throw the reason, but archiving does.
       _ = try archive(plain, attribute, type(of: unarchiver).classes)
       throw notArchivable(plain, attribute, reason: "its transformer returned nil for it")
     case let transformer?:
@@ -452,7 +455,7 @@ package enum TransformableValues {
     return found
   }
 
-  /// Returns the classes that an attribute without a transformer of the program allows.
+  /// Returns the classes that an attribute without a custom transformer allows.
   private static func classes(of attribute: NSAttributeDescription) -> ArchivableClasses {
     switch attribute.valueTransformerName.map({ ValueTransformer.Name($0) }) {
     case .secureUnarchiveFromDataTransformerName?: .listed([])

@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The few slots of an object that differ from its packed row, so that the others need not be decoded.
+/// The few slots of an object that differ from its packed row. Avoids decoding the others.
 package struct SlotChanges {
-  /// How many there may be. Decoding the row takes less time than looking through more of them.
+  /// The maximum number of changes. Decoding the row is faster than searching more of them.
   private static let limit = 8
 
   private var members: [(position: Int, slot: Slot)] = []
@@ -18,7 +18,7 @@ package struct SlotChanges {
     for (position, slot) in members { body(position, slot) }
   }
 
-  /// The slot at a position; nil if it is that of the row.
+  /// Returns the changed slot at a position; nil if it is unchanged.
   package subscript(position: Int) -> Slot? {
     for member in members where member.position == position { return member.slot }
     return nil
@@ -29,14 +29,14 @@ package struct SlotChanges {
     if let index = members.firstIndex(where: { $0.position == position }) {
       members[index].slot = slot
     } else if members.isEmpty {
-      // Appending would make room for more, and mostly there is one.
+      // Appending would reserve space for more, and usually there is only one.
       members = [(position, slot)]
     } else {
       members.append((position, slot))
     }
   }
 
-  /// Returns the slots of a row with the changes.
+  /// Returns the slots of a row with the changes applied.
   package func applied(to row: [Slot]) -> [Slot] {
     var slots = row
     for (position, slot) in members { slots[position] = slot }

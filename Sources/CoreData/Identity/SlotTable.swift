@@ -5,8 +5,8 @@ import Synchronization
 
 /// The layout of the slots of an entity's objects.
 ///
-/// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
-/// slot: each access executes their request.
+/// Attributes come first, then relationships, each sorted by name, including inherited ones. Fetched properties have no
+/// slot, because each access executes their request.
 package final class SlotTable: EntityTable, @unchecked Sendable {
   /// The property of a slot.
   package enum Property {
@@ -16,7 +16,7 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
 
   package let properties: [Property]
   package let names: [String]
-  /// The position of the first relationship; the slots from there on are relationships.
+  /// The position of the first relationship; all following slots are relationships.
   package let firstRelationship: Int
   /// The slots of a new object.
   package let defaults: [Slot]
@@ -33,7 +33,7 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
   /// The positions of integer attributes of less than 64 bits.
   package let ranged: [Int]
   private let positions: NameTable
-  /// A number that no other table of the process has, from 1. Addresses are used again.
+  /// A number that is unique among the tables of the process, from 1. Unlike an address, it is never reused.
   package let number: UInt32
 
   private static let lastNumber = Atomic<UInt32>(0)
@@ -70,7 +70,7 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
 
   package func isTransient(at position: Int) -> Bool { transient[position] }
 
-  /// Whether each slot holds the same property as in another table.
+  /// Returns whether each slot holds the same property as in another table.
   package func isLaidOut(like other: SlotTable) -> Bool {
     guard names == other.names, kinds == other.kinds, transient == other.transient,
       firstRelationship == other.firstRelationship
@@ -100,27 +100,27 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
 extension NSEntityDescription {
   /// The layout of the slots of this entity's objects.
   package var slotTable: SlotTable {
-    // No other class is cached there; a checked cast would slow down every access to a property.
+    // Only this class is cached there. A checked cast would slow down every access to a property.
     unsafeDowncast(slotTableState.value { SlotTable(self) }, to: SlotTable.self)
   }
 }
 
 extension NSAttributeDescription {
-  /// Whether some values of the attribute's type are not valid.
+  /// Whether the model rejects some values of the attribute's type.
   fileprivate var restrictsValues: Bool {
     !isOptional || !validations.isEmpty || self is NSCompositeAttributeDescription
   }
 }
 
 extension NSRelationshipDescription {
-  /// Whether some numbers of destinations are not valid.
+  /// Whether the model rejects some numbers of destinations.
   fileprivate var restrictsMembers: Bool { !isOptional || (isToMany && (minCount > 0 || maxCount > 0)) }
 }
 
 /// A hash table from names to positions that is faster than a dictionary.
 ///
-/// Every access to a property by key looks its name up. A dictionary hashes the whole name with a function that
-/// withstands attacks, which the names of a model do not need.
+/// Every access to a property by key looks up its name. A dictionary hashes the whole name with a function that
+/// withstands attacks, which is unnecessary for the names in a model.
 package struct NameTable: Sendable {
   private let names: [String]
   /// Positions in `names` by hash, -1 in a free bucket. Collisions go to the next free bucket.

@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The rows of one entity that are the members of a relationship, whose identifiers are made when they are asked for.
+/// The rows of one entity that are the members of a relationship. Their identifiers are created on demand.
 package struct MemberRows {
   package let layout: RowLayout
   /// Primary keys without duplicates.
@@ -14,17 +14,17 @@ package struct MemberRows {
 
   fileprivate var ids: [NSManagedObjectID] { numbers.map { layout.identifier($0) } }
 
-  /// Returns the row of a member that a context has read ahead; nil for none.
+  /// Returns the row of a member that a context has read ahead; nil if there is none.
   package func row(at index: Int, for context: AnyObject) -> RowSnapshot? {
     guard let waiting, waiting.areWaiting(for: context) else { return nil }
     return waiting.rows[start + index]
   }
 }
 
-/// The rows of members that one prefetch of a context has read, until objects are made for them. The relationships of all
-/// owners share them.
+/// The members' rows read by one prefetch of a context, kept until objects are created for them. The relationships of
+/// all owners share them.
 ///
-/// Relationships are values that other contexts may have too, so each use names its context.
+/// Other contexts may have copies of the relationships, so each use passes its context.
 package final class WaitingRows: @unchecked Sendable {
   private let reader: ObjectIdentifier
   /// Used only by the context that has read them.
@@ -35,30 +35,30 @@ package final class WaitingRows: @unchecked Sendable {
     reader = ObjectIdentifier(context)
   }
 
-  /// Whether a context may use the rows.
+  /// Returns whether a context may use the rows.
   package func areWaiting(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
 
-  /// Forgets the rows.
+  /// Removes the rows.
   package func removeAll() { rows = [] }
 }
 
 /// The members of a to-many relationship: an ordered set of identifiers.
 ///
-/// Members that have just been read may be rows without identifiers, until the relationship changes.
+/// Members that have just been read may be rows without identifiers until the relationship changes.
 ///
-/// The table for membership tests is built by the first test, so that reading a large relationship costs only an array. Edits
-/// keep it: one at either end costs the same for any number of members, and one in between moves the identifiers after it in
-/// memory, which Foundation's ordered set does too.
+/// The first membership test builds a table, so that reading a large relationship costs only an array. Edits keep the
+/// table. An edit at either end takes constant time, and one in between moves the identifiers after it in memory, as in
+/// Foundation's ordered set.
 package struct ToMany: @unchecked Sendable {
-  /// Where the members are, by key.
+  /// The positions of members, by key.
   ///
-  /// An edit in the middle of an order does not correct the places of the members after it. The table knows how far from its
-  /// place a member can be, and a search begins there.
+  /// An edit in the middle of an order does not correct the stored positions of the members after it. The table knows
+  /// the maximum error, and a search begins at the stored position.
   private final class Table {
     private var places: [ObjectKey: Int]
-    /// The place of the first member. Edits at the start change it.
+    /// The stored position of the first member, which edits at the start change.
     private var origin = 0
-    /// The greatest distance between a member's index and its place.
+    /// The maximum distance between a member's index and its stored position.
     private(set) var drift = 0
 
     init(_ places: [ObjectKey: Int]) { self.places = places }
@@ -70,16 +70,16 @@ package struct ToMany: @unchecked Sendable {
 
     func contains(_ key: ObjectKey) -> Bool { places[key] != nil }
 
-    /// Returns the index at which a search for a member begins; nil for no member.
+    /// Returns the index at which a search for a member begins; nil if it is not a member.
     func start(of key: ObjectKey) -> Int? { places[key].map { $0 - origin } }
 
-    /// Notes a member that is inserted at an index.
+    /// Records that a member is inserted at an index.
     func insert(_ key: ObjectKey, at index: Int, count: Int) {
       if index == 0, count > 0 { origin -= 1 } else if index < count { drift += 1 }
       set(index, of: key)
     }
 
-    /// Notes that the member at an index is removed, and the members after it move up.
+    /// Records that the member at an index is removed, and the members after it move up.
     func remove(_ key: ObjectKey, at index: Int, count: Int) {
       places[key] = nil
       if index == 0 { origin += 1 } else if index < count - 1 { drift += 1 }
@@ -87,7 +87,7 @@ package struct ToMany: @unchecked Sendable {
 
     func set(_ index: Int, of key: ObjectKey) { places[key] = index + origin }
 
-    /// Forgets a member without moving others.
+    /// Removes a member without moving others.
     func forget(_ key: ObjectKey) { places[key] = nil }
   }
 
@@ -124,7 +124,7 @@ package struct ToMany: @unchecked Sendable {
     /// The table, if it has been built. It lives as long as the storage, unless a single owner removes it.
     var knownTable: Table? { table.load(ordering: .acquiring)?.takeUnretainedValue() }
 
-    /// Builds the table. If several threads do, all use the first.
+    /// Builds the table. If several threads build it, all use the first one.
     func makeTable() -> Table {
       let made = Table(Dictionary(uniqueKeysWithValues: (0..<count).lazy.map { (self.key(at: $0), $0) }))
       let reference = Unmanaged.passRetained(made)
@@ -137,7 +137,8 @@ package struct ToMany: @unchecked Sendable {
     /// Must be called only by a single owner.
     func removeTable() { table.exchange(nil, ordering: .acquiringAndReleasing)?.release() }
 
-    /// Removes the table once looking members up takes longer than building another. Must be called only by a single owner.
+    /// Removes the table once looking up members takes longer than building another. Must be called only by a single
+    /// owner.
     func removeInexactTable() {
       guard let drift = knownTable?.drift, drift > ToMany.exactEnough else { return }
       if drift > 4 * Int(Double(count).squareRoot()) { removeTable() }
@@ -146,13 +147,13 @@ package struct ToMany: @unchecked Sendable {
 
   /// The number of members up to which a linear search needs no table.
   private static let linearSearchLimit = 8
-  /// The distance of members from their places that any table may have.
+  /// The error of stored positions that any table may have.
   private static let exactEnough = 64
 
   private var storage: Storage
   package let isOrdered: Bool
 
-  /// Makes a set of members in the given order. A duplicate keeps its first position.
+  /// Creates a set of members in the given order. A duplicate keeps its first position.
   package init(_ ids: [NSManagedObjectID] = [], isOrdered: Bool) {
     storage = Storage(ids: ids)
     self.isOrdered = isOrdered
@@ -162,7 +163,7 @@ package struct ToMany: @unchecked Sendable {
     }
   }
 
-  /// Makes a set of rows that have just been read.
+  /// Creates a set of rows that have just been read.
   package init(_ rows: MemberRows, isOrdered: Bool) {
     storage = Storage(rows)
     self.isOrdered = isOrdered
@@ -176,7 +177,7 @@ package struct ToMany: @unchecked Sendable {
 
   package func contains(_ id: NSManagedObjectID) -> Bool { contains(id.key) }
 
-  /// Returns the index of a member; nil for no member.
+  /// Returns the index of a member; nil if it is not a member.
   package func index(of id: NSManagedObjectID) -> Int? { position(of: id.key) }
 
   /// Returns the member at an index.
@@ -185,13 +186,13 @@ package struct ToMany: @unchecked Sendable {
     return storage.knownIDs[index]
   }
 
-  /// Whether both are copies of one value that have not been changed since.
+  /// Returns whether both are copies of one value, unchanged since.
   package func isCopy(of other: ToMany) -> Bool { storage === other.storage }
 
-  /// Appends a member; returns false if it is there already.
+  /// Appends a member; returns false if it is already contained.
   package mutating func insert(_ id: NSManagedObjectID) -> Bool { insert(id, at: count) }
 
-  /// Inserts a member at an index; returns false if it is there already.
+  /// Inserts a member at an index; returns false if it is already contained.
   package mutating func insert(_ id: NSManagedObjectID, at index: Int) -> Bool {
     guard !contains(id.key) else { return false }
     makeUnique()
@@ -204,7 +205,7 @@ package struct ToMany: @unchecked Sendable {
 
   /// Removes a member.
   ///
-  /// - Returns: the index that it had; nil if it is not there.
+  /// - Returns: its former index; nil if it is not contained.
   package mutating func remove(_ id: NSManagedObjectID) -> Int? {
     guard let index = position(of: id.key) else { return nil }
     makeUnique()
@@ -233,7 +234,7 @@ package struct ToMany: @unchecked Sendable {
 
   package var hasTemporaryIDs: Bool { storage.knownIDs.contains { $0.key.store == 0 } }
 
-  /// Returns a copy with permanent identifiers in the place of temporary ones that have been replaced.
+  /// Returns a copy in which replaced temporary identifiers are permanent ones.
   package func withPermanentIDs() -> ToMany {
     if storage.rows != nil { return self }
     var copy = self
@@ -256,7 +257,7 @@ package struct ToMany: @unchecked Sendable {
     return ToMany(kept + added, isOrdered: isOrdered)
   }
 
-  /// Whether both have the same members, for an ordered relationship in the same order.
+  /// Returns whether both have the same members, for an ordered relationship in the same order.
   package func hasSameMembers(as other: ToMany) -> Bool {
     if storage === other.storage { return true }
     guard count == other.count else { return false }
@@ -280,14 +281,14 @@ package struct ToMany: @unchecked Sendable {
 
   private func linearPosition(of key: ObjectKey) -> Int? { (0..<storage.count).first { storage.key(at: $0) == key } }
 
-  /// The table, unless a search needs none.
+  /// The table; nil if a linear search is sufficient.
   private var table: Table? {
     if let table = storage.knownTable { return table }
-    // This also keeps the empty default, which objects of all contexts share, from getting a table.
+    // This also keeps the empty default, which the objects of all contexts share, from getting a table.
     return storage.count <= ToMany.linearSearchLimit ? nil : storage.makeTable()
   }
 
-  /// Makes the storage one of identifiers that has a single owner.
+  /// Converts the storage to identifiers with a single owner.
   private mutating func makeUnique() {
     if storage.rows != nil || !isKnownUniquelyReferenced(&storage) {
       storage = Storage(ids: storage.ids, table: storage.knownTable.map { Table(copyOf: $0) })

@@ -3,13 +3,14 @@
 
 import Foundation
 
-/// The place of a value that a uniqueness constraint covers: a slot, or an element of a composite attribute in it.
+/// The location of a value under a uniqueness constraint: a slot, or an element of a composite attribute in it.
 package struct UniqueValuePlace {
   package let path: String
   package let position: Int
   private let elements: [NSAttributeDescription]
 
-  /// Returns the places of a constraint; a composite attribute stands for all of its elements. Nil if the entity lacks one.
+  /// Returns the locations for a constraint; nil if the entity lacks one. A composite attribute includes all of its
+  /// elements.
   package static func places(of constraint: [String], in table: SlotTable) -> [UniqueValuePlace]? {
     let found = constraint.map { name -> [UniqueValuePlace] in
       let names = name.split(separator: ".").map(String.init)
@@ -50,7 +51,7 @@ package struct UniqueValuePlace {
 }
 
 extension NSManagedObjectModel {
-  /// Throws 134060 for a uniqueness constraint over a property that the entity does not have.
+  /// Throws 134060 for a uniqueness constraint on a property that the entity does not have.
   package func checkUniquenessConstraints() throws {
     for entity in entities {
       for name in NSEntityDescription.names(in: entity.uniquenessConstraints).joined()

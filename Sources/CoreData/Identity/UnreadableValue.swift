@@ -4,13 +4,13 @@
 import CoreDataStoreFiles
 import Foundation
 
-/// A stored value that could not be read, because the file that it is in is missing.
+/// A stored value that could not be read, because its file is missing.
 ///
 /// Objects have no value for the property. The column keeps the name of the file until another value is saved. Such a
-/// value cannot be written elsewhere: a copy would lose it for good.
+/// value cannot be copied elsewhere, because the copy would lose it permanently.
 package final class UnreadableValue: NSObject {
   package let problem: RowProblem
-  /// The elements of a composite attribute that could be read; nil for other attributes.
+  /// The readable elements of a composite attribute; nil for other attributes.
   package let rest: NSDictionary?
 
   package init(_ problem: RowProblem, rest: NSDictionary? = nil) {

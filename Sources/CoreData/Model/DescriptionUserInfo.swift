@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// The developer's own values of a description. Nothing depends on them, so they can be set while a coordinator, and with it
-/// other threads, use the model.
+/// The developer's own values of a description. Nothing depends on them, so they can be set even while a coordinator,
+/// possibly on other threads, uses the model.
 final class DescriptionUserInfo: @unchecked Sendable {
-  /// Shared by all descriptions: the values are seldom used, and a model has thousands of descriptions.
+  /// Shared by all descriptions, because the values are seldom used and a model has thousands of descriptions.
   private static let lock = NSLock()
 
   private var stored: [AnyHashable: Any]? = [:]
@@ -15,7 +15,7 @@ final class DescriptionUserInfo: @unchecked Sendable {
     get { Self.lock.withLock { stored } }
     set {
       var other = newValue
-      // The old values are released without the lock, since a deinitializer of the program may read others.
+      // The old values are released outside the lock, because a custom deinitializer may read others.
       Self.lock.withLock { swap(&stored, &other) }
     }
   }

@@ -12,7 +12,7 @@ enum LoadedModels {
   private static let lock = NSLock()
   private nonisolated(unsafe) static var entries: [Entry] = []
 
-  /// Adds a model that a coordinator uses from now on.
+  /// Adds a model that a coordinator is about to use.
   static func add(_ model: NSManagedObjectModel) {
     lock.withLock {
       entries.removeAll { $0.model == nil || $0.model === model }
@@ -20,6 +20,6 @@ enum LoadedModels {
     }
   }
 
-  /// The models in use; the one that was last given to a coordinator comes first.
+  /// The models in use, most recently used first.
   static var all: [NSManagedObjectModel] { lock.withLock { entries.reversed().compactMap(\.model) } }
 }

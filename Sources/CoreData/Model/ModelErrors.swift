@@ -7,7 +7,7 @@ import Foundation
 
 /// Errors of models: unreadable files, inconsistent models, and failed searches.
 enum ModelErrors {
-  /// 260 for a missing file, 259 for one that is not a model, `NSCoreDataError` for an inconsistent model.
+  /// 260 for a missing file, 259 for a file that is not a model, `NSCoreDataError` for an inconsistent model.
   static func cannotRead(
     _ error: ModelFileError, _ description: String = "The managed object model could not be read."
   ) -> NSError {
@@ -28,9 +28,9 @@ enum ModelErrors {
       suggestion: "Its versions are: \(known.joined(separator: ", ")).", url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
-  /// 260 for a model that is not among the resources searched.
+  /// 260: the model is not among the resources searched.
   ///
-  /// - Parameter name: the model's name; nil if any model would do.
+  /// - Parameter name: the model's name; nil for any model.
   static func notFound(_ name: String?, found: [URL], folders: [URL]) -> NSError {
     let places = folders.map { "'\($0.path)'" }.joined(separator: ", ")
     let names = found.map { "'\($0.lastPathComponent)'" }.joined(separator: ", ")
@@ -45,7 +45,7 @@ enum ModelErrors {
       name.map { [NSFilePathErrorKey: $0] } ?? [:])
   }
 
-  /// 134130 for a store with entities that no model has in their version.
+  /// 134130: no model has certain entities of a store in the store's version.
   static func noModel(
     forMetadata metadata: [String: Any], missing: [String], modelCount: Int, unreadable: [any Error]
   ) -> NSError {
@@ -63,7 +63,7 @@ enum ModelErrors {
       [ErrorDetail.metadata: metadata])
   }
 
-  /// `NSCoreDataError` for models with different entities or templates of the same name.
+  /// `NSCoreDataError`: models have different entities or templates of the same name.
   static func cannotMerge(_ conflicts: [ModelMerge.Conflict]) -> NSError {
     let sentences = conflicts.map { conflict in
       let details = conflict.differences.map(\.words).joined(separator: "; ")
@@ -88,7 +88,7 @@ enum ModelErrors {
       underlying: underlying)
   }
 
-  /// 259 for a file of localized names that cannot be read.
+  /// 259: a file of localized names cannot be read.
   static func unreadableStrings(_ url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The localized names of a model could not be read.",

@@ -8,12 +8,12 @@ import Foundation
 /// The versions of a model, in order. Each is read when it is first needed.
 package struct ModelVersions {
   package let currentName: String?
-  /// The file of the versions, for error messages; nil for a model made in code.
+  /// The file of the versions, for error messages; nil for a model created in code.
   let url: URL?
-  /// Why the other versions in the directory of a single version cannot be read; nil where they can.
+  /// The reason why the other versions in the directory of a single version cannot be read; nil if they can.
   private(set) var problemOfOthers: (url: URL, error: any Error)?
   private let shelf: VersionShelf
-  /// The mappings that were inferred between the versions; all paths share them.
+  /// The mappings inferred between the versions, shared by all paths.
   private let inferred = InferredMappings()
 
   /// Finds all versions of a model. Given a single version in a version bundle, it finds the others too.
@@ -30,7 +30,7 @@ package struct ModelVersions {
     if let folder = Self.folder(of: url), case .failure(let error)? = siblings { problemOfOthers = (folder, error) }
   }
 
-  /// The version bundle that contains a single version; nil where there is none.
+  /// Returns the version bundle that contains a single version; nil if there is none.
   private static func folder(of url: URL) -> URL? {
     let folder = url.deletingLastPathComponent()
     guard ["mom", "omo", "xcdatamodel"].contains(url.pathExtension),
@@ -39,8 +39,8 @@ package struct ModelVersions {
     return folder
   }
 
-  /// The versions in the bundle of a single version, with that version as the current one; nil where there is no bundle, or
-  /// where the version cannot be read there.
+  /// Returns the versions in the bundle of a single version, with that version as the current one; nil if there is no
+  /// bundle, or if the version cannot be read there.
   private static func siblings(of url: URL) -> Result<ModelVersions, any Error>? {
     guard let folder = folder(of: url) else { return nil }
     let name = url.deletingPathExtension().lastPathComponent
@@ -49,9 +49,9 @@ package struct ModelVersions {
     return found
   }
 
-  /// The versions of a bundle. Given a single version in a version bundle, it finds the others too.
+  /// Reads the versions of a bundle. Given a single version in a version bundle, it finds the others too.
   ///
-  /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for a model that contradicts itself.
+  /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for an inconsistent model.
   package init(_ bundle: ModelBundle) throws {
     guard bundle.names.count == 1, Self.folder(of: bundle.url) != nil else {
       try self.init(only: bundle)
@@ -60,7 +60,7 @@ package struct ModelVersions {
     try self.init(contentsOf: bundle.url)
   }
 
-  /// Exactly the versions of a bundle.
+  /// Reads exactly the versions of a bundle.
   ///
   /// - Throws: as `init(_:)`.
   package init(only bundle: ModelBundle) throws {
@@ -75,9 +75,9 @@ package struct ModelVersions {
       shelf: VersionShelf(bundle), currentName: bundle.currentVersionName, url: bundle.url)
   }
 
-  /// The given versions, in order.
+  /// Creates a list of the given versions, in order.
   ///
-  /// - Parameter current: the name of the current version; nil where none is marked.
+  /// - Parameter current: the name of the current version; nil if none is marked.
   package init(_ versions: [ModelVersion], current: String? = nil) {
     self.init(shelf: VersionShelf(versions), currentName: current, url: nil)
   }
@@ -88,7 +88,7 @@ package struct ModelVersions {
     self.url = url
   }
 
-  /// A sentence about other versions that cannot be read; nil where all can.
+  /// A sentence about other versions that cannot be read; nil if all can.
   var noteOnOthers: String? {
     problemOfOthers.map { folder, error in
       let reason = (error as? ModelFileError)?.found ?? error.localizedDescription
@@ -96,18 +96,18 @@ package struct ModelVersions {
     }
   }
 
-  /// The names of all versions in order, including versions that cannot be read.
+  /// The names of all versions in order, including unreadable ones.
   package var names: [String] { shelf.names }
 
-  /// Returns the first unreadable version between two others, and why it cannot be read; nil where all can.
+  /// Returns the first unreadable version between two others, and the reason; nil if all are readable.
   func unreadable(between source: String, and destination: String) -> (name: String, error: ModelFileError)? {
     shelf.unreadable(between: source, and: destination)
   }
 
-  /// All versions that can be read.
+  /// All readable versions.
   package var versions: [ModelVersion] { shelf.versions(at: Array(names.indices)) }
 
-  /// The versions from one to another, both included; all versions where one of the two is not known.
+  /// Returns the versions from one to another, both included; all versions if one of the two is unknown.
   func versions(between first: ModelVersion, and second: ModelVersion) -> [ModelVersion] {
     let ends = [first, second].compactMap { end in
       names.firstIndex(of: end.name).flatMap { shelf.version(at: $0)?.hashes == end.hashes ? $0 : nil }
@@ -116,23 +116,23 @@ package struct ModelVersions {
     return shelf.versions(at: Array(least...greatest))
   }
 
-  /// For each of some versions, whether its path to the last of them goes through all in between, where no mapping model is
-  /// known.
+  /// Returns, for each of some versions, whether its path to the last of them goes through all in between, if no
+  /// mapping model is known.
   ///
-  /// - Parameter versions: in order; no two have the same hashes.
+  /// - Parameter versions: the versions in order; no two have the same hashes.
   package func plainPaths(_ versions: [ModelVersion]) -> [Bool] {
     PlainPaths(versions, sharing: inferred).arePlain
   }
 
-  /// The inferred mappings between some versions, each computed once for all paths.
+  /// Returns the inferred mappings between some versions, each computed once for all paths.
   package func inferredSteps(_ versions: [ModelVersion]) -> InferredSteps {
     InferredSteps(versions, sharing: inferred)
   }
 
-  /// Whether there is a version of a name that can be read.
+  /// Returns whether there is a readable version with a name.
   private func has(_ name: String) -> Bool { names.firstIndex(of: name).flatMap { shelf.version(at: $0) } != nil }
 
-  /// A model, with the other versions in the file that it was read from.
+  /// Finds the versions in the file that a model was read from.
   ///
   /// - Throws: as `init(contentsOf:)`.
   init(around model: NSManagedObjectModel) throws {
@@ -144,9 +144,9 @@ package struct ModelVersions {
     try self.init(contentsOf: url)
   }
 
-  /// The version of that name; the current one for nil.
+  /// Returns the version with a name; the current one for nil.
   ///
-  /// - Throws: 134060 when there is none.
+  /// - Throws: 134060 if there is none.
   package func version(named name: String?) throws -> ModelVersion {
     let wanted = name ?? currentName
     if let wanted, let position = names.firstIndex(of: wanted), let version = shelf.version(at: position) {
@@ -159,15 +159,15 @@ package struct ModelVersions {
     return last
   }
 
-  /// The version with the hashes of a model.
+  /// Returns the version with the hashes of a model.
   func version(like model: NSManagedObjectModel) -> ModelVersion? {
     let hashes = model.entityVersionHashesByName
     return versions(fitting: hashes) { $0.hashes == hashes }.first
   }
 
-  /// The version that a store was written with.
+  /// Returns the version that a store was written with.
   ///
-  /// Among versions with equal hashes, the one whose identifier the store records, else the first.
+  /// Among versions with equal hashes, returns the one whose identifier the store records, otherwise the first.
   func version(fitting metadata: [String: Any], configuration: String?) -> ModelVersion? {
     let identifiers = (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }
     let fitting = versions(
@@ -176,10 +176,10 @@ package struct ModelVersions {
     return fitting.first { $0.isNamed(by: identifiers) } ?? fitting.first
   }
 
-  /// Returns the versions that have the hashes of a store and meet a condition, in order. It reads few others.
+  /// Returns the versions that have the hashes of a store and satisfy a condition, in order. Reads few others.
   ///
-  /// Versions with equal hashes are found where they are neighbours. All of them are found in a bundle of few versions, in a
-  /// compiled one, and where the store records identifiers of which none names a version found so far.
+  /// Versions with equal hashes are found if they are neighbours. All of them are found in a bundle of few versions, in
+  /// a compiled bundle, and if the store records identifiers of which none names a version found so far.
   package func versions(
     fitting stored: [String: Data], identifiers: [String] = [], where fits: @escaping (ModelVersion) -> Bool
   ) -> [ModelVersion] {
@@ -192,7 +192,7 @@ package struct ModelVersions {
     return versions.filter(fits)
   }
 
-  /// The configuration of a version that fits a store; nil for a store with all entities.
+  /// Returns the configuration of a version that matches a store; nil for a store with all entities.
   func configuration(fitting metadata: [String: Any]) -> String? {
     guard version(fitting: metadata, configuration: nil) == nil else { return nil }
     for version in versions {
@@ -208,7 +208,7 @@ package struct ModelVersions {
   /// The name of a model without a file and without version identifiers.
   static let unnamed = "the app's model"
 
-  /// A name for a model without a file: its version identifiers.
+  /// Returns a name for a model without a file: its version identifiers.
   static func name(of model: NSManagedObjectModel) -> String {
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.filter { !$0.isEmpty }.sorted()
     return identifiers.isEmpty ? unnamed : identifiers.joined(separator: ", ")
@@ -221,25 +221,25 @@ extension ModelVersion {
     self.init(name: name, object: model) { (model.document, model.versionHashes) }
   }
 
-  /// The version as a model.
+  /// Creates the version's model.
   ///
   /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for indexes that contradict the entity.
   package func model() throws -> NSManagedObjectModel {
     if let made = object as? NSManagedObjectModel { return made }
     let model = try NSManagedObjectModel(document: document)
     if let url { model.wasRead(from: url) }
-    // Changes of the model drop its hashes.
+    // Changes of the model discard its hashes.
     model.takeVersionHashes(versionHashes)
     object = model
     return model
   }
 
-  /// Whether a store was written with this version's entities of a configuration.
+  /// Returns whether a store was written with this version's entities of a configuration.
   func wrote(_ metadata: [String: Any], configuration: String?) -> Bool {
     guard let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] else { return false }
     guard let configuration else { return hashes == stored }
-    // The store's entities must all be in the version; that alone excludes most versions. A version that cannot become a
-    // model has written no store.
+    // The version must contain all of the store's entities, which alone excludes most versions. A version that cannot
+    // become a model has written no store.
     guard stored.allSatisfy({ hashes[$0.key] == $0.value }), let model = try? model() else { return false }
     return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
   }

@@ -13,8 +13,8 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
 
   /// The initial value of new objects, and of existing rows when a migration adds the attribute.
   ///
-  /// In a model that was read, a default value of one of the app's classes is its keyed archive, as `Data`. Writing the
-  /// model writes the original object.
+  /// In a model that was read, a default value of a custom class is its keyed archive, as `Data`. Writing the model
+  /// writes the original object.
   open var defaultValue: Any? {
     willSet { willEdit() }
     didSet { archivedDefault = nil }
@@ -23,10 +23,11 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// The default value in a model that was read, if it is an object of an unknown class.
   private(set) var archivedDefault: ArchivedInstance?
 
-  /// The key path from an object to the value: that of an element begins with its composite attribute.
+  /// The key path from an object to the value. That of an element begins with its composite attribute.
   var keyPath: String { owningComposite.map { "\($0.keyPath).\(name)" } ?? name }
 
-  /// The value of new objects: the default value, completed by those of its elements for a composite attribute.
+  /// The value of new objects: the default value. For a composite attribute, it is completed with those of its
+  /// elements.
   var initialValue: Any? { defaultValue }
 
   /// The name of the transformer of a transformable attribute; nil for secure keyed archiving.
@@ -46,7 +47,7 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// Whether generated classes use a scalar type; only in model sources.
   var usesScalarValueType = false { willSet { willEdit() } }
 
-  /// The composite attribute that this one is an element of.
+  /// The composite attribute that contains this one as an element.
   weak var owningComposite: NSCompositeAttributeDescription?
 
   /// The type of the values, as an `NSAttributeType`.
@@ -63,8 +64,9 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
 
   open override var entity: NSEntityDescription { owningComposite?.entity ?? super.entity }
 
-  /// The version hash of the attribute, 32 bytes: of what all properties have, the type, and whether values may be in files
-  /// of their own or are kept in history; of a derived attribute, its expression; of a composite one, its elements.
+  /// The version hash of the attribute, 32 bytes. Depends on the common members of properties, the type, and whether
+  /// values may be stored in separate files or are kept in history; for a derived attribute, also on its expression;
+  /// for a composite one, on its elements.
   open override var versionHash: Data { super.versionHash }
 
   /// Sets the default value from a document.
@@ -143,7 +145,7 @@ public enum NSAttributeType: UInt, Sendable {
 
   var kind: AttributeKind { AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined }
 
-  /// The default name of the class of values.
+  /// The default name of the values' class.
   var valueClassName: String? {
     switch self {
     case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
@@ -233,14 +235,14 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
   /// The name of the composite type; only in model sources.
   var compositeName: String? { willSet { willEdit() } }
 
-  /// Makes a composite attribute without elements.
+  /// Creates a composite attribute without elements.
   public required init() {
     super.init()
     type = .composite
   }
 
-  /// The attributes that the composite attribute consists of, which may be composite too. Setting traps for an element
-  /// that already belongs elsewhere, and for two with the same name.
+  /// The attributes that the composite attribute consists of, which may be composite too. Setting it traps for an
+  /// element that already belongs elsewhere, and for two with the same name.
   open var elements: [NSAttributeDescription] {
     get { members }
     set {
@@ -264,20 +266,20 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
 
   override var initialValue: Any? { initialValue(defaultValue as? NSDictionary) }
 
-  /// The value of new objects if the composite attribute has a default value, or none.
+  /// Returns the value of new objects, given the attribute's own default value.
   private func initialValue(_ own: NSDictionary?) -> Any? {
     var values: [String: Any] = [:]
-    // The default value of an element may be in its stored form, which a dictionary does not hold.
+    // The default value of an element may be in its stored form, which a dictionary cannot contain.
     for element in members where element.archivedDefault == nil {
       let given = own?[element.name as NSString]
       if let given, let composite = element as? NSCompositeAttributeDescription {
-        // One that is no dictionary is ignored, as a migration does, which treats each element by itself.
+        // A value that is not a dictionary is ignored, as in a migration, which treats each element separately.
         values[element.name] = composite.initialValue(given as? NSDictionary)
       } else {
         values[element.name] = given ?? element.initialValue
       }
     }
-    // Default values of some elements must not make an optional attribute that lacks a required one.
+    // Default values of some elements must not create a value of an optional attribute that lacks a required element.
     let isComplete = members.allSatisfy { $0.isOptional || values[$0.name] != nil }
     return values.isEmpty || (own == nil && !isComplete) ? nil : values
   }

@@ -21,7 +21,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   private var parentReference: EntityReference?
   let ownReference = EntityReference()
   var children: [NSEntityDescription] = []
-  /// The properties that the entity itself declares; `derived` has the inherited ones too.
+  /// The properties that the entity itself declares; `derived` includes the inherited ones.
   var ownProperties: [NSPropertyDescription] = []
   var ownIndexes: [NSFetchIndexDescription] = []
   var ownCompoundIndexes: [[Any]] = [] { willSet { willEdit("compoundIndexes") } }
@@ -31,13 +31,13 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
       foundClass.store(nil, ordering: .releasing)
     }
   }
-  /// The class of that name once `ManagedObjectClasses` has found it; read whenever an object is made.
+  /// The entity's class after `ManagedObjectClasses` has found it. Read for every object that is created.
   let foundClass = Atomic<UnsafeRawPointer?>(nil)
-  /// What of the class is generated; used by sources only.
+  /// The kind of code generation for the class; used only by model sources.
   var codeGeneration = CodeGenerationKind.manual { willSet { willEdit() } }
   var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
 
-  /// Copies of inherited properties by the original, which stay the same objects when the model is edited.
+  /// The copies of inherited properties, by the original. They stay the same objects when the model is edited.
   var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
   let derivedState = DerivedStateCell<EntityDerivedState>()
   /// The positions of the properties in objects; see `slotTable`.
@@ -60,7 +60,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Whether the entity is abstract, so that only its sub-entities have objects.
   open var isAbstract = false { willSet { willEdit() } }
 
-  /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
+  /// A string that affects the version hash, to distinguish otherwise equal versions.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
   /// The developer's own values; empty by default. They can be set while a coordinator uses the model, on any thread.
@@ -76,7 +76,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Groups of attributes, or of their names, whose combined values must be unique. Part of the version hash.
   open var uniquenessConstraints: [[Any]] = [] { willSet { willEdit() } }
 
-  /// Makes an entity without a name and properties.
+  /// Creates an entity without a name and properties.
   public required override init() {
     super.init()
   }
@@ -89,7 +89,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return owningModel
   }
 
-  /// The name of the class of the entity's objects; by default `NSManagedObject`. Not part of the version hash.
+  /// The name of the objects' class; by default `NSManagedObject`. Not part of the version hash.
   open var managedObjectClassName: String! {
     get { declaredClassName ?? "NSManagedObject" }
     set { declaredClassName = newValue }
@@ -124,7 +124,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     set { ownCompoundIndexes = newValue }
   }
 
-  /// Returns a copy without a model, superentity and sub-entities. Inherited properties become its own.
+  /// Returns a copy without a model, a superentity and sub-entities. Inherited properties become its own.
   ///
   /// The copy's relationships have the same destinations as the original's.
   open func copy(with zone: NSZone? = nil) -> Any { copy(properties: properties) }
@@ -155,17 +155,17 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return propertiesByName[property.name] ?? property
   }
 
-  /// Returns the names of properties that are given as descriptions or as strings.
+  /// Returns the names of properties given as descriptions or as strings.
   static func names(in groups: [[Any]]) -> [[String]] {
     groups.map { group in
       group.map { ($0 as? NSPropertyDescription)?.name ?? ($0 as? String) ?? String(describing: $0) }
     }
   }
 
-  /// Whether no coordinator uses the model.
+  /// Whether the entity can be edited, because no coordinator uses the model.
   var isEditable: Bool { owningModel?.isEditable ?? true }
 
-  /// Called before every edit. Traps once a coordinator uses the model, and drops derived state.
+  /// Called before every edit. Traps once a coordinator uses the model, and discards derived state.
   func willEdit(_ member: String = #function) {
     trap(
       unless: isEditable,
@@ -173,7 +173,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     invalidateDerivedState()
   }
 
-  /// Entities are equal if their contents and their superentities are.
+  /// Returns whether another entity has equal content and an equal superentity.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSEntityDescription else { return false }
     if self === other { return true }
@@ -192,8 +192,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
 extension NSEntityDescription {
   /// All properties, inherited ones first.
   ///
-  /// When set, inherited properties in the list stay inherited, and all others become the entity's own. Traps if a
-  /// property belongs to another entity, or two have the same name.
+  /// When it is set, inherited properties in the list remain inherited, and all others become the entity's own. Traps
+  /// if a property belongs to another entity, or two have the same name.
   public var properties: [NSPropertyDescription] {
     get { derived.properties }
     set { setProperties(newValue) }
@@ -236,7 +236,8 @@ extension NSEntityDescription {
 
   /// The direct sub-entities.
   ///
-  /// Setting makes this entity the superentity of each. Traps if one already has another superentity, or for a cycle.
+  /// Setting it makes this entity the superentity of each. Traps if one already has another superentity, or for a
+  /// cycle.
   public var subentities: [NSEntityDescription] {
     get { children }
     set { setSubentities(newValue) }
@@ -247,7 +248,7 @@ extension NSEntityDescription {
     Dictionary(children.map { ($0.name ?? "", $0) }) { first, _ in first }
   }
 
-  /// Returns whether the entity is another one or inherits from it.
+  /// Returns whether the entity is, or inherits from, another entity.
   public func isKindOf(entity: NSEntityDescription) -> Bool {
     self === entity || lineage.contains { $0 === entity }
   }
@@ -282,11 +283,11 @@ extension NSEntityDescription {
 
   func sealDerivedState() {
     derivedState.seal(makeDerivedState)
-    // Objects may have been made while the properties could still be edited.
+    // Objects may have been created while the properties could still be edited.
     slotTableState.sealWhenMade()
   }
 
-  /// Drops the state derived from the entity, also in its sub-entities and its model.
+  /// Discards the state derived from the entity, including that of its sub-entities and its model.
   func invalidateDerivedState() {
     derivedState.drop()
     slotTableState.drop()
@@ -311,7 +312,7 @@ extension NSEntityDescription {
     return EntityDerivedState(inherited: inherited, own: ownProperties)
   }
 
-  /// The reference to the entity, shared by all that do not retain it.
+  /// The non-retaining reference to the entity, shared by all users.
   var reference: EntityReference {
     ownReference.point(to: self)
     return ownReference
@@ -352,16 +353,16 @@ final class EntityDerivedState: Sendable {
 /// The superclass of a table that another part of the framework derives from an entity and caches in it. Immutable.
 package class EntityTable: @unchecked Sendable {}
 
-/// A cache of state derived from a model, which edits drop. Locks while the model can be edited, but not once it is
-/// sealed.
+/// A cache of state derived from a model, which edits discard. It locks while the model can be edited, but not after it
+/// is sealed.
 final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
   private let isSealed = Atomic(false)
   private let lock = NSRecursiveLock()
-  /// Changed under the lock, and not at all once it is sealed.
+  /// Changed under the lock, and never after it is sealed.
   private var state: State?
   private var isFinal = false
 
-  /// Returns the state, and makes it if needed.
+  /// Returns the state, creating it if necessary.
   func value(_ make: () -> State) -> State {
     if isSealed.load(ordering: .acquiring), let state { return state }
     lock.lock()
@@ -379,13 +380,13 @@ final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
     state = nil
   }
 
-  /// Makes the state if needed, and lets readers pass without locking from now on. No edits may follow.
+  /// Creates the state if necessary, and lets readers skip the lock from now on. No edits may follow.
   func seal(_ make: () -> State) {
     _ = value(make)
     isSealed.store(true, ordering: .releasing)
   }
 
-  /// Drops the state, and seals it when it is next made. No edits may follow.
+  /// Discards the state, and seals it when it is next created. No edits may follow.
   func sealWhenMade() {
     lock.lock()
     defer { lock.unlock() }
@@ -397,10 +398,10 @@ final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
 
 /// A reference to an entity that does not retain it.
 ///
-/// A weak reference would be simpler, but makes a side table for the entity, through which all its reference counting
-/// goes from then on; and every object and every identifier retains its entity. This one holds the entity's address
-/// until the entity, before it is deallocated, clears it under the lock. `swift_tryRetain` refuses an entity that is
-/// being deallocated.
+/// A weak reference would be simpler, but it allocates a side table for the entity, through which all its reference
+/// counting goes from then on; and every object and every identifier retains its entity. This reference holds the
+/// entity's address until the entity, before it is deallocated, clears it under the lock. `swift_tryRetain` refuses an
+/// entity that is being deallocated.
 final class EntityReference {
   private let lock = NSLock()
   private var address: UnsafeMutableRawPointer?

@@ -20,14 +20,14 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
 
   var partialIndexSyntax: PredicateSyntax? { willSet { willEdit("partialIndexPredicate") } }
 
-  /// Makes an index over elements.
+  /// Creates an index over elements.
   public init(name: String, elements: [NSFetchIndexElementDescription]?) {
     self.name = name
     super.init()
     self.elements = elements ?? []
   }
 
-  /// The elements, the most significant first. Setting traps if binary and R-tree elements are mixed.
+  /// The elements, most significant first. Setting it traps if binary and R-tree elements are mixed.
   open var elements: [NSFetchIndexElementDescription] {
     get { parts }
     set {
@@ -47,7 +47,7 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Returns a copy over the same properties, without an entity.
   open func copy(with zone: NSZone? = nil) -> Any { copy { $0 } }
 
-  /// Returns a copy over other properties, those of a copied entity.
+  /// Returns a copy over the properties of a copied entity.
   func copy(
     over property: (NSPropertyDescription) -> NSPropertyDescription?
   ) -> NSFetchIndexDescription {
@@ -65,7 +65,7 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
 }
 
 extension NSFetchIndexDescription {
-  /// The predicate of the rows that a partial index contains. Setting traps for a block predicate.
+  /// The predicate for the rows of a partial index. Setting it traps for a block predicate.
   public var partialIndexPredicate: NSPredicate? {
     get { partialIndexSyntax.map { NSPredicate.make($0) } }
     set { partialIndexSyntax = newValue.map { PredicateSyntax($0, in: "The index '\(name)'") } }
@@ -91,7 +91,7 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
   /// Whether smaller values come first; true by default.
   open var isAscending = true { willSet { owningIndex?.willEdit() } }
 
-  /// Makes an element over a property, or over an expression given as an `NSExpressionDescription`.
+  /// Creates an element for a property, or for an expression given as an `NSExpressionDescription`.
   public init(property: NSPropertyDescription, collationType: NSFetchIndexElementType) {
     indexedProperty = property
     self.collationType = collationType

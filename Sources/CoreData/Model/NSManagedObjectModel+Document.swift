@@ -7,7 +7,7 @@ import CoreDataPredicates
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Makes a model from a document.
+  /// Creates a model from a document.
   ///
   /// - Throws: `NSCoreDataError`, with entity and property, if the document is inconsistent: a missing or circular
   ///   superentity, a missing destination or inverse, a duplicate name, an index over an unknown property.
@@ -36,7 +36,7 @@ extension NSManagedObjectModel {
     versionIdentifiers = Set(document.versionIdentifiers)
   }
 
-  /// The model as plain values.
+  /// The model as a document.
   package var document: ModelDocument {
     ModelDocument(
       entities: entities.map(\.document),
@@ -60,7 +60,7 @@ extension NSManagedObjectModel {
 }
 
 extension ModelDocument {
-  /// Whether both have the same content, in any order.
+  /// Returns whether both have the same content, in any order.
   func isEquivalent(to other: ModelDocument) -> Bool { sorted == other.sorted }
 
   private var sorted: ModelDocument {
@@ -77,7 +77,7 @@ extension ModelDocument {
 }
 
 extension EntityDocument {
-  /// The entity with its properties in the order of their names.
+  /// The entity with its properties sorted by name.
   var sorted: EntityDocument {
     var copy = self
     copy.attributes.sort { $0.name < $1.name }
@@ -89,7 +89,7 @@ extension EntityDocument {
 }
 
 extension NSEntityDescription {
-  /// The entity as plain values, without inherited properties.
+  /// The entity as a document, without inherited properties.
   package var document: EntityDocument {
     var document = EntityDocument(
       name: name ?? "", parentName: parent?.name, isAbstract: isAbstract, className: declaredClassName)
@@ -106,8 +106,8 @@ extension NSEntityDescription {
     return document
   }
 
-  /// Makes an entity from a document, without its hierarchy, the ends of relationships, and indexes, which need the
-  /// whole model.
+  /// Creates an entity from a document, without its hierarchy, the ends of relationships, and indexes, which require
+  /// the whole model.
   convenience init(_ document: EntityDocument) {
     self.init()
     name = document.name
@@ -125,7 +125,7 @@ extension NSEntityDescription {
     ownCompoundIndexes = document.compoundIndexes
   }
 
-  /// Adds the indexes of a document, whose elements name properties.
+  /// Adds the indexes of a document, whose elements refer to properties by name.
   func addIndexes(_ document: EntityDocument) throws {
     indexes = try document.indexes.map { index in
       guard Set(index.elements.map(\.isRTree)).count < 2 else {
@@ -222,7 +222,7 @@ extension NSAttributeDescription {
 }
 
 extension NSRelationshipDescription {
-  /// Makes a relationship from a document, without its destination and inverse.
+  /// Creates a relationship from a document, without its destination and inverse.
   static func make(from document: RelationshipDocument) -> NSRelationshipDescription {
     let relationship = NSRelationshipDescription()
     relationship.name = document.name
@@ -282,7 +282,8 @@ extension NSFetchedPropertyDescription {
 
 /// A fetch request in a model, which names its entity.
 ///
-/// Its document has what model files can hold; a request that code has set also keeps the rest, such as an offset.
+/// Its document contains what model files can store. A request set in code also keeps everything else, such as an
+/// offset.
 protocol StoredRequest {
   var document: FetchRequestDocument { get }
 }
@@ -293,7 +294,7 @@ extension FetchRequestDocument: StoredRequest {
 
 /// Conversions between the plain values of documents and the objects of Apple's API.
 extension PlainValue {
-  /// Makes the plain form of a value. A value without one is wrapped.
+  /// Creates the plain form of a value. A value without one is wrapped.
   ///
   /// - Parameter kind: the type of the value's attribute, which determines the type of a number.
   init(_ any: Any, kind: AttributeKind = .undefined) {
@@ -334,7 +335,7 @@ extension PlainValue {
     }
   }
 
-  /// Returns the value as Apple's API has it: numbers and booleans as `NSNumber`.
+  /// Returns the value in the form of Apple's API: numbers and Booleans as `NSNumber`.
   package func foundationValue(kind: AttributeKind = .undefined) -> Any {
     switch (self, kind) {
     case (.integer(let value), .double), (.integer(let value), .float): return NSNumber(value: Double(value))
@@ -370,7 +371,7 @@ extension PlainValue {
     }
   }
 
-  /// Returns the plain form of user info. Keys other than strings are replaced by their descriptions.
+  /// Returns the plain form of user info. Keys other than strings are replaced with their descriptions.
   static func userInfo(_ dictionary: [AnyHashable: Any]?) -> [String: PlainValue] {
     var plain: [String: PlainValue] = [:]
     for (key, value) in dictionary ?? [:] {
@@ -379,7 +380,7 @@ extension PlainValue {
     return plain
   }
 
-  /// Returns user info as Apple's API has it.
+  /// Returns user info in the form of Apple's API.
   static func foundationUserInfo(_ plain: [String: PlainValue]) -> [AnyHashable: Any] {
     plain.reduce(into: [:]) { $0[$1.key] = $1.value.foundationValue() }
   }

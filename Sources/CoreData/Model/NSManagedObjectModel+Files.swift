@@ -18,13 +18,13 @@ extension NSManagedObjectModel {
     }
   }
 
-  /// Reads a version of a model, or throws. An addition to Apple's API.
+  /// Reads a version of a model, and throws the reason for a failure. An addition to Apple's API.
   ///
   /// - Parameters:
   ///   - url: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, or a SQLite store that contains its model.
   ///   - version: the name of a version; nil for the current one.
-  /// - Throws: 260 for a missing file, 259 for one that is not a model, `NSCoreDataError` for an inconsistent model or
-  ///   an unknown version; with file, entity and property as far as known.
+  /// - Throws: 260 for a missing file, 259 for a file that is not a model, `NSCoreDataError` for an inconsistent model
+  ///   or an unknown version; with file, entity and property if known.
   public static func load(contentsOf url: URL, version: String? = nil) throws -> NSManagedObjectModel {
     let model = try NSManagedObjectModel(document: document(at: url, version: version))
     model.wasRead(from: url)
@@ -33,10 +33,10 @@ extension NSManagedObjectModel {
 
   /// Reads all versions of a model, in order. An addition to Apple's API.
   ///
-  /// Numbers in the names give the order: `Model`, `Model 2`, `Model 10`. Otherwise version hashes and changes show the
-  /// order in which the model evolved, and the current version is the last.
+  /// Numbers in the names determine the order: `Model`, `Model 2`, `Model 10`. Otherwise version hashes and changes
+  /// show the order in which the model evolved, and the current version is the last.
   ///
-  /// A version that cannot be read is left out; `warnings(contentsOf:)` gives the reason.
+  /// An unreadable version is left out; `warnings(contentsOf:)` gives the reason.
   ///
   /// - Throws: the errors of `load(contentsOf:version:)` if no version can be read.
   public static func versions(contentsOf url: URL) throws -> [(name: String, model: NSManagedObjectModel)] {
@@ -45,8 +45,8 @@ extension NSManagedObjectModel {
     return found.versions
   }
 
-  /// Returns a sentence for everything that reading a model leaves out or corrects: versions that cannot be read, and
-  /// values that are not of their attribute's type. An addition to Apple's API.
+  /// Returns a sentence about everything that reading a model leaves out or corrects: unreadable versions, and values
+  /// that do not have their attribute's type. An addition to Apple's API.
   ///
   /// - Throws: the errors of `load(contentsOf:version:)` if the file is not a model.
   public static func warnings(contentsOf url: URL) throws -> [String] {
@@ -147,16 +147,16 @@ extension NSManagedObjectModel {
   /// source is left out if its compiled form is there. An addition to Apple's API.
   ///
   /// - Parameter bundles: as in `mergedModel(from:)`.
-  /// - Throws: what `FileManager` throws for a directory that cannot be listed.
+  /// - Throws: the error of `FileManager` for a directory that cannot be listed.
   public static func files(inBundles bundles: [Bundle]?) throws -> [URL] {
     try ModelSearch(bundles: bundles).models()
   }
 
-  /// Merges all models in the resources of bundles, or throws. An addition to Apple's API.
+  /// Merges all models in the resources of bundles, and throws the reason for a failure. An addition to Apple's API.
   ///
   /// - Parameter bundles: as in `mergedModel(from:)`.
   /// - Throws: 260 if there are none; the errors of `merging(_:)` for conflicting models; the errors of
-  ///   `load(contentsOf:version:)` for a model that cannot be read.
+  ///   `load(contentsOf:version:)` for an unreadable model.
   public static func load(fromBundles bundles: [Bundle]?) throws -> NSManagedObjectModel {
     let search = ModelSearch(bundles: bundles)
     let models = try currentModels(in: search)
@@ -164,14 +164,14 @@ extension NSManagedObjectModel {
     return try merging(models)
   }
 
-  /// Merges the model versions in the resources of bundles that a store was written with, or throws. An addition to
-  /// Apple's API.
+  /// Merges the model versions in the resources of bundles that a store was written with, and throws the reason for a
+  /// failure. An addition to Apple's API.
   ///
   /// - Parameters:
   ///   - bundles: as in `mergedModel(from:)`.
   ///   - metadata: a store's metadata.
-  /// - Throws: 134130 if not all entities are found in the store's version, with the missing entities and the files
-  ///   that cannot be read.
+  /// - Throws: 134130 if not all entities are found in the store's version, with the missing entities and the
+  ///   unreadable files.
   public static func load(
     fromBundles bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]
   ) throws -> NSManagedObjectModel {
@@ -179,13 +179,13 @@ extension NSManagedObjectModel {
     return try merging(found.models, forStoreMetadata: metadata, unreadable: found.unreadable)
   }
 
-  /// Loads the first model of a name in the resources of bundles, in its current version. An addition to Apple's API.
+  /// Loads the first model with a name in the resources of bundles, in its current version. An addition to Apple's API.
   ///
   /// - Parameters:
   ///   - name: the name of the file without its extension.
   ///   - bundles: nil for the main bundle and the resource bundles beside the executable.
-  /// - Throws: 260 if there is none, with the directories searched; the errors of `load(contentsOf:version:)` if it
-  ///   cannot be read.
+  /// - Throws: 260 if there is none, with the directories searched; the errors of `load(contentsOf:version:)` if it is
+  ///   unreadable.
   public static func load(named name: String, fromBundles bundles: [Bundle]? = nil) throws -> NSManagedObjectModel {
     let search = bundles.map { ModelSearch(bundles: $0) } ?? .program
     return try load(contentsOf: search.model(named: name))
@@ -198,12 +198,12 @@ extension NSManagedObjectModel {
   /// Reads the localized names of a model from `<Model>Model.strings` or `<Model>.strings`, in the directory of the
   /// user's language or else in the model's own. An addition to Apple's API.
   ///
-  /// A model that is read has them as its `localizationDictionary`, or has none if this throws.
+  /// A model that is read has them as its `localizationDictionary`, or nil if this throws.
   ///
   /// - Parameter url: the location of the model.
   /// - Returns: nil if there is no such file.
-  /// - Throws: 259 for a file that is neither a property list nor lines of `"key" = "value";`, or has values other than
-  ///   strings.
+  /// - Throws: 259 for a file that is neither a property list nor lines of `"key" = "value";`, or that contains values
+  ///   other than strings.
   public static func localizationDictionary(forModelAt url: URL) throws -> [String: String]? {
     let folder = url.deletingLastPathComponent()
     let name = url.deletingPathExtension().lastPathComponent
@@ -241,8 +241,8 @@ extension NSManagedObjectModel {
 /// Finds models and mapping models among the resources of a program.
 ///
 /// Searches only the top level of each directory, like `Bundle`. The results are in the order of the directories, then
-/// of the names. Of files with the same name and several extensions in a directory, such as a source and its compiled
-/// form, only that of the first kind is found.
+/// of the names. If files in a directory have the same name and several extensions, such as a source and its compiled
+/// form, only the first kind is found.
 struct ModelSearch {
   /// The extensions of models, compiled forms first.
   static let modelKinds = ["momd", "mom", "xcdatamodeld", "xcdatamodel"]
@@ -257,7 +257,7 @@ struct ModelSearch {
     self.folders = folders.filter { seen.insert($0.resolvingSymlinksInPath().path).inserted }
   }
 
-  /// Makes a search of the resources of bundles.
+  /// Creates a search of the resources of bundles.
   ///
   /// - Parameter bundles: nil for the main bundle, or, if that has no model, for the resource bundles beside it, where
   ///   the package manager puts the resources of a program.
@@ -282,25 +282,25 @@ struct ModelSearch {
 
   /// Returns the models.
   ///
-  /// - Throws: what `FileManager` throws for an existing directory that cannot be listed.
+  /// - Throws: the error of `FileManager` for an existing directory that cannot be listed.
   func models() throws -> [URL] { try files(of: Self.modelKinds) }
 
   /// Returns the mapping models.
   ///
   /// - Throws: as `models()`.
   func mappingModels() throws -> [URL] {
-    // Other files may have the extension of texts.
+    // Other files may have the extension of text mapping models.
     try files(of: Self.mappingModelKinds).filter { $0.pathExtension != "mapping" || MappingDocument.isText(at: $0) }
   }
 
   /// Returns the mapping models in a directory and in all directories below it.
   ///
-  /// - Throws: what `FileManager` throws for a directory that cannot be listed.
+  /// - Throws: the error of `FileManager` for a directory that cannot be listed.
   static func mappingModels(below folder: URL) throws -> [URL] {
     try ModelSearch(folders: folders(below: folder)).mappingModels()
   }
 
-  /// Returns a directory and those below it, without hidden ones and packages.
+  /// Returns a directory and its subdirectories, except hidden ones and packages.
   private static func folders(below folder: URL) throws -> [URL] {
     var (found, seen): ([URL], Set<String>) = ([], [])
     var open = [folder]
@@ -321,7 +321,7 @@ struct ModelSearch {
     return found
   }
 
-  /// Returns the first model whose file has a name, without its extension.
+  /// Returns the first model file with a name, disregarding the extension.
   ///
   /// - Throws: 260 if there is none, with the directories searched; the errors of `models()`.
   func model(named name: String) throws -> URL {
@@ -350,9 +350,9 @@ struct ModelSearch {
   private static func resources(of bundle: Bundle) -> URL { bundle.resourceURL ?? bundle.bundleURL }
 
   /// Returns the resource bundles in a directory in the order of their names, but first those named after the
-  /// executable, as `Package_executable`, since others may belong to libraries or other programs.
+  /// executable, such as `Package_executable`, because others may belong to libraries or other programs.
   private static func resourceBundles(in folder: URL) -> [URL] {
-    // A directory that cannot be listed has no bundles; the main bundle is searched separately.
+    // A directory that cannot be listed has no bundles. The main bundle is searched separately.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     let all = names.filter { ["resources", "bundle"].contains(($0 as NSString).pathExtension) }.sorted()
     let program = Bundle.main.executableURL?.deletingPathExtension().lastPathComponent ?? ""
@@ -371,13 +371,13 @@ struct ModelVersionList {
     let name: String
     let fileName: String
     let model: NSManagedObjectModel
-    /// Both names, since versions of different files often have the same name.
+    /// Both names, because versions of different files often have the same name.
     var place: String { "\(name) of \(fileName)" }
   }
 
   private(set) var versions: [Version] = []
-  /// The errors of files that are not models, and of versions that cannot be read. They do not fail a search, since
-  /// another file or version may be the one wanted.
+  /// The errors for files that are not models, and for unreadable versions. They do not fail a search, because another
+  /// file or version may be the wanted one.
   private(set) var unreadable: [any Error] = []
 
   init(_ files: [URL]) {

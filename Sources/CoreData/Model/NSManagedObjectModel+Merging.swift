@@ -7,10 +7,10 @@ import CoreDataModelFiles
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Merges models. Returns nil for none.
+  /// Merges models. Returns nil if there are none.
   ///
-  /// Equal entities become one entity with the sub-entities of all of them, and relationships to any of them lead to
-  /// it. Configurations of the same name, and version identifiers, are united. Traps if two models have different
+  /// Equal entities become one entity with the sub-entities of all of them, and relationships to any of them refer to
+  /// it. Configurations of the same name, and version identifiers, are combined. Traps if two models have different
   /// entities, or different fetch request templates, of the same name; `merging(_:)` throws instead.
   public convenience init?(byMerging models: [NSManagedObjectModel]?) {
     guard let models, !models.isEmpty else { return nil }
@@ -28,7 +28,7 @@ extension NSManagedObjectModel {
   /// Merges the models that a store was written with.
   ///
   /// A model qualifies if all its entities that the metadata name have the store's version hashes. As few models as
-  /// possible are taken. Returns nil if not all entities of the store are found, or if the models taken conflict in
+  /// possible are chosen. Returns nil if not all entities of the store are found, or if the chosen models conflict in
   /// other entities; `merging(_:forStoreMetadata:)` throws the reason.
   public convenience init?(byMerging models: [NSManagedObjectModel], forStoreMetadata metadata: [String: Any]) {
     do {
@@ -40,7 +40,7 @@ extension NSManagedObjectModel {
     }
   }
 
-  /// Merges models as `init(byMerging:)` does, or throws. An addition to Apple's API.
+  /// Merges models as `init(byMerging:)` does, but throws errors. An addition to Apple's API.
   ///
   /// - Throws: `NSCoreDataError` if models have different entities or fetch request templates of the same name, with
   ///   the first entity and property, and all differences in the reason.
@@ -52,11 +52,11 @@ extension NSManagedObjectModel {
     return model
   }
 
-  /// Merges the models that a store was written with as `init(byMerging:forStoreMetadata:)` does, or throws. An
+  /// Merges the models that a store was written with as `init(byMerging:forStoreMetadata:)` does, but throws errors. An
   /// addition to Apple's API.
   ///
   /// - Throws: 134130 if not all entities are found in the store's version, with the names of the missing ones;
-  ///   `NSCoreDataError` as `merging(_:)`.
+  ///   `NSCoreDataError` as for `merging(_:)`.
   public static func merging(
     _ models: [NSManagedObjectModel], forStoreMetadata metadata: [String: Any]
   ) throws -> NSManagedObjectModel {
@@ -104,7 +104,7 @@ extension NSManagedObjectModel {
   }
 }
 
-/// The merge of several models: which entities and templates it takes, and where the models conflict.
+/// The merge of several models: the entities and templates to use, and the conflicts between the models.
 struct ModelMerge {
   /// An entity or fetch request template that differs between two models.
   struct Conflict: Hashable {
@@ -121,9 +121,9 @@ struct ModelMerge {
 
   /// The models in their order.
   let models: [NSManagedObjectModel]
-  /// The first entity of each name.
+  /// The first entity with each name.
   private(set) var originals: [NSEntityDescription] = []
-  /// The other entities of each name, which equal the first.
+  /// The other entities with each name, which equal the first.
   private(set) var duplicates: [NSEntityDescription] = []
   private(set) var templates: [String: any StoredRequest] = [:]
   private(set) var conflicts: [Conflict] = []
@@ -132,7 +132,7 @@ struct ModelMerge {
   ///
   /// - Parameters:
   ///   - models: the models.
-  ///   - settled: version hashes of entities. Entities with the same hash as here count as equal.
+  ///   - settled: version hashes of entities. Entities with these hashes count as equal.
   init(_ models: [NSManagedObjectModel], settled: [String: Data] = [:]) {
     self.models = models
     var known: [String: NSEntityDescription] = [:]
@@ -169,7 +169,7 @@ struct ModelMerge {
   /// - Parameters:
   ///   - models: the models to choose from; earlier ones are preferred.
   ///   - hashes: the version hashes of the store.
-  /// - Returns: the models chosen, and the entities that none of them has in the store's version.
+  /// - Returns: the chosen models, and the entities that none of them has in the store's version.
   static func choice(
     among models: [NSManagedObjectModel], for hashes: [String: Data]
   ) -> (models: [NSManagedObjectModel], missing: Set<String>) {

@@ -7,15 +7,15 @@ import Foundation
 
 /// A model: the entities of a store, with configurations and fetch request templates.
 ///
-/// Editable until a coordinator uses it; afterwards every setter of the model and its parts, but for `userInfo`, traps. A copy can be edited
-/// again. The model retains its entities; they do not retain the model.
+/// Editable until a coordinator uses it. Afterwards every setter of the model and its parts, except `userInfo`, traps.
+/// A copy can be edited again. The model retains its entities; they do not retain the model.
 ///
-/// While they can be edited, a model and its parts belong to the thread that edits them: editing on one thread while another
-/// reads is a programming mistake, as on Apple's systems. Afterwards they may be used on any thread.
+/// While they can be edited, a model and its parts belong to the thread that edits them: editing on one thread while
+/// another reads is a programming error, as on Apple's systems. Afterwards they may be used on any thread.
 ///
 /// Differs from Apple: does not conform to `NSCoding` yet.
 open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Sendable {
-  // After `freeze()` only caches change, in the model and in its parts. Locks guard them: see `DerivedStateCell`.
+  // After `freeze()`, only caches in the model and its parts change. Locks guard them: see `DerivedStateCell`.
 
   private var members: [NSEntityDescription] = []
   var configurationMembers: [String: [NSEntityDescription]] = [:]
@@ -23,7 +23,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   var templates: [String: any StoredRequest] = [:]
   let derivedState = DerivedStateCell<ModelDerivedState>()
   let hashState = DerivedStateCell<ModelHashes>()
-  /// The files that the model was read or merged from, which have its other versions; empty for a model built in code.
+  /// The files that the model was read or merged from, which contain its other versions; empty for a model created in
+  /// code.
   package var origins: [URL] = []
   private let freezing = NSLock()
   private var isFrozen = false
@@ -31,19 +32,19 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   /// The developer's names for this version. They are never compared.
   open var versionIdentifiers: Set<AnyHashable> = [] { willSet { willEdit() } }
 
-  /// Localized names, by `Entity/<entity>`, `Property/<property>`, `Property/<property>/Entity/<entity>` and
-  /// `ErrorString/<text>`. A model that was read has those of the strings file beside it; see
+  /// Localized names, under the keys `Entity/<entity>`, `Property/<property>`, `Property/<property>/Entity/<entity>`
+  /// and `ErrorString/<text>`. A model that was read has those of the strings file beside it; see
   /// `localizationDictionary(forModelAt:)`.
   open var localizationDictionary: [String: String]? { willSet { willEdit() } }
 
-  /// Makes a model without entities.
+  /// Creates a model without entities.
   public required override init() {
     super.init()
   }
 
-  /// All entities. Setting adds sub-entities that are not listed.
+  /// All entities. When it is set, sub-entities that are not listed are added.
   ///
-  /// Setting traps if an entity has no name, two have the same name, or one belongs to another model.
+  /// Setting it traps if an entity has no name, two have the same name, or one belongs to another model.
   open var entities: [NSEntityDescription] {
     get { members }
     set {
@@ -80,7 +81,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     var complete = list.filter { seen.insert(ObjectIdentifier($0)).inserted }
     var visited: Set<ObjectIdentifier> = []
     for entity in list {
-      // Ancestors before descendants.
+      // Ancestors come before descendants.
       var open = [entity]
       while let next = open.popLast() {
         guard visited.insert(ObjectIdentifier(next)).inserted else { continue }
@@ -120,7 +121,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
 
   var derived: ModelDerivedState { derivedState.value { ModelDerivedState(of: self) } }
 
-  /// Models are equal if their contents are.
+  /// Returns whether another model has equal content.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSManagedObjectModel else { return false }
     return self === other
@@ -185,7 +186,7 @@ extension NSManagedObjectModel {
   ///
   /// - Parameters:
   ///   - originals: the entities, which have different names.
-  ///   - duplicates: entities of other models, each equal to an original, whose copy replaces them.
+  ///   - duplicates: entities of other models, each equal to an original and replaced with its copy.
   func take(copiesOf originals: [NSEntityDescription], standingFor duplicates: [NSEntityDescription] = []) {
     var twins = EntityTwins()
     for original in originals { twins.add(original.copy(properties: original.ownProperties), of: original) }
@@ -207,13 +208,13 @@ extension NSManagedObjectModel {
   /// `NSStoreModelVersionHashesKey`.
   public var entityVersionHashesByName: [String: Data] { versionHashes.entities }
 
-  /// The checksum of all entity hashes: the SHA-256 of the hashes in the order of the entities' names, in base64.
+  /// The checksum of all entity hashes: the SHA-256 of the hashes, sorted by the entities' names, in base64.
   public var versionChecksum: String { versionHashes.checksum }
 
   /// Returns whether a store with the given metadata can be opened with the entities of a configuration.
   ///
-  /// Compares the version hashes of entities. Any difference makes the result false, missing and additional entities
-  /// included. So do metadata without hashes, and an unknown configuration.
+  /// Compares the version hashes of entities. Any difference makes the result false, including missing and additional
+  /// entities, metadata without hashes, and an unknown configuration.
   ///
   /// - Parameters:
   ///   - configuration: the name of a configuration; nil for all entities.
@@ -227,8 +228,8 @@ extension NSManagedObjectModel {
     return entityVersionHashesByName.filter { names.contains($0.key) } == stored
   }
 
-  /// Returns the entities in a store of a configuration: the configuration's own, and the ancestors and descendants
-  /// that the store has in the same tables. Nil for an unknown configuration.
+  /// Returns the entities in a store of a configuration: the configuration's own, and their ancestors and descendants,
+  /// which the store keeps in the same tables. Nil for an unknown configuration.
   func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {
     guard let members = entities(forConfigurationName: configuration) else { return nil }
     let own = Set(members.map(ObjectIdentifier.init))
@@ -243,7 +244,7 @@ extension NSManagedObjectModel {
 
   var versionHashes: VersionHashes { hashState.value { ModelHashes(of: self) }.hashes }
 
-  /// Sets the hashes, which have been computed from the model's document.
+  /// Sets the hashes, which have already been computed from the model's document.
   func takeVersionHashes(_ hashes: VersionHashes) { _ = hashState.value { ModelHashes(hashes) } }
 }
 
@@ -257,7 +258,7 @@ struct EntityTwins {
     byName[twin.name ?? ""] = twin
   }
 
-  /// Adds an entity that the copy of another one with the same name replaces.
+  /// Adds an entity that is replaced with the copy of another one with the same name.
   mutating func add(_ duplicate: NSEntityDescription) {
     byOriginal[ObjectIdentifier(duplicate)] = byName[duplicate.name ?? ""]
   }
@@ -281,8 +282,8 @@ extension NSEntityDescription {
     }
   }
 
-  /// The version hash of the entity, 32 bytes: of its name, superentity, persistent properties, uniqueness constraints,
-  /// and `isAbstract`.
+  /// The version hash of the entity, 32 bytes. Depends on its name, superentity, persistent properties, uniqueness
+  /// constraints, and `isAbstract`.
   public var versionHash: Data {
     let name = name ?? ""
     if let hash = owningModel?.versionHashes.entities[name] { return hash }
@@ -305,7 +306,7 @@ final class ModelHashes: Sendable {
 }
 
 extension NSPropertyDescription {
-  /// The hash of the property, from the model or, without one, computed.
+  /// The hash of the property, from the model; computed if there is no model.
   final var computedVersionHash: Data {
     let original = inheritedFrom ?? self
     if let entity = original.owningEntity, let name = entity.name,

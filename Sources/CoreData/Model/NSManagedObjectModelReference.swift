@@ -4,7 +4,7 @@
 import CoreDataMistakes
 import Foundation
 
-/// A reference to a model: where to find it, and the checksum that it must have. It is resolved on first use.
+/// A reference to a model: its location, and the checksum that it must have. Resolved on first use.
 open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   private enum Place {
     case model(NSManagedObjectModel)
@@ -17,29 +17,29 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   public let versionChecksum: String
   private let place: Place
   private let lock = NSLock()
-  /// Guarded by `lock`.
+  /// The resolved model. Guarded by `lock`.
   private var found: NSManagedObjectModel?
 
-  /// Makes a reference to a given model.
+  /// Creates a reference to a given model.
   public init(model: NSManagedObjectModel, versionChecksum: String) {
     place = .model(model)
     self.versionChecksum = versionChecksum
   }
 
-  /// Makes a reference to a model in a file.
+  /// Creates a reference to a model in a file.
   ///
   /// - Parameters:
-  ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, one of whose versions has the checksum.
+  ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, with a version that has the checksum.
   ///   - versionChecksum: the checksum that the model must have.
   public init(fileURL: URL, versionChecksum: String) {
     place = .file(fileURL)
     self.versionChecksum = versionChecksum
   }
 
-  /// Makes a reference to a model among the resources of a bundle.
+  /// Creates a reference to a model in the resources of a bundle.
   ///
   /// - Parameters:
-  ///   - modelName: the name of a version, or of a model one of whose versions has the checksum.
+  ///   - modelName: the name of a version, or of a model with a version that has the checksum.
   ///   - bundle: nil for the main bundle, or, if that has no model, the resource bundles beside the executable.
   ///   - versionChecksum: the checksum that the model must have.
   public init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
@@ -47,7 +47,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
     self.versionChecksum = versionChecksum
   }
 
-  /// Makes a reference to a model with certain entities among the resources of a bundle.
+  /// Creates a reference to a model with certain entities in the resources of a bundle.
   ///
   /// - Parameters:
   ///   - versionHash: the version hashes of all entities of the model, by name.
@@ -68,7 +68,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Returns the model, or throws. An addition to Apple's API.
+  /// Returns the model, and throws the reason for a failure. An addition to Apple's API.
   ///
   /// - Throws: 134504 if the model is not found, cannot be read, or has another checksum.
   public func resolve() throws -> NSManagedObjectModel {

@@ -10,8 +10,8 @@ import Foundation
 ///
 /// Editable until a coordinator uses its model; afterwards every setter but that of `userInfo` traps.
 ///
-/// Differs from Apple: a sub-entity inherits a read-only copy of the ancestor's property; edit the ancestor's. Does not
-/// conform to `NSCoding` yet.
+/// Differs from Apple: a sub-entity inherits a read-only copy of the ancestor's property, so edit the ancestor's. Does
+/// not conform to `NSCoding` yet.
 open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The entity that the property belongs to, if any.
   var owningEntity: NSEntityDescription? {
@@ -42,10 +42,11 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Whether Spotlight indexes the property; without effect here.
   open var isIndexedBySpotlight = false { willSet { willEdit() } }
 
-  /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
+  /// A string that affects the version hash, to distinguish otherwise equal versions.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
-  /// The version hash of the property, 32 bytes: of its name, type, and other members that affect how it is stored.
+  /// The version hash of the property, 32 bytes. Depends on its name, its type, and other members that affect how it is
+  /// stored.
   open var versionHash: Data { computedVersionHash }
 
   /// The developer's own values; empty by default. They can be set while a coordinator uses the model, on any thread.
@@ -65,7 +66,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     willSet { willEdit("setValidationPredicates(_:withValidationWarnings:)") }
   }
 
-  /// Makes an optional property without a name.
+  /// Creates an optional property without a name.
   public required override init() {
     super.init()
   }
@@ -105,7 +106,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
-  /// Copies everything but the owner from a property of the same class.
+  /// Copies everything except the owner from a property of the same class.
   func adopt(_ source: NSPropertyDescription) {
     name = source.name
     isOptional = source.isOptional
@@ -119,7 +120,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     validations = source.validations
   }
 
-  /// Called before every edit. Traps if the property is inherited or a coordinator uses the model, and drops derived
+  /// Called before every edit. Traps if the property is inherited or a coordinator uses the model, and discards derived
   /// state.
   func willEdit(_ member: String = #function) {
     if let inheritedFrom {
@@ -130,7 +131,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     owningEntity?.willEdit("\(name).\(member)")
   }
 
-  /// Whether the content is equal, apart from the entity. Subclasses compare their own members too.
+  /// Returns whether the content is equal, disregarding the entity. Subclasses also compare their own members.
   func hasContent(of other: NSPropertyDescription) -> Bool {
     name == other.name && type(of: self) == type(of: other) && isOptional == other.isOptional
       && isTransient == other.isTransient && isIndexedBySpotlight == other.isIndexedBySpotlight
@@ -139,7 +140,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
       && PlainValue.userInfo(userInfo) == PlainValue.userInfo(other.userInfo)
   }
 
-  /// Properties are equal if their classes, their contents and the names of their entities are.
+  /// Returns whether both have equal classes, contents and names of entities.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPropertyDescription else { return false }
     return self === other || (owningEntity?.name == other.owningEntity?.name && hasContent(of: other))
@@ -158,7 +159,7 @@ extension NSPropertyDescription {
   /// The rules for values.
   public var validationPredicates: [NSPredicate] { validations.map { NSPredicate.make($0.predicate) } }
 
-  /// What is reported for a violation of each rule: an error code as a number, or the developer's own message.
+  /// The reported error for a violation of each rule: an error code as a number, or the developer's own message.
   public var validationWarnings: [Any] { validations.map { $0.warning.foundationValue() } }
 
   /// Sets the rules for values, and a message for the violation of each. Traps for a block predicate.
@@ -194,7 +195,7 @@ extension NSPropertyDescription: KeyValueReading {
 }
 
 extension PredicateSyntax {
-  /// Makes the tree of a predicate that becomes part of a model. Traps for a block predicate.
+  /// Creates the syntax tree of a predicate that becomes part of a model. Traps for a block predicate.
   ///
   /// - Parameter subject: the part of the model, for the message.
   init(_ predicate: NSPredicate, in subject: String) {
@@ -222,7 +223,7 @@ open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Senda
   }
 }
 
-/// A property that a fetch computes: a column of a dictionary result, or an element of an index over an expression.
+/// A property computed by a fetch: a column of a dictionary result, or an element of an index over an expression.
 open class NSExpressionDescription: NSPropertyDescription, @unchecked Sendable {
   var syntax: ExpressionSyntax? { willSet { willEdit("expression") } }
 

@@ -4,9 +4,9 @@
 import CoreDataModelFiles
 import Foundation
 
-/// What happens to the destinations of a relationship when an object is deleted.
+/// The effect of deleting an object on the destinations of its relationship.
 public enum NSDeleteRule: UInt, Sendable {
-  /// Nothing: the destinations keep referring to the deleted object.
+  /// None: the destinations keep referring to the deleted object.
   case noActionDeleteRule = 0
   /// The deleted object is removed from the inverse relationship of the destinations.
   case nullifyDeleteRule = 1
@@ -37,7 +37,7 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
   /// The minimum number of destinations, if there are any or the relationship is not optional.
   open var minCount = 0 { willSet { willEdit() } }
 
-  /// What happens to the destinations when an object is deleted; by default they are nullified.
+  /// The effect of deleting an object on the destinations; by default they are nullified.
   open var deleteRule = NSDeleteRule.nullifyDeleteRule { willSet { willEdit() } }
 
   /// Whether a to-many relationship is ordered.
@@ -46,8 +46,8 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
   /// Whether there can be more than one destination.
   open var isToMany: Bool { maxCount != 1 }
 
-  /// The version hash of the relationship, 32 bytes: of what all properties have, the names of the destination and of the
-  /// inverse, the limits of the number of destinations, and the order.
+  /// The version hash of the relationship, 32 bytes. Depends on the common members of properties, the names of the
+  /// destination and the inverse, the limits of the number of destinations, and the order.
   open override var versionHash: Data { super.versionHash }
 
   override func adopt(_ source: NSPropertyDescription) {

@@ -6,17 +6,17 @@ import Foundation
 
 /// A transformer between objects of certain classes and their keyed archives.
 ///
-/// For a transformable attribute with values of one of the program's classes, register a subclass:
+/// For a transformable attribute with values of a custom class, register a subclass:
 ///
 ///     final class ColorTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
 ///       override class var allowedTopLevelClasses: [AnyClass] { [Color.self] }
 ///     }
 ///     ValueTransformer.setValueTransformer(ColorTransformer(), forName: .init("ColorTransformer"))
 ///
-/// The program's class must conform to `NSSecureCoding`. Foundation on Linux lacks this transformer; ours has Apple's
+/// The custom class must conform to `NSSecureCoding`. Foundation on Linux lacks this transformer. This one has Apple's
 /// name and behavior.
 open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendable {
-  /// The classes that the top-level object of an archive may have; by default Foundation's plain ones.
+  /// The classes allowed for the top-level object of an archive; by default Foundation's plain ones.
   open class var allowedTopLevelClasses: [AnyClass] {
     [
       NSArray.self, NSDictionary.self, NSSet.self, NSOrderedSet.self, NSString.self, NSNumber.self, NSDate.self,
@@ -28,7 +28,7 @@ open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Se
     allowedTopLevelClasses.count == 1 ? allowedTopLevelClasses[0] : NSObject.self
   }
 
-  /// Returns the object of an archive; nil if the archive cannot be read or its object is of another class.
+  /// Returns the object in an archive; nil if the archive is unreadable or its object is of another class.
   open override func transformedValue(_ value: Any?) -> Any? {
     // This method cannot throw, so an unreadable archive has no object.
     guard let data = value as? Data,
@@ -48,13 +48,13 @@ open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Se
     allowedTopLevelClasses.contains { object.isKind(of: $0) }
   }
 
-  /// The program's own classes among the allowed ones.
+  /// The custom classes among the allowed ones.
   class var classes: ArchivableClasses {
     .listed(allowedTopLevelClasses.filter { !String(reflecting: $0).hasPrefix("Foundation.") })
   }
 }
 
-/// The transformer of archives of objects of any class that conforms to `NSCoding`.
+/// A transformer for archives of objects of any class that conforms to `NSCoding`.
 final class AnyUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendable {
   override func transformedValue(_ value: Any?) -> Any? {
     // This method cannot throw, so an unreadable archive has no object.
@@ -68,25 +68,25 @@ final class AnyUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendab
 }
 
 extension ValueTransformer.Name {
-  /// The transformer of archives of Foundation's plain classes.
+  /// The transformer for archives of Foundation's plain classes.
   public static let secureUnarchiveFromDataTransformerName = Self("NSSecureUnarchiveFromData")
-  /// The transformer of archives of any class that conforms to `NSCoding`. An archive from elsewhere can instantiate
-  /// any such class of the program; prefer a subclass of `NSSecureUnarchiveFromDataTransformer`.
+  /// The transformer for archives of any class that conforms to `NSCoding`. An untrusted archive can instantiate any
+  /// such class of the program; prefer a subclass of `NSSecureUnarchiveFromDataTransformer`.
   public static let keyedUnarchiveFromDataTransformerName = Self("NSKeyedUnarchiveFromData")
   /// An older name of `keyedUnarchiveFromDataTransformerName`.
   public static let unarchiveFromDataTransformerName = Self("NSUnarchiveFromData")
 }
 
-/// The program's classes whose objects a keyed archive may contain, besides Foundation's plain classes.
+/// The custom classes whose objects a keyed archive may contain, in addition to Foundation's plain classes.
 enum ArchivableClasses {
-  /// All that support secure coding.
+  /// All classes that support secure coding.
   case secure
-  /// All that conform to `NSCoding`.
+  /// All classes that conform to `NSCoding`.
   case any
-  /// The listed classes and their subclasses at the top level, and within them all that support secure coding.
+  /// The listed classes and their subclasses at the top level, and, nested in them, all that support secure coding.
   case listed([AnyClass])
 
-  /// Returns the class of that name if its objects are allowed.
+  /// Returns the class with a name if its objects are allowed.
   func type(named name: String) -> (any NSCoding.Type)? {
     guard let found = Self.find(name), !String(reflecting: found).hasPrefix("Foundation.") else { return nil }
     if let secure = found as? any NSSecureCoding.Type, secure.supportsSecureCoding {
@@ -97,7 +97,7 @@ enum ArchivableClasses {
     return nil
   }
 
-  /// Looks a class up. Checks the name first, since Foundation stops the program for an invalid one.
+  /// Looks up a class. Checks the name first, because Foundation traps for an invalid one.
   private static func find(_ name: String) -> AnyClass? {
     if let known = NSKeyedUnarchiver.class(forClassName: name) { return known }
     if let known = ProgramClasses.objectiveC(name) { return known }
@@ -108,7 +108,7 @@ enum ArchivableClasses {
     return NSClassFromString(name)
   }
 
-  /// Returns why objects of a class are refused.
+  /// Returns the reason why objects of a class are rejected.
   func refusal(of name: String) -> String {
     switch self {
     case .secure:
@@ -121,7 +121,7 @@ enum ArchivableClasses {
     }
   }
 
-  /// Archives a value, with objects of the program's classes under the names that Apple's systems find.
+  /// Archives a value. Objects of custom classes get the names by which Apple's systems find the classes.
   ///
   /// - Throws: `ObjectArchiveWriter.Problem`.
   func archive(_ value: Any) throws -> Data {

@@ -3,17 +3,18 @@
 
 import Foundation
 
-/// The names in Objective-C of a module's classes: what `@objc(Name)` says on Apple's systems.
+/// The Objective-C names of a module's classes, which `@objc(Name)` declares on Apple's systems.
 ///
-/// The plug-in `CoreDataModels` generates a class `ObjectiveCNames` that conforms to it in each module whose sources it
-/// translates, and the framework finds that class by its name. An addition to Apple's API.
+/// The plug-in `CoreDataModels` generates a class `ObjectiveCNames` that conforms to this protocol in each module whose
+/// sources it translates. The framework finds that class by its name. An addition to Apple's API.
 public protocol ObjectiveCNaming {
   /// The classes by their names in models, mapping models and archives.
   static var classes: [String: AnyClass] { get }
 }
 
-/// What an app does before its stores are opened, for programs that the app did not write: `swift package coredata` and
-/// `coredata … --policies`. They look in each module for a class `CoreDataPreparation` that conforms to it.
+/// The preparation of an app before its stores are opened, for programs other than the app: `swift package coredata`
+/// and `coredata … --policies`. They look in each module for a class `CoreDataPreparation` that conforms to this
+/// protocol.
 ///
 /// ```swift
 /// final class CoreDataPreparation: ProgramPreparing {
@@ -31,12 +32,12 @@ public protocol ProgramPreparing: AnyObject {
 
 /// The classes of the program by the names that models, mapping models and archives use for them, without a module.
 package enum ProgramClasses {
-  /// Whether modules were added.
+  /// Whether modules have been added.
   package static var areAdded: Bool { modules.areAdded }
 
-  /// Finds classes in further modules of the program too, and has the modules prepare what their stores need.
+  /// Adds modules in which classes are found, and makes the modules prepare what their stores need.
   ///
-  /// Names that were looked up before and not found may stay so; call it before models are read.
+  /// Call it before models are read: names that have already been looked up without success may remain missing.
   package static func add(modules added: [String]) {
     known.value = KnownModules(modules.modules + added.filter { !modules.modules.contains($0) }, areAdded: true)
     for module in added {
@@ -44,17 +45,17 @@ package enum ProgramClasses {
     }
   }
 
-  /// Returns the class of a name without a module: as `@objc` names it, or else by its name in Swift, in the modules that
-  /// were added, or that have resources beside the executable.
+  /// Returns the class with a name without a module: the name given by `@objc`, or else the name in Swift. Searches
+  /// added modules, and those with resources beside the executable.
   static func named(_ name: String) -> AnyClass? {
     guard !name.contains("."), !name.isEmpty else { return nil }
     return objectiveC(name) ?? modules.modules.lazy.compactMap { NSClassFromString("\($0).\(name)") }.first
   }
 
-  /// Returns the class that `@objc` gives a name.
+  /// Returns the class to which `@objc` gives a name.
   static func objectiveC(_ name: String) -> AnyClass? { modules.classes[name] }
 
-  /// Returns the name that `@objc` gives a class.
+  /// Returns the name that `@objc` gives to a class.
   static func objectiveCName(of type: AnyClass) -> String? { modules.names[ObjectIdentifier(type)] }
 
   private static let known = Guarded(KnownModules(besideExecutable))
@@ -79,7 +80,7 @@ package enum ProgramClasses {
     }
   }
 
-  /// The modules of the targets that have resources, `Package_Target.resources`, beside the executable. A package's name may
+  /// The modules of the targets with resources, `Package_Target.resources`, beside the executable. A package's name may
   /// contain the character that separates it from the target's.
   private static let besideExecutable: [String] = ModelSearch.program.folders.flatMap { folder -> [String] in
     let name = folder.deletingPathExtension().lastPathComponent

@@ -4,21 +4,21 @@
 import Foundation
 
 /// Converts values to other values and back. Transformable attributes are stored with it. Contexts and stores use a
-/// transformer on any thread, so that a subclass has to guard what it changes.
+/// transformer on any thread, so a subclass must guard its mutable state.
 ///
-/// Foundation on Linux lacks this class; ours has Apple's name and behavior.
+/// Foundation on Linux lacks this class. This one has Apple's name and behavior.
 open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendable {
   /// The name of a transformer.
   public struct Name: RawRepresentable, Hashable, Sendable {
     /// The name as a string.
     public let rawValue: String
 
-    /// Makes a name.
+    /// Creates a name.
     public init(rawValue: String) {
       self.rawValue = rawValue
     }
 
-    /// Makes a name.
+    /// Creates a name.
     public init(_ rawValue: String) {
       self.rawValue = rawValue
     }
@@ -34,7 +34,7 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
     .isNotNilTransformerName: TestingTransformer { $0 != nil },
   ]
 
-  /// Makes a transformer.
+  /// Creates a transformer.
   public override init() {
     super.init()
   }
@@ -57,10 +57,10 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
     lock.withLock { transformers[name] }
   }
 
-  /// The class of transformed values.
+  /// Returns the class of transformed values.
   open class func transformedValueClass() -> AnyClass { NSObject.self }
 
-  /// Whether the transformer can convert values back.
+  /// Returns whether the transformer can convert values back.
   open class func allowsReverseTransformation() -> Bool { true }
 
   /// Converts a value.
@@ -71,15 +71,15 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
 }
 
 extension ValueTransformer.Name {
-  /// The transformer of a Boolean value to its opposite.
+  /// A transformer from a Boolean value to its opposite.
   public static let negateBooleanTransformerName = Self("NSNegateBoolean")
-  /// The transformer that tells whether there is no value.
+  /// A transformer that returns whether the value is missing.
   public static let isNilTransformerName = Self("NSIsNil")
-  /// The transformer that tells whether there is a value.
+  /// A transformer that returns whether there is a value.
   public static let isNotNilTransformerName = Self("NSIsNotNil")
 }
 
-/// A transformer of values to Booleans.
+/// A transformer from values to Booleans.
 private final class TestingTransformer: ValueTransformer, @unchecked Sendable {
   private let test: @Sendable (Any?) -> Bool
 
@@ -96,8 +96,8 @@ private final class TestingTransformer: ValueTransformer, @unchecked Sendable {
 /// The name of a value transformer.
 public typealias NSValueTransformerName = ValueTransformer.Name
 
-/// A protocol that gives `ValueTransformer` an initializer which returns an existing object: only those of a protocol
-/// can assign `self`.
+/// A protocol that gives `ValueTransformer` an initializer which returns an existing object. Only initializers of a
+/// protocol can assign `self`.
 public protocol NamedValueTransformer {}
 
 extension NamedValueTransformer where Self: ValueTransformer {

@@ -5,33 +5,33 @@ import Foundation
 
 /// A description of the objects to read from the stores, and of how to return them.
 ///
-/// A request may be used on several threads: a fetch reads it once, when it begins, and then sees no changes of it. The
-/// predicates and descriptions in it must not be changed while others use them.
+/// A request may be used on several threads: a fetch reads it once at the beginning, and ignores later changes. Its
+/// predicates and descriptions must not be changed while others use them.
 ///
-/// Differs from Apple: `ResultType` has no constraint, which `NSFetchRequest<any NSFetchRequestResult>` could not meet
-/// without an Objective-C runtime.
+/// Differs from Apple: `ResultType` has no constraint, because `NSFetchRequest<any NSFetchRequestResult>` could not
+/// satisfy it without an Objective-C runtime.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Sendable {
   let content: FetchRequestContent
 
-  /// What to fetch, as one consistent value.
+  /// The specification of the fetch, as one consistent value.
   var specification: FetchSpecification {
     get { content.specification.value }
     set { content.specification.value = newValue }
   }
 
-  /// Makes a request without an entity.
+  /// Creates a request without an entity.
   public override init() {
     content = FetchRequestContent()
     super.init()
   }
 
-  /// Makes a request for another type of results that shares everything else with a request.
+  /// Creates a request for another type of results that shares all content with a request.
   init<Other>(sharing other: NSFetchRequest<Other>) {
     content = other.content
     super.init()
   }
 
-  /// Makes a request for an entity, which is looked up in the model of the context that executes it.
+  /// Creates a request for an entity, which is looked up in the model of the context that executes it.
   ///
   /// - Parameter entityName: the entity's name.
   public convenience init(entityName: String) {
@@ -82,10 +82,10 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
     set { content.specification.fetchOffset = newValue }
   }
 
-  /// The number of rows to read at a time: firing a fault reads the rows of its whole batch. 0, the default, reads all
-  /// rows with the fetch.
+  /// The number of rows to read at a time: firing a fault reads the rows of its whole batch. With 0, the default, the
+  /// fetch reads all rows.
   ///
-  /// Differs from Apple: the result is an ordinary array of faults, not one that makes its objects on demand.
+  /// Differs from Apple: the result is an ordinary array of faults, instead of one that creates its objects on demand.
   open var fetchBatchSize: Int {
     get { content.specification.fetchBatchSize }
     set { content.specification.fetchBatchSize = newValue }
@@ -103,7 +103,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
     set { content.specification.includesSubentities = newValue }
   }
 
-  /// Whether the fetch reads rows, and not only identifiers; true by default. Otherwise each object reads its own row
+  /// Whether the fetch reads rows in addition to identifiers; true by default. Otherwise each object reads its own row
   /// when it fires.
   open var includesPropertyValues: Bool {
     get { content.specification.includesPropertyValues }
@@ -177,7 +177,7 @@ struct FetchSpecification {
   var affectedStores: [NSPersistentStore]?
   var entity: NSEntityDescription?
   var entityName: String?
-  /// The class by whose `fetchRequest()` the request was made.
+  /// The class whose `fetchRequest()` created the request.
   var objectClass: AnyClass?
   var predicate: NSPredicate?
   var sortDescriptors: [NSSortDescriptor]?
@@ -219,7 +219,7 @@ public struct NSFetchRequestResultType: OptionSet, Hashable, Sendable {
   /// The raw value.
   public let rawValue: UInt
 
-  /// Makes a result type from its raw value.
+  /// Creates a result type from its raw value.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
@@ -248,7 +248,7 @@ public enum NSPersistentStoreRequestType: UInt, Sendable {
   case batchDeleteRequestType = 7
 }
 
-/// A request to persistent stores: the superclass of fetch, save and batch requests.
+/// A request to persistent stores: the superclass of fetch, save, batch and history requests.
 ///
 /// The properties of requests may be read and set on any thread.
 open class NSPersistentStoreRequest: NSObject, NSCopying, @unchecked Sendable {
@@ -263,7 +263,7 @@ open class NSPersistentStoreRequest: NSObject, NSCopying, @unchecked Sendable {
   /// The type of the request.
   open var requestType: NSPersistentStoreRequestType { .fetchRequestType }
 
-  /// Makes a request to all stores.
+  /// Creates a request to all stores.
   public override init() {
     super.init()
   }

@@ -12,7 +12,7 @@ extension NSManagedObjectModel {
     templates.mapValues { $0.request(in: self) }
   }
 
-  /// Returns the fetch request template of a name. Changing the request does not change the model.
+  /// Returns the fetch request template with a name. Changing the request does not change the model.
   public func fetchRequestTemplate(forName name: String) -> NSFetchRequest<any NSFetchRequestResult>? {
     templates[name]?.request(in: self)
   }
@@ -25,12 +25,12 @@ extension NSManagedObjectModel {
     templates[name] = fetchRequestTemplate.map { CopiedRequest(name: name, $0) }
   }
 
-  /// Returns a request made from a template, with values for the variables of its predicate.
+  /// Returns a request created from a template, with values for the variables of its predicate.
   ///
   /// - Parameters:
   ///   - name: the template's name.
   ///   - variables: the values of all variables, by name without the dollar sign.
-  /// - Returns: nil if there is no template of that name.
+  /// - Returns: nil if there is no such template.
   public func fetchRequestFromTemplate(
     withName name: String, substitutionVariables variables: [String: Any]
   ) -> NSFetchRequest<any NSFetchRequestResult>? {
@@ -42,7 +42,8 @@ extension NSManagedObjectModel {
 
 extension NSFetchedPropertyDescription {
   /// The request whose result is the property's value. In its predicate, `$FETCH_SOURCE` is the object. Changing the
-  /// returned request does not change the property. Setting traps for a request with a block predicate or a comparator.
+  /// returned request does not change the property. Setting it traps for a request with a block predicate or a
+  /// comparator.
   ///
   /// Differs from Apple: subclasses cannot override it.
   public var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
@@ -62,7 +63,7 @@ extension StoredRequest {
 }
 
 extension FetchSpecification {
-  /// What the document of a request in a model file tells.
+  /// Reads the document of a request in a model file.
   fileprivate init(_ document: FetchRequestDocument) {
     entityName = document.entityName
     predicate = document.predicate.map { NSPredicate.make($0) }
@@ -80,7 +81,7 @@ extension FetchSpecification {
   }
 }
 
-/// A copy of a request that code has made part of a model.
+/// A copy of a request that code has added to a model.
 private struct CopiedRequest: StoredRequest {
   let document: FetchRequestDocument
   let specification: FetchSpecification

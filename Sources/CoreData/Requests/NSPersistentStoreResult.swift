@@ -6,9 +6,9 @@ import Foundation
 /// The result of a request to persistent stores: the superclass of all results, which are immutable.
 open class NSPersistentStoreResult: NSObject, @unchecked Sendable {}
 
-/// What a batch insertion returns.
+/// The kind of result of a batch insertion.
 public enum NSBatchInsertRequestResultType: UInt, Sendable {
-  /// A Bool: whether the request has succeeded.
+  /// A Bool: whether the request succeeded.
   case statusOnly = 0
   /// The identifiers of the inserted and updated objects.
   case objectIDs = 1
@@ -16,9 +16,9 @@ public enum NSBatchInsertRequestResultType: UInt, Sendable {
   case count = 2
 }
 
-/// What a batch update returns.
+/// The kind of result of a batch update.
 public enum NSBatchUpdateRequestResultType: UInt, Sendable {
-  /// A Bool: whether the request has succeeded.
+  /// A Bool: whether the request succeeded.
   case statusOnlyResultType = 0
   /// The identifiers of the updated objects.
   case updatedObjectIDsResultType = 1
@@ -26,9 +26,9 @@ public enum NSBatchUpdateRequestResultType: UInt, Sendable {
   case updatedObjectsCountResultType = 2
 }
 
-/// What a batch deletion returns.
+/// The kind of result of a batch deletion.
 public enum NSBatchDeleteRequestResultType: UInt, Sendable {
-  /// A Bool: whether the request has succeeded.
+  /// A Bool: whether the request succeeded.
   case resultTypeStatusOnly = 0
   /// The identifiers of the deleted objects.
   case resultTypeObjectIDs = 1
@@ -36,13 +36,13 @@ public enum NSBatchDeleteRequestResultType: UInt, Sendable {
   case resultTypeCount = 2
 }
 
-/// What a request about persistent history returns.
+/// The kind of result of a history request.
 public enum NSPersistentHistoryResultType: Int, Sendable {
-  /// A Bool: whether the request has succeeded.
+  /// A Bool: whether the request succeeded.
   case statusOnly = 0
-  /// The identifiers of the changed objects, each once.
+  /// The distinct identifiers of the changed objects.
   case objectIDs = 1
-  /// The number of transactions; that of changes if the request fetches changes.
+  /// The number of transactions, or of changes if the request fetches changes.
   case count = 2
   /// The transactions, without their changes.
   case transactionsOnly = 3
@@ -54,7 +54,7 @@ public enum NSPersistentHistoryResultType: Int, Sendable {
 
 /// The result of a batch insertion.
 open class NSBatchInsertResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// The result: a Bool, identifiers or a number, as `resultType` says.
+  /// The result: a Bool, identifiers or a number, depending on `resultType`.
   open var result: Any? { storedResult }
   /// The type of the result.
   open var resultType: NSBatchInsertRequestResultType { storedType }
@@ -69,7 +69,7 @@ open class NSBatchInsertResult: NSPersistentStoreResult, @unchecked Sendable {
 
 /// The result of a batch update.
 open class NSBatchUpdateResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// The result: a Bool, identifiers or a number, as `resultType` says.
+  /// The result: a Bool, identifiers or a number, depending on `resultType`.
   open var result: Any? { storedResult }
   /// The type of the result.
   open var resultType: NSBatchUpdateRequestResultType { storedType }
@@ -84,7 +84,7 @@ open class NSBatchUpdateResult: NSPersistentStoreResult, @unchecked Sendable {
 
 /// The result of a batch deletion.
 open class NSBatchDeleteResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// The result: a Bool, identifiers or a number, as `resultType` says.
+  /// The result: a Bool, identifiers or a number, depending on `resultType`.
   open var result: Any? { storedResult }
   /// The type of the result.
   open var resultType: NSBatchDeleteRequestResultType { storedType }
@@ -97,9 +97,9 @@ open class NSBatchDeleteResult: NSPersistentStoreResult, @unchecked Sendable {
   }
 }
 
-/// The result of a request about persistent history.
+/// The result of a history request.
 open class NSPersistentHistoryResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// The result: a Bool, identifiers, a number, transactions or changes, as `resultType` says.
+  /// The result: a Bool, identifiers, a number, transactions or changes, depending on `resultType`.
   open var result: Any? { storedResult }
   /// The type of the result.
   open var resultType: NSPersistentHistoryResultType { storedType }

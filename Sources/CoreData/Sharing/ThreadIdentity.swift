@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// Tells threads apart, faster than `Thread.current` does.
+/// Identifies threads faster than `Thread.current`.
 enum ThreadIdentity {
-  /// Never 0.
+  /// The identity of the current thread; never 0.
   static var current: UInt { withUnsafeBytes(of: pthread_self()) { $0.loadUnaligned(as: UInt.self) } }
 }

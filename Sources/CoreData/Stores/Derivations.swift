@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// The derived attributes of a model: how they are computed, and what they depend on.
+/// The derived attributes of a model, with their computations and dependencies.
 package struct Derivations {
   /// A derived attribute of an entity, possibly inherited.
   struct Rule {
@@ -12,7 +12,7 @@ package struct Derivations {
     let expression: ExpressionSyntax
     /// The entity's own properties whose changes require a new value.
     let triggers: Set<String>
-    /// Relationship key paths whose objects' values are read, not only counted.
+    /// Key paths of relationships whose destinations' values are read, not only counted.
     let prefetches: [String]
     /// Whether the value is the time of the save.
     let isTimed: Bool

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Objects of one entity that follow each other, as new ones mostly do.
+/// Consecutive objects of one entity. New objects usually come in such runs.
 package struct EntityRun {
   package let entity: NSEntityDescription
   package private(set) var count: Int

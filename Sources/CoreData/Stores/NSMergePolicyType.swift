@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a merge policy resolves conflicts with rows that have changed in the store.
+/// The way in which a merge policy resolves conflicts with rows that have changed in the store.
 public enum NSMergePolicyType: UInt, Sendable {
   /// The save fails.
   case errorMergePolicyType = 0

@@ -8,15 +8,15 @@ import Synchronization
 
 /// A store of a coordinator: the superclass of all types of stores.
 ///
-/// The properties declared here may be read on any thread. Everything else is called while the coordinator's lock is held,
-/// and so is what subclasses add.
+/// The properties declared here may be read on any thread. Everything else, including what subclasses add, is called
+/// while the coordinator's lock is held.
 open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// The type of a store.
   public struct StoreType: RawRepresentable, Hashable, Sendable {
     /// The type's name in metadata.
     public let rawValue: String
 
-    /// Makes a store type from its name.
+    /// Creates a store type from its name.
     public init(rawValue: String) {
       self.rawValue = rawValue
     }
@@ -68,19 +68,19 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     set { state.isForcedReadOnly = newValue }
   }
 
-  /// The store that was set aside when this one was created in its place; nil for none. An addition to Apple's API.
+  /// The store that was set aside when this one was created in its place; nil if none was. An addition to Apple's API.
   public internal(set) var storeSetAside: SetAsideStore? {
     get { state.storeSetAside }
     set { state.storeSetAside = newValue }
   }
 
-  /// What opening the store has done about interrupted work on it; nil if there was none.
+  /// The outcome of the interrupted work that was settled when the store was opened; nil if there was none.
   final var settledWork: InterruptedWork.Outcome? {
     get { state.settledWork }
     set { state.settledWork = newValue }
   }
 
-  /// Makes a store, without opening it.
+  /// Creates a store, without opening it.
   ///
   /// - Parameters:
   ///   - root: the coordinator that will own the store.
@@ -105,7 +105,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// The store's type, such as `NSSQLiteStoreType`.
   ///
-  /// A subclass that does not override it has the type in its metadata, or the one that it is registered for.
+  /// If a subclass does not override it: the type in the metadata, or the one that the class is registered for.
   open var type: String {
     metadata?[NSStoreTypeKey] as? String ?? StoreKinds.type(of: Swift.type(of: self))
       ?? String(describing: Swift.type(of: self))
@@ -128,7 +128,8 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// Opens the store and reads its metadata.
   ///
-  /// - Throws: 134080 and its family if the store cannot be opened.
+  /// - Throws: 134080 if the store cannot be opened; 134090 if another process keeps it locked; 259 if the file is
+  ///   damaged or not a store.
   open func loadMetadata() throws {
     trap("\(Swift.type(of: self)) must override loadMetadata().")
   }
@@ -151,13 +152,13 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     trap("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
 
-  /// The class of the migration manager of stores of this type.
+  /// Returns the class of the migration manager for stores of this type.
   open class func migrationManagerClass() -> AnyClass { usualMigrationManagerClass }
 
-  /// Whether there is a store to open, instead of one to create.
+  /// Returns whether a store exists at a location and can be opened rather than created.
   package class func hasContents(at url: URL) -> Bool {
     let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
-    // If the size of a file cannot be read, opening the store throws the reason.
+    // If the size of a file cannot be read, opening the store throws the error.
     return size.map { $0.intValue > 0 } ?? FileManager.default.fileExists(atPath: url.path)
   }
 
@@ -173,7 +174,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     return try coordinator.withLock(body)
   }
 
-  /// The store's part of its rows' identifiers: its number in this process, and the reference that they share.
+  /// The store's part in its rows' identifiers: its number in this process, and the shared reference.
   private struct Identity {
     var number = StoreNumbers.next()
     var reference: StoreReference?
@@ -181,10 +182,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   // Rows are read on any thread.
   private let identity = Guarded(Identity())
-  /// Counts the changes of `identity`, except for a reference that is made for the first time.
+  /// A counter of changes of `identity`. Creating the reference for the first time does not count.
   private let identityChanges = Atomic<Int>(0)
 
-  /// Whoever has read the number and the reference since this number was the same need not read them again.
+  /// A version of the number and the reference. While it is unchanged, values read earlier remain valid.
   package final var identityVersion: Int { identityChanges.load(ordering: .acquiring) }
 
   /// The store's number in this process, a part of its identifiers.
@@ -201,17 +202,18 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The store as one of rows; nil for any other. A type whose rows are read one by one overrides it, since the cast takes time.
+  /// The store as a `RowStore`; nil for other stores. Store types with many single-row reads override it, since the
+  /// cast takes time.
   var rowStore: (any RowStore)? { self as? any RowStore }
 
-  /// The number and the reference, read together.
+  /// The number and the reference, read atomically.
   package final var numberAndReference: (number: UInt32, reference: StoreReference) {
     let known = identity.value
     if let reference = known.reference { return (known.number, reference) }
     return (number, reference)
   }
 
-  /// Takes over the identifiers of another store, of which this one is a copy.
+  /// Takes over the identifiers of another store, of which this store is a copy.
   package final func takeIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)
     changeIdentity { $0 = Identity(number: number, reference: reference) }
@@ -219,8 +221,8 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     other.changeIdentity { $0 = Identity() }
   }
 
-  /// Has later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that no other
-  /// thread needs to read them.
+  /// Makes later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that
+  /// other threads need not read them.
   package final func renewReference() {
     let current = identifier
     changeIdentity {

@@ -8,7 +8,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The connection between contexts and stores: it opens stores that match its model, and serves all contexts.
+/// A coordinator that opens the stores matching its model, and serves any number of contexts.
 open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// The model, which is immutable.
   public let managedObjectModel: NSManagedObjectModel
@@ -18,8 +18,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     set { givenName.value = newValue }
   }
   private let givenName = Guarded<String?>(nil)
-  /// The label of the migration stage whose handler this coordinator was made for, which history records for contexts without
-  /// a name. Set before there are contexts.
+  /// The label of the migration stage for whose handler this coordinator was created. History records it for contexts
+  /// without a name. Set before contexts exist.
   var migrationStageLabel: String?
   private let storesLock = NSRecursiveLock()
   /// The thread that holds the lock; 0 for none.
@@ -27,16 +27,17 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private let queue = DispatchQueue(label: "NSPersistentStoreCoordinator")
   /// The model's derived attributes.
   let derivations: Derivations
-  // Contexts look stores up without waiting for those that write.
+  // Contexts look up stores without waiting for threads that write.
   private let storeList = Guarded<[NSPersistentStore]>([])
-  /// Those that are told what others save. Guarded by the lock.
+  /// The observers to notify of saves. Guarded by the lock.
   private var saveObservers: [WeakAddress<AnyObject>] = []
 
-  /// Makes a coordinator without stores.
+  /// Creates a coordinator without stores.
   ///
   /// - Parameter model: the model, which becomes immutable.
   ///
-  /// Differs from Apple: the initializer is `required`, since Swift allows `Self.init(managedObjectModel:)` for no other here.
+  /// Differs from Apple: the initializer is `required`, because Swift requires that for
+  /// `Self.init(managedObjectModel:)`.
   public required init(managedObjectModel model: NSManagedObjectModel) {
     managedObjectModel = model
     model.freeze()
@@ -118,24 +119,24 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Runs a block during which no other thread writes to the stores.
   ///
-  /// - Parameter block: work with the stores.
+  /// - Parameter block: the work to do with the stores.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   open func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try withLock(block) }
 
-  /// Runs a block during which no other thread writes to the stores, on a queue of the coordinator's, and returns at
-  /// once.
+  /// Runs a block on a queue of the coordinator, and returns immediately. While the block runs, no other thread writes
+  /// to the stores.
   ///
-  /// - Parameter block: work with the stores.
+  /// - Parameter block: the work to do with the stores.
   open func perform(_ block: @escaping () -> Void) {
     // The block runs only on the coordinator's queue.
     nonisolated(unsafe) let block = block
     queue.async { self.withLock(block) }
   }
 
-  /// Runs a block during which no other thread writes to the stores, on a queue of the coordinator's.
+  /// Runs a block on a queue of the coordinator. While the block runs, no other thread writes to the stores.
   ///
-  /// - Parameter block: work with the stores.
+  /// - Parameter block: the work to do with the stores.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   open func perform<T>(_ block: @escaping () throws -> T) async rethrows -> T {
@@ -180,13 +181,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     store.didAdd(to: self)
   }
 
-  /// Replaces a store by an opened one, which takes over its identifiers.
+  /// Replaces a store with an opened one, which takes over its identifiers.
   func replace(_ store: NSPersistentStore, by moved: NSPersistentStore) {
     moved.takeIdentifiers(of: store)
     exchange(store, for: moved)
   }
 
-  /// Replaces a store by an opened one.
+  /// Replaces a store with an opened one.
   func exchange(_ store: NSPersistentStore, for moved: NSPersistentStore) {
     store.willRemove(from: self)
     store.persistentStoreCoordinator = nil
@@ -194,7 +195,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     moved.didAdd(to: self)
   }
 
-  /// Has an observer told what others save, until it is forgotten or gone.
+  /// Notifies an observer of the saves of others, until it is removed or deallocated.
   func remember(_ observer: any SaveObserver) {
     withLock { saveObservers.append(WeakAddress(observer)) }
   }
@@ -203,7 +204,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     withLock { saveObservers.removeAll { $0.object == nil || $0.object === observer } }
   }
 
-  /// Tells the other observers what one has saved.
+  /// Notifies the other observers of what one of them has saved.
   func tell(_ saved: SavedIdentifiers, savedBy observer: any SaveObserver) {
     let others = withLock {
       saveObservers.removeAll { $0.object == nil }
@@ -262,7 +263,7 @@ extension NSPersistentStoreCoordinator {
   ///   - storeType: the store's type.
   ///   - storeURL: the location of the store.
   ///   - options: the store's options.
-  /// - Throws: the store's errors. The store is unchanged then.
+  /// - Throws: the store's errors. On an error, the store is unchanged.
   public class func setMetadata(
     _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
@@ -277,7 +278,7 @@ extension NSPersistentStoreCoordinator {
   ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
   ///   - url: the location of the store.
   ///   - options: the store's options.
-  /// - Throws: the store's errors. The store is unchanged then.
+  /// - Throws: the store's errors. On an error, the store is unchanged.
   public class func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
     options: [AnyHashable: Any]? = nil
@@ -285,19 +286,19 @@ extension NSPersistentStoreCoordinator {
     try StoreKinds.kind(of: storeType, at: url).setMetadata(metadata, forPersistentStoreAt: url)
   }
 
-  /// Reads rows of a store: beside all other work if it can, and otherwise while holding the lock.
+  /// Reads rows of a store: concurrently with other work if possible, otherwise while holding the lock.
   ///
-  /// The thread that holds the lock may be writing, and must see what it has written.
+  /// A thread that already holds the lock may be writing, and must see what it has written.
   func reading<Result>(_ store: any RowStore, _ body: (any RowSource) throws -> Result) throws -> Result {
     if !isLockedByThisThread, let result = store.concurrently(body) { return result }
     try ReadInterruption.current?.check()
     return try withLock { try body(store) }
   }
 
-  /// Returns what is made of the rows of a store that match a query; nil as for `rows(for:)`.
+  /// Makes results of the rows that match a query; returns nil as for `rows(for:)`.
   ///
-  /// Making objects runs code of the program, which may read the store again: the next rows are read meanwhile only if nobody
-  /// else can use the connection.
+  /// Making objects runs the program's code, which may read the store again. So the following rows are prefetched only
+  /// if no other reader can use the connection.
   func rows<Result>(
     of store: any RowStore, for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]
   ) throws -> [Result]? {
@@ -310,9 +311,9 @@ extension NSPersistentStoreCoordinator {
 
   /// Writes to several stores, and commits only if all writes succeed.
   ///
-  /// If they do not fit on the disk, room is made, and the body runs once more.
+  /// If the writes do not fit on the disk, space is freed and the body runs once more.
   ///
-  /// - Parameter canRepeat: whether the body can run again after what it has written was rolled back.
+  /// - Parameter canRepeat: whether the body can run again after its writes were rolled back.
   func together(
     _ stores: [any RowStore], canRepeat: () -> Bool = { true }, _ body: () throws -> Void
   ) throws {
@@ -354,7 +355,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Writes changed metadata of stores to which no rows were written.
+  /// Writes the changed metadata of stores without written rows.
   func writeMetadata() throws {
     try withLock {
       for case let store as any RowStore in stores where store.hasUnsavedMetadata && !store.isReadOnly {

@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Differs from Apple: does not support `NSCoding`, since a state ends with the process.
 open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
-  /// Nil for the token of the current generation.
+  /// The generation; nil for the `current` token.
   package let generation: QueryGeneration?
 
   package init(_ generation: QueryGeneration?) {
@@ -20,7 +20,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
 
   private static let shared = NSQueryGenerationToken(nil)
 
-  /// The token with which a context pins itself to the state of the stores when it next reads from them.
+  /// The token that pins a context to the state of the stores at its next read.
   open class var current: NSQueryGenerationToken { shared }
 
   /// Returns the token itself, which is immutable.
@@ -34,11 +34,11 @@ open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
   open override var hash: Int { generation.map { ObjectIdentifier($0).hashValue } ?? 0 }
 }
 
-/// A store that can keep answering from one state.
+/// A store that can keep serving reads from one state.
 package protocol GenerationalStore: RowStore {
-  /// Begins to keep the current state.
+  /// Pins the current state.
   ///
-  /// - Throws: 134091 if the store, as it is opened, cannot; the store's errors.
+  /// - Throws: 134091 if the store cannot do that with the options it was opened with; the store's errors.
   func openGeneration() throws -> any StoreGeneration
 }
 
@@ -50,15 +50,15 @@ package protocol StoreGeneration: AnyObject {
   func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result
 }
 
-/// The states of all stores of a coordinator at one time.
+/// The states of all stores of a coordinator at one point in time.
 package final class QueryGeneration {
-  /// By store. Immutable.
+  /// The states by store. Immutable.
   private let generations: [ObjectIdentifier: any StoreGeneration]
   private let coordinator: WeakAddress<NSPersistentStoreCoordinator>
 
-  /// Keeps the current states.
+  /// Pins the current states.
   ///
-  /// - Throws: 134091 if a store cannot keep its state; the stores' errors.
+  /// - Throws: 134091 if a store cannot pin its state; the stores' errors.
   package init(_ coordinator: NSPersistentStoreCoordinator) throws {
     self.coordinator = WeakAddress(coordinator)
     generations = try coordinator.withLock {

@@ -3,30 +3,31 @@
 
 import Foundation
 
-/// Ends the reads that one thread makes of stores, at the wish of another thread: those of an asynchronous fetch that is
-/// cancelled.
+/// Interrupts one thread's reads of stores from another thread: those of an asynchronous fetch that is cancelled.
 ///
-/// Only reads by connections of their own are ended. The connection that writes may be in the middle of a save.
+/// Only reads on connections of their own are interrupted. The connection that writes may be in the middle of a save.
 package final class ReadInterruption: @unchecked Sendable {
-  /// That of the reads which the current thread makes.
+  /// The interruption for the reads of the current task.
   @TaskLocal package static var current: ReadInterruption?
 
   private let lock = NSLock()
-  /// Guarded by `lock`, as is `connection`.
+  /// Whether reads are to be interrupted. Guarded by `lock`, as is `connection`.
   private var isWanted = false
   /// The connection that is reading.
   private var connection: (any ReadingConnection)?
 
   package init() {}
 
-  /// Ends the read that is in progress, if there is one, and all that follow. Returns at once.
+  /// Interrupts the read in progress, if any, and all later ones. Returns immediately.
   package func interrupt() {
     lock.withLock { isWanted = true }
-    // A server is asked over the network.
+    // Interrupting a server takes a network request.
     DispatchQueue.global().async { [self] in lock.withLock { connection?.interrupt() } }
   }
 
-  /// - Throws: 3072 if the reads are to end.
+  /// Throws if the reads have been interrupted.
+  ///
+  /// - Throws: 3072.
   package func check() throws {
     guard lock.withLock({ isWanted }) else { return }
     throw NSError.cocoa(
@@ -34,10 +35,10 @@ package final class ReadInterruption: @unchecked Sendable {
       reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
   }
 
-  /// Runs a body that reads by a connection.
+  /// Runs a body that reads from a connection.
   ///
-  /// - Throws: 3072 if the reads are to end: what the body has returned may be of an interrupted connection, and that
-  ///   connection must not be used again.
+  /// - Throws: 3072 if the reads have been interrupted: the body's result may come from an interrupted connection, and
+  ///   that connection must not be used again.
   func during<Result>(_ connection: any ReadingConnection, _ body: () throws -> Result) throws -> Result {
     try check()
     lock.withLock { self.connection = connection }

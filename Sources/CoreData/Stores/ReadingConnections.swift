@@ -4,22 +4,22 @@
 import Dispatch
 import Foundation
 
-/// A connection that only reads, with what is known of the store's layout. One thread at a time uses it.
+/// A read-only connection, with its knowledge of the store's layout. Used by one thread at a time.
 package protocol ReadingConnection: AnyObject, RowSource {
-  /// Asks the store for its part of identifiers, once for the reads that follow.
+  /// Reads the store's part of identifiers, once for the reads that follow.
   func noteIdentity()
 
-  /// Ends the statement that the connection is executing, with an error. Called on another thread; the connection is not
-  /// used again.
+  /// Interrupts the statement that is executing, which then fails. Called on another thread. The connection is not used
+  /// again.
   func interrupt()
 
-  /// Closes the connection. Nothing was written, so that no failure matters.
+  /// Closes the connection. Nothing was written, so failures do not matter.
   func end()
 
-  /// Runs a body that reads what has been committed until it begins. The state that it reads may be kept for the next body.
+  /// Runs a body that reads what was committed before it began. The state may be kept for the next body.
   func readingNewest<Result>(_ body: () throws -> Result) throws -> Result
 
-  /// Whether the connection keeps a state of the store, for the next read if nothing is committed meanwhile.
+  /// Whether the connection keeps its read state for the next read, provided that nothing is committed in between.
   var keepsState: Bool { get }
 
   func endKeptState()
@@ -33,30 +33,30 @@ extension ReadingConnection {
   package func endKeptState() {}
 }
 
-/// The connections that contexts read a store by, beside the one that writes, so that no read waits for another, or for a
-/// save, and none holds up a save.
+/// A pool of read-only connections, beside the connection that writes. Reads wait neither for each other nor for a
+/// save, and do not delay saves.
 ///
 /// Each read sees what was committed when it began: the database keeps that state for it. A connection is opened when
-/// all others are busy. Whatever fails here is read again by the connection that writes, whose error counts.
+/// all others are busy. A read that fails here is repeated on the connection that writes, whose error counts.
 package final class ReadingConnections: @unchecked Sendable {
-  /// The number of idle connections that are kept.
+  /// The maximum number of idle connections.
   private static let idleLimit = 4
-  /// How long an idle connection keeps a state.
+  /// The time for which an idle connection keeps its read state.
   private static let keepingTime = DispatchTimeInterval.milliseconds(10)
 
   package init() {}
 
   private let condition = NSCondition()
-  /// Opens a connection; nil while there must be none.
+  /// Opens a connection; nil while reads are not allowed.
   private var open: (() throws -> (any ReadingConnection)?)?
-  // The lock prevents overlapping accesses, and every fault comes here.
+  // The lock prevents overlapping accesses. Every fault takes this path.
   @exclusivity(unchecked) private var idle: [any ReadingConnection] = []
-  /// The threads that are reading, each as often as its reads are nested.
+  /// The threads that are reading, each once for every nested read.
   @exclusivity(unchecked) private var busyThreads: [UInt] = []
-  /// Whether somebody waits for them, to close all connections.
+  /// Whether a caller is waiting to close all connections.
   @exclusivity(unchecked) private var isEnding = false
   @exclusivity(unchecked) private var pauseCount = 0
-  /// Whether kept states are about to be ended.
+  /// Whether the end of kept states has been scheduled.
   @exclusivity(unchecked) private var isEndingSoon = false
 
   /// Allows reads.
@@ -64,10 +64,10 @@ package final class ReadingConnections: @unchecked Sendable {
     condition.withLock { (self.open, pauseCount) = (open, 0) }
   }
 
-  /// Waits for the reads that are in progress, and closes all connections.
+  /// Waits for the reads in progress, and closes all connections.
   ///
-  /// A read that makes objects runs code of the program, which may read again: without a connection it would wait for the lock
-  /// that the caller holds, and the caller for it.
+  /// Nested reads are let through. A read that makes objects runs the program's code, which may read again. Without a
+  /// connection, that read would wait for the lock held by the caller, and the caller for the read.
   package func end() {
     let closing = condition.withLock {
       isEnding = true
@@ -79,7 +79,7 @@ package final class ReadingConnections: @unchecked Sendable {
     for reader in closing { reader.end() }
   }
 
-  /// Has reads use the connection that writes until `resume()`, because it is in a transaction of which they are a part.
+  /// Makes reads use the connection that writes until `resume()`, because they belong to its transaction.
   package func pause() {
     condition.withLock { pauseCount += 1 }
     endKeptStates()
@@ -87,7 +87,7 @@ package final class ReadingConnections: @unchecked Sendable {
 
   package func resume() { condition.withLock { pauseCount = max(pauseCount - 1, 0) } }
 
-  /// Reads by a connection that nobody else uses meanwhile; nil if there is none, or if reading fails.
+  /// Reads on a connection that no other thread uses meanwhile; returns nil if there is none, or if reading fails.
   package func reading<Result>(_ body: (any RowSource) throws -> Result) -> Result? {
     guard let reader = take() else { return nil }
     reader.noteIdentity()
@@ -101,14 +101,14 @@ package final class ReadingConnections: @unchecked Sendable {
       giveBack(reader)
       return result
     } catch {
-      // The caller reads again, under the lock, and throws what that throws. This connection may be at fault.
+      // The caller repeats the read under the lock, and throws its error. This connection may be at fault.
       reader.end()
       giveBack(nil)
       return nil
     }
   }
 
-  /// Ends the states that idle connections keep, so that they do not hold up the reset of a write-ahead log.
+  /// Ends the states that idle connections keep, so that they do not prevent resetting the write-ahead log.
   package func endKeptStates() {
     condition.withLock {
       for reader in idle where reader.keepsState { reader.endKeptState() }
@@ -126,7 +126,7 @@ package final class ReadingConnections: @unchecked Sendable {
     let known = idle.popLast()
     condition.unlock()
     if let known { return known }
-    // As above, what prevents a connection is met again, and thrown, by the one that writes.
+    // As above, the connection that writes meets the same obstacle, and throws it.
     if let opened = try? open() { return opened }
     giveBack(nil)
     return nil
@@ -142,14 +142,13 @@ package final class ReadingConnections: @unchecked Sendable {
         reader.end()
       }
     }
-    // A read ends on the thread on which it has begun.
+    // A read ends on the thread on which it began.
     if let index = busyThreads.lastIndex(of: ThreadIdentity.current) { busyThreads.remove(at: index) }
     if busyThreads.isEmpty { condition.broadcast() }
     condition.unlock()
   }
 
-  /// Has the states that idle connections keep ended soon, though nothing is read or written any more. The lock must be
-  /// held.
+  /// Schedules the end of kept states, in case nothing is read or written any more. The lock must be held.
   private func endKeptStatesSoon() {
     isEndingSoon = true
     DispatchQueue.global().asyncAfter(deadline: .now() + Self.keepingTime) { [weak self] in

@@ -4,14 +4,14 @@
 import CoreDataFileSystem
 import Foundation
 
-/// The rows of a query, which are read part by part.
+/// The rows of a query, read in parts.
 package struct RowCursor {
-  /// How many rows are read before the others are read on a thread of their own.
+  /// Number of rows read synchronously before a background reader starts.
   private static let alone = 1_024
-  /// How many rows are read at once, and how many bytes from which on no more are: they stay in the processor's cache until they
-  /// are used, and the memory for rows that are waiting is bounded.
+  /// The maximum number of rows in a part, and the size in bytes after which no more are added. A part stays in the
+  /// processor's cache until it is used, and the memory for waiting parts is bounded.
   private static let (partSize, partBytes) = (256, 256 << 10)
-  /// How many parts may wait for being used.
+  /// The maximum number of parts that wait to be used.
   private static let waitingLimit = 8
 
   private enum Content {
@@ -21,15 +21,15 @@ package struct RowCursor {
 
   private let content: Content
 
-  /// Makes the cursor of a query.
+  /// Creates a cursor for a query.
   ///
-  /// - Parameter pack: packs the next row, or returns false after the last. It may be called on another thread, while the
-  ///   user of the cursor waits or uses the rows before.
+  /// - Parameter pack: packs the next row, or returns false after the last. May be called on another thread, while the
+  ///   user of the cursor waits or uses earlier rows.
   package init(_ pack: @escaping (RowPacker) throws -> Bool) {
     content = .unread(pack)
   }
 
-  /// Makes a cursor of rows that have been read.
+  /// Creates a cursor for rows that have already been read.
   package init(_ rows: [RowSnapshot]) {
     content = .known(rows)
   }
@@ -46,7 +46,7 @@ package struct RowCursor {
     }
   }
 
-  /// Returns what is made of the rows. Of many rows, the next are read while something is made of those before.
+  /// Returns the results made from the rows. If there are many rows, a background thread reads ahead.
   package func map<Result>(_ make: ([RowSnapshot]) -> [Result]) throws -> [Result] {
     switch content {
     case .known(let rows): return make(rows)
@@ -60,7 +60,7 @@ package struct RowCursor {
         if isDone { return results }
         count += first.count
       }
-      // As many as are waiting, one that is used, and one that is filled.
+      // One buffer for each waiting part, one in use, and one being filled.
       var packers = (0..<Self.waitingLimit + 2).map { _ in RowPacker() }
       var isEnded = false
       let parts = ParallelValues<RowPacker>(limit: Self.waitingLimit) {
@@ -76,9 +76,9 @@ package struct RowCursor {
     }
   }
 
-  /// Packs the next rows in place of those before.
+  /// Packs the next rows, replacing the previous ones.
   ///
-  /// - Returns: whether there may be more.
+  /// - Returns: whether there may be more rows.
   private static func fill(_ packer: RowPacker, _ pack: (RowPacker) throws -> Bool) throws -> Bool {
     packer.removeAll()
     while packer.count < partSize, packer.size < partBytes { if try !pack(packer) { return false } }

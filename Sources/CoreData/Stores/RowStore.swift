@@ -5,27 +5,27 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// What contexts ask for rows: a store, one of its connections, or a state of it.
+/// A source of rows: a store, a read connection, or a pinned generation.
 package protocol RowSource {
   /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
   /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
-  /// Runs a body that reads the rows that match a query part by part, and returns its result; nil as for `rows(for:)`.
+  /// Runs a body with a cursor over the rows that match a query, and returns its result; nil as for `rows(for:)`.
   func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result?
 
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
-  /// Returns the identifiers of the rows that match a query, with the values that decide their order; nil as for `rows(for:)`,
-  /// and if the store has these values in rows only.
+  /// Returns the identifiers of the rows that match a query, with their sort key values; nil as for `rows(for:)`, and
+  /// if the store can read these values only with whole rows.
   func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]?
 
   /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
 
-  /// Returns the dictionaries that a request asks for; nil if the store cannot compute exactly what the evaluation in memory
-  /// does. The caller then makes them of objects.
+  /// Returns the dictionaries that a request asks for; nil if the store cannot compute exactly what the in-memory
+  /// evaluation does. The caller then makes them from objects.
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]?
 
   /// Returns the row of an identifier; nil if it is not in the store.
@@ -45,14 +45,14 @@ package protocol RowSource {
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]]
 
-  /// Returns the members of a to-many relationship of several rows with the members' own rows; nil if members and rows must
-  /// be read one after the other. Rows without members are left out.
+  /// Returns the members of a to-many relationship of several rows, together with the members' own rows; nil if members
+  /// and rows must be read separately. Rows without members are left out.
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
   ) throws -> RowGroups?
 
-  /// Returns the rows of an entity, without its sub-entities, that have some primary keys; nil if the store can only search
-  /// for them.
+  /// Returns the rows of an entity, without its sub-entities, with the given primary keys; nil if the store can only
+  /// search for them.
   func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]?
 }
 
@@ -77,13 +77,13 @@ extension RowSource {
 /// Rows by the primary keys of their owners.
 package struct RowGroups {
   package var rows: [RowSnapshot] = []
-  /// Which of the rows are those of an owner.
+  /// The range of each owner's rows.
   package var ranges: [Int64: Range<Int>] = [:]
 
   package init() {}
 }
 
-/// The identifier of a row, with the values of the keys of a query's order.
+/// The identifier of a row, with its sort key values.
 package struct PlacedIdentifier {
   package let id: NSManagedObjectID
   package let values: [Any?]
@@ -93,21 +93,21 @@ package struct PlacedIdentifier {
   }
 }
 
-/// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.
+/// A store of rows: the operations that every store type offers to contexts, by way of the coordinator.
 ///
-/// The coordinator's lock is held during all calls but `concurrently(_:)`, so that a store needs no lock of its own.
+/// The coordinator's lock is held during all calls except `concurrently(_:)`, so a store needs no lock of its own.
 package protocol RowStore: NSPersistentStore, RowSource {
-  /// Prepares a store for use whose metadata have been loaded.
+  /// Called after the metadata has been loaded.
   func finishOpening() throws
 
-  /// Reads the store's last saved rows without the coordinator's lock, beside other reads and writes; nil if the store
-  /// cannot, or if the read failed, and must be repeated under the lock.
+  /// Reads the last saved rows without the coordinator's lock, concurrently with other reads and writes. Returns nil if
+  /// the store does not support that, or if the read failed and must be repeated under the lock.
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result?
 
-  /// Returns an identifier from the last part of its URI (`p12`); nil if it cannot be one of this store.
+  /// Returns an identifier from the last part of its URI (`p12`); nil if this store cannot have such an identifier.
   func identifier(entityName: String, reference: String) -> NSManagedObjectID?
 
-  /// Whether the store has a place for rows of an entity that its configuration does not list.
+  /// Returns whether the store has a table for an entity that its configuration does not list.
   func hasPlace(for entity: NSEntityDescription) -> Bool
 
   /// Whether the store's file has been destroyed or replaced since the store was last used.
@@ -119,7 +119,7 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Writes the metadata.
   func writeMetadata() throws
 
-  /// Has all reads until `endReading()` see the same state of the store, if others may write to it meanwhile.
+  /// Makes all reads until `endReading()` see the same state of the store, even if other processes write to it.
   func beginReading() throws
 
   /// Ends what `beginReading()` began.
@@ -128,7 +128,7 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Begins a transaction for the following writes.
   func beginWriting() throws
 
-  /// Keeps others from writing until the transaction ends that `beginWriting()` has begun, if that does not do so.
+  /// Takes an exclusive write lock for the rest of the transaction. No-op where `beginWriting()` already does.
   func excludeWriters() throws
 
   /// Commits the transaction.
@@ -137,13 +137,13 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Rolls the transaction back.
   func rollBackWriting() throws
 
-  /// Gives disk space back that the store does not need, after a transaction did not fit on the disk and was rolled back.
+  /// Frees disk space that the store does not need, after a transaction ran out of disk space and was rolled back.
   ///
-  /// - Returns: whether it is worth repeating the transaction.
+  /// - Returns: whether the transaction is worth repeating.
   func makeRoom() -> Bool
 }
 
-/// A store that writes rows. Those of the program's classes write objects instead.
+/// A store that writes rows. Custom store classes write objects instead.
 package protocol RowWritingStore: RowStore {
   /// Returns permanent identifiers for new objects, in the same order.
   func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID]
@@ -174,14 +174,14 @@ extension RowStore {
 
   package func makeRoom() -> Bool { false }
 
-  /// Runs a body all of whose reads see the same state of the store.
+  /// Runs a body whose reads all see the same state of the store.
   package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {
     try beginReading()
     let result: Result
     do {
       result = try body()
     } catch {
-      // Nothing was written. What went wrong before is the error to report.
+      // Nothing was written. The earlier failure is the error to report.
       try? endReading()
       throw error
     }
@@ -209,7 +209,7 @@ extension RowStore {
 package struct RowQuery {
   package let entity: NSEntityDescription
   package private(set) var criteria: RowCriteria
-  /// The objects that a child context leaves out. Stores ignore them; `StoreReader` adds their keys to `excludedKeys`.
+  /// The objects that a child context excludes. Stores ignore them; `StoreReader` adds their keys to `excludedKeys`.
   package var excludedIDs: [NSManagedObjectID] = []
 
   package init(entity: NSEntityDescription, includesSubentities: Bool = true) {
@@ -231,38 +231,38 @@ package struct RowChange {
     case delete
   }
 
-  /// The slots of the new row.
+  /// The source of the new row's slots.
   private enum Values {
     case own([Slot])
-    /// Those of `old`.
+    /// The slots of `old`.
     case old
-    /// Those of `old`, but for these.
+    /// The slots of `old` with changes.
     case changes(SlotChanges)
   }
 
   package let kind: Kind
   package let id: NSManagedObjectID
-  /// The row as it was read; nil for an insertion.
+  /// The row when it was read; nil for an insertion.
   package let old: RowSnapshot?
   private let values: Values
-  /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
+  /// The positions of slots that differ from `old`; for an insertion, those of all slots that are not null.
   package let changed: SlotSet
 
   package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot?, slots: [Slot], changed: SlotSet) {
     (self.kind, self.id, self.old, values, self.changed) = (kind, id, old, .own(slots), changed)
   }
 
-  /// Makes the update of a row that is still packed.
+  /// Creates the update of a row that is still packed.
   package init(_ changes: SlotChanges, of id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet) {
     (kind, self.id, self.old, values, self.changed) = (.update, id, old, .changes(changes), changed)
   }
 
-  /// Makes the deletion of a row, or a change that concerns only relationships whose members have not been read.
+  /// Creates the deletion of a row, or a change that concerns only relationships whose members have not been read.
   package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet = SlotSet()) {
     (self.kind, self.id, self.old, values, self.changed) = (kind, id, old, .old, changed)
   }
 
-  /// The new row. All its identifiers are permanent. Each access may decode a packed row.
+  /// The slots of the new row. All identifiers are permanent. Each access may decode a packed row.
   package var slots: [Slot] {
     switch values {
     case .own(let slots): slots
@@ -271,7 +271,7 @@ package struct RowChange {
     }
   }
 
-  /// One of the slots of the new row.
+  /// Returns one slot of the new row.
   package func slot(at position: Int) -> Slot {
     switch values {
     case .own(let slots): slots[position]

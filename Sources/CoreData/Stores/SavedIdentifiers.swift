@@ -1,14 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was saved elsewhere, as contexts merge it.
+/// A description of a save elsewhere, for contexts that merge it.
 struct SavedIdentifiers: Sendable {
   var inserted: [NSManagedObjectID] = []
   var updated: [NSManagedObjectID] = []
   var deleted: [NSManagedObjectID] = []
   /// Objects that may have changed in any way.
   var refreshed: [NSManagedObjectID] = []
-  /// Objects whose values must not be used any longer.
+  /// Objects whose values must no longer be used.
   var invalidated: [NSManagedObjectID] = []
   /// Whether all objects may have changed.
   var concernsAll = false
@@ -18,7 +18,7 @@ struct SavedIdentifiers: Sendable {
   }
 }
 
-/// What is told of the saves of others to the stores of its coordinator: a context that merges them.
+/// An observer of saves by others to the stores of its coordinator, such as a context that merges them.
 protocol SaveObserver: AnyObject {
   /// Called on any thread, without the coordinator's lock.
   func othersHaveSaved(_ saved: SavedIdentifiers)

@@ -6,9 +6,9 @@ import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
-/// A store that keeps the model it was written with.
+/// A store that carries the model it was written with.
 package protocol ModelCarryingStore: NSPersistentStore {
-  /// Returns the model that a store carries; nil if it has none.
+  /// Returns the model that a store carries, or nil.
   ///
   /// - Throws: the errors of reading the store; those of the model's archive.
   static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
@@ -16,61 +16,63 @@ package protocol ModelCarryingStore: NSPersistentStore {
 
 /// A store in a database server, at a URL of the server's scheme.
 ///
-/// The target that has such a store registers its class (`StoreKinds`); the coordinator knows no more of it than this.
+/// The target that implements such a store registers its class with `StoreKinds`. The coordinator uses only this
+/// protocol.
 package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingStore {
   /// The schemes of the URLs of such stores, in lower case.
   static var schemes: Set<String> { get }
 
-  /// Runs a body that looks at a store, migrates and opens it, which may use one connection for all of it.
+  /// Runs a body that inspects, migrates and opens a store, all of which may share one connection.
   static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result
 
-  /// Whether there is a store at a location.
+  /// Returns whether there is a store at a location.
   ///
   /// - Throws: the errors of the server.
   static func hasStore(at url: URL) throws -> Bool
 
-  /// Whether the server is a standby, or lets only read.
+  /// Returns whether the server is a standby, or allows only reads.
   ///
   /// - Throws: the errors of the server.
   static func isReadOnly(at url: URL) throws -> Bool
 
-  /// The bytes that the tables and indexes of a store take.
+  /// Returns the size of a store's tables and indexes, in bytes.
   ///
   /// - Throws: the errors of the server.
   static func size(at url: URL) throws -> Int
 
-  /// Looks for what contradicts the model that a store carries, and cannot be seen in its rows. Changes nothing.
+  /// Finds contradictions to the model that a store carries, which are not visible in its rows. Changes nothing.
   ///
   /// - Throws: the errors of the server.
   static func problems(at url: URL) throws -> [ServerStoreProblem]
 
   /// Removes a store with all its rows. Does nothing if there is none.
   ///
-  /// - Throws: the errors of the server. The store is unchanged then.
+  /// - Throws: the errors of the server. On an error, the store is unchanged.
   static func destroy(at url: URL) throws
 
-  /// Removes a store that has an unfinished copy of another one.
+  /// Removes a store that has an unfinished copy of another store.
   ///
-  /// - Returns: false if it is a complete store, or none; nothing has been changed then.
+  /// - Returns: false if there is a complete store or none; nothing has been changed then.
   /// - Throws: 134070 if another process is copying rows into it; the errors of the server.
   static func removeUnfinishedCopy(at url: URL) throws -> Bool
 
-  /// The statements by which inferred steps from one model to the next would migrate a store inside the server. Changes
-  /// nothing.
+  /// Returns the statements by which inferred steps between consecutive models would migrate a store inside the server.
+  /// Changes nothing.
   ///
-  /// - Throws: the errors of the server, and of the steps; `ServerStepObstacle` for a step that needs more than statements.
+  /// - Throws: the errors of the server and of the steps; `ServerStepObstacle` for a step that SQL statements cannot
+  ///   perform.
   static func migrationStatements(
     at url: URL, through models: [NSManagedObjectModel], configuration: String?
   ) throws -> [ServerStatement]
 
-  /// Runs a body that reads one state of a store without opening it.
+  /// Runs a body that reads a single state of a store without opening it.
   ///
   /// - Throws: the errors of the server, and those of the body.
   static func reading<Result>(at url: URL, _ body: (any ServerContents) throws -> Result) throws -> Result
 
-  /// Begins to migrate a store, in one transaction of the server. Waits for others that are migrating it.
+  /// Begins to migrate a store, in one transaction of the server. Waits for other processes that are migrating it.
   ///
-  /// - Throws: the errors of the server; 134090 if the wait takes too long.
+  /// - Throws: the errors of the server; 134090 if the wait times out.
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration
 }
 
@@ -78,7 +80,7 @@ extension ServerStore {
   package static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
 }
 
-/// One state of a store in a server, as SQL sees it.
+/// A state of a store in a server, accessible by SQL.
 package protocol ServerContents {
   var database: any SQLDatabase { get }
 
@@ -86,29 +88,29 @@ package protocol ServerContents {
 
   /// Returns the layout of a model's entities in the store.
   ///
-  /// - Throws: `SchemaProblem` where the tables do not fit the model.
+  /// - Throws: `SchemaProblem` if the tables do not fit the model.
   func schema(for document: ModelDocument, configuration: String?) throws -> StoreSchema
 }
 
-/// The migration of a store in a server, which alone may change the store until it ends.
+/// The migration of a store in a server. It has exclusive write access to the store until it ends.
 ///
 /// Ends with `commit()` or `rollBack()`; if neither is called, the store is unchanged.
 package protocol ServerMigration: AnyObject {
-  /// The metadata of the store now: another process may have migrated it before this one could begin.
+  /// Returns the current metadata of the store. Another process may have migrated it before this migration began.
   func metadata() throws -> [String: Any]
 
-  /// The model that the store carries now; nil if it has none.
+  /// Returns the model that the store carries now, or nil.
   func carriedModel() throws -> NSManagedObjectModel?
 
-  /// Opens the store as it is.
+  /// Opens the store in its current version.
   ///
   /// - Throws: the errors of opening a store.
   func source(
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore
 
-  /// Counts how much the store holds of each item, and leaves out those of which it holds nothing. Nobody else can change it
-  /// afterwards.
+  /// Counts how much of each item the store contains. Items of which it contains nothing are left out. Other
+  /// connections cannot change the counts afterwards.
   ///
   /// - Parameter model: the model of the store.
   /// - Throws: the errors of the server.
@@ -116,7 +118,7 @@ package protocol ServerMigration: AnyObject {
     _ items: [DroppedContent], in model: NSManagedObjectModel, configuration: String?
   ) throws -> [DroppedContent]
 
-  /// Migrates by statements alone, if every step from one model to the next can be expressed so.
+  /// Migrates with SQL statements alone, if every step between consecutive models can be expressed in SQL.
   ///
   /// - Returns: false if a step cannot; nothing has been changed then.
   /// - Throws: the errors of the server.
@@ -135,27 +137,27 @@ package protocol ServerMigration: AnyObject {
   func rollBack()
 }
 
-/// What is wrong with a store in a server.
+/// A problem of a store in a server.
 package struct ServerStoreProblem: Hashable, Sendable {
   package enum Kind: Sendable {
-    /// The metadata are not those of one store.
+    /// The metadata do not belong to a single store.
     case metadata
-    /// A constraint is missing, so that the server does not refuse what it should.
+    /// A constraint is missing, so the server accepts invalid rows.
     case constraint
     /// An index is missing.
     case index
-    /// The next objects would get keys that are taken.
+    /// New objects would get primary keys that are already in use.
     case keys
-    /// Rows are of no entity of their table.
+    /// Rows have entity numbers that do not belong to their table.
     case entityNumber
   }
 
   package let kind: Kind
-  /// The entity whose table is concerned; nil for none.
+  /// The entity whose table is affected; nil if there is none.
   package let entity: String?
-  /// What was found, in a sentence.
+  /// A sentence that describes the problem.
   package let text: String
-  /// What to do, in a sentence.
+  /// A sentence that says how to fix it.
   package let cure: String
 
   package init(_ kind: Kind, entity: String? = nil, _ text: String, cure: String) {

@@ -3,18 +3,18 @@
 
 import Foundation
 
-/// A store that was set aside because it was damaged or did not fit the model, and that a new one has replaced. An addition
-/// to Apple's interface.
+/// A store that was set aside because it was damaged or incompatible with the model, and that was replaced with a new
+/// one. An addition to Apple's API.
 ///
-/// It is kept under its old name, with its external data, in a directory named after the date within the directory
-/// `Incompatible` beside the store. Any tool can open it there. It is never removed automatically.
+/// It keeps its name and its external data, in a directory named after the date, within the directory `Incompatible`
+/// beside the original location. Any tool can open it there. It is never removed automatically.
 public struct SetAsideStore: Hashable, Sendable {
-  /// Where the store is now.
+  /// The current location of the store.
   public let url: URL
-  /// When it was set aside.
+  /// The date on which it was set aside.
   public let date: Date
-  /// The code of the error that was the reason; 0 where there was none.
+  /// The code of the error because of which it was set aside; 0 if there was none.
   public let code: Int
-  /// Why it was set aside, in the words of that error.
+  /// The reason for setting it aside, from that error.
   public let reason: String
 }

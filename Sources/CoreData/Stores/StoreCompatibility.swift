@@ -5,9 +5,9 @@ import CoreDataMigration
 import CoreDataStoreFiles
 import Foundation
 
-/// The differences between a store and a model.
+/// Compares a store with a model.
 package enum StoreCompatibility {
-  /// The error for a store that was written by another version of the model: 134100.
+  /// Returns the error for a store that was written with another version of the model: 134100.
   package static func error(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSError {
@@ -17,19 +17,20 @@ package enum StoreCompatibility {
       differences: differences(metadata: metadata, model: model, configuration: configuration, storeModel: stored))
   }
 
-  /// Returns the model that a store was written with: the one cached in it, or another version of the given one. It
-  /// only adds detail to an error, so nil if it cannot be read: the hashes still show which entities differ.
+  /// Returns the model that a store was written with: the one it carries, or another version of the given one. The
+  /// model only adds detail to an error. If it cannot be read, the result is nil, and the hashes still show which
+  /// entities differ.
   private static func storeModel(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSManagedObjectModel? {
-    // An unreadable cache counts as none; see above.
+    // An unreadable carried model counts as none; see above.
     let kind = try? StoreKinds.kind(of: NSSQLiteStoreType, at: url) as? any ModelCarryingStore.Type
     if let carried = try? kind?.carriedModel(at: url),
       carried.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {
       return carried
     }
-    // The same for unreadable versions.
+    // The same applies to unreadable versions.
     let known = try? ModelVersions(around: model)
     return try? known?.version(fitting: metadata, configuration: configuration)?.model()
   }

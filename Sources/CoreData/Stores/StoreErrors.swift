@@ -7,7 +7,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Errors of stores as a whole: type, opening, compatibility, operations.
+/// Errors of stores as a whole.
 package enum StoreErrors {
   /// 134080
   package static func cannotOpen(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
@@ -60,7 +60,7 @@ package enum StoreErrors {
       reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
   }
 
-  /// 134080: a URL of a server, and no target that has stores there.
+  /// 134080: the URL of a server whose scheme no linked target supports.
   package static func unknownServer(url: URL, scheme: String) -> NSError {
     let isPostgreSQL = scheme.lowercased().hasPrefix("postgres")
     return error(
@@ -98,7 +98,7 @@ package enum StoreErrors {
       suggestion: "Use \(wanted).", nil)
   }
 
-  /// The directory of a new store cannot be created; Foundation's code.
+  /// A store's directory cannot be created. The code is Foundation's.
   static func cannotCreateDirectory(of url: URL, _ failure: NSError) -> NSError {
     let directory = url.deletingLastPathComponent()
     let causes = sequence(first: failure) { $0.userInfo[NSUnderlyingErrorKey] as? NSError }
@@ -126,12 +126,12 @@ package enum StoreErrors {
       suggestion: "Remove the store from its coordinator, and add it again.", url)
   }
 
-  /// 134100: another connection has migrated an open store, or has put one of another version in its place; 134070: the
-  /// store is of the same version, and its tables have changed.
+  /// 134100 if another connection has migrated an open store, or replaced it with one of another version; 134070 if the
+  /// version is the same, but the tables have changed.
   ///
   /// - Parameters:
-  ///   - wasReplaced: whether the store is in another file than before.
-  ///   - name: names a version that is among those of the program.
+  ///   - wasReplaced: whether the store's file was replaced.
+  ///   - name: returns the name of a version that is among those of the program.
   package static func changedVersion(
     url: URL?, _ problem: StoreVersionProblem, wasReplaced: Bool = false,
     name: (StoreVersion) -> String? = { _ in nil }
@@ -161,7 +161,7 @@ package enum StoreErrors {
       url, [ErrorDetail.storeHashes: new.hashes, "differences": differences.map(\.sentence)])
   }
 
-  /// 134091: a store that keeps no earlier states.
+  /// 134091: a store that cannot pin query generations.
   package static func noGenerations(of store: NSPersistentStore, reason: String) -> NSError {
     error(
       NSPersistentStoreUnsupportedRequestTypeError, "The store does not support query generations.", reason: reason,
@@ -233,7 +233,7 @@ package enum StoreErrors {
       ErrorDetail.store(metadata: metadata).merging(["differences": differences.map(\.sentence)]) { $1 })
   }
 
-  /// How many differences an error lists in its reason; all of them are in its user info.
+  /// The maximum number of differences in an error's reason. The user info has all of them.
   private static let listedDifferences = 12
 
   private static func list(_ names: [String], word: String) -> String {

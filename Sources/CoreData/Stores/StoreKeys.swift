@@ -3,10 +3,10 @@
 
 import CoreDataStoreFiles
 
-// Names of store types, options, and keys of notifications. Raw values that Apple documents, or that its notifications
-// show, are Apple's; the others are the names themselves.
+// Names of store types, options, and keys of notifications. Raw values that Apple documents, or that Apple's
+// notifications show, are the same here. The others are the names themselves.
 
-/// The version of Apple's framework whose stores this one writes.
+/// The version of Apple's framework whose store format this framework writes.
 public let NSCoreDataVersionNumber = Double(StoreMetadata.frameworkVersion)
 
 /// Option: a Bool; opening an XML store validates it against its document type.

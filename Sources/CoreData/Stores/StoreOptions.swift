@@ -16,12 +16,12 @@ public let NSInMemoryStoreType = "InMemory"
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// Option: a dictionary of SQLite pragmas and their values, as strings.
 ///
-/// Unless it contains `wal_autocheckpoint`, the write-ahead log is copied into the database beside the program's work, and not
-/// at the end of saves.
+/// Unless it contains `wal_autocheckpoint`, the write-ahead log is checkpointed in the background, and not at the end
+/// of saves.
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
 /// Option: a Bool; opening the store updates SQLite's statistics (`ANALYZE`).
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
-/// Option: a Bool; opening the store packs its file (`VACUUM`).
+/// Option: a Bool; opening the store compacts its file (`VACUUM`).
 public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
 /// Option: how iOS encrypts the files of a store.
 ///
@@ -32,20 +32,20 @@ public let NSPersistentStoreFileProtectionKey = "NSPersistentStoreFileProtection
 public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 /// Option: a Bool; opening a store of another model version migrates it.
 public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentStoresAutomaticallyOption"
-/// Option: a Bool; with `NSMigratePersistentStoresAutomaticallyOption`, the mapping may be inferred.
+/// Option: a Bool; with `NSMigratePersistentStoresAutomaticallyOption`, whether the mapping may be inferred.
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
 /// Option: a Bool; opening the store does not compare its version hashes with the model's.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
-/// Option: a Bool; an in-place migration leaves its cleanup to
+/// Option: a Bool; an in-place migration defers its cleanup to
 /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()`. SQLite stores only.
 ///
-/// Metadata key: true while there is such work to do.
+/// Metadata key: true while such cleanup is pending.
 public let NSPersistentStoreDeferredLightweightMigrationOptionKey = StoreMetadata.Key.deferredCleanup
 /// Option: the `NSStagedMigrationManager` of a staged migration; with
 /// `NSMigratePersistentStoresAutomaticallyOption` and `NSInferMappingModelAutomaticallyOption`.
 public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStoreStagedMigrationManagerOptionKey"
-/// Option: a Bool; a store that is incompatible with the model, or damaged, is set aside, and a new one is created in
-/// its place. `NSPersistentStore.storeSetAside` reports it. An addition to Apple's options.
+/// Option: a Bool; a store that is incompatible with the model, or damaged, is set aside, and a new store is created in
+/// its place. `NSPersistentStore.storeSetAside` reports it. An addition to Apple's API.
 public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
 public let NSStoreTypeKey = StoreMetadata.Key.type
@@ -53,7 +53,7 @@ public let NSStoreTypeKey = StoreMetadata.Key.type
 public let NSStoreUUIDKey = StoreMetadata.Key.uuid
 /// Metadata key: the version hash of each entity.
 public let NSStoreModelVersionHashesKey = StoreMetadata.Key.hashes
-/// Metadata key: the developer's names for the model version.
+/// Metadata key: the version identifiers of the model.
 public let NSStoreModelVersionIdentifiersKey = StoreMetadata.Key.identifiers
 /// Metadata key: the checksum of the model version.
 public let NSPersistentStoreModelVersionChecksumKey = StoreMetadata.Key.checksum
@@ -78,7 +78,7 @@ package struct StoreOptions {
   package var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   package var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
-  /// The time to wait for a lock in seconds, where no option gives it.
+  /// The default time to wait for a lock, in seconds.
   package static let defaultTimeout: TimeInterval = 5
 
   /// The time to wait for a lock, in seconds; nil if not given.
@@ -90,7 +90,7 @@ package struct StoreOptions {
     return given.mapValues { "\($0)" }
   }
 
-  /// The options without those of migration, for a store that is opened while it is being migrated.
+  /// The options without those of migration, for a store that is opened during its migration.
   package var forHandlers: [String: NSObject] {
     let migration: Set<String> = [
       NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
@@ -105,7 +105,7 @@ package struct StoreOptions {
     }
   }
 
-  /// Returns a value as an `NSPersistentStoreDescription` stores it.
+  /// Returns a value in the form in which an `NSPersistentStoreDescription` stores it.
   private static func object(_ value: Any) -> NSObject? {
     switch value {
     case let object as NSObject: object
@@ -128,7 +128,7 @@ package struct StoreOptions {
     }
   }
 
-  /// The value of `MigrationOption.models`, or nil.
+  /// Returns the value of `MigrationOption.models`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   package func migrationModels() throws -> [URL]? {
@@ -144,21 +144,21 @@ package struct StoreOptions {
   package var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
 }
 
-/// Options, besides Apple's, of the migration when a store is opened. An addition to Apple's API.
+/// Options of the migration that opening a store runs, in addition to Apple's. An addition to Apple's API.
 ///
 /// Core Data searches all bundles of the program for models and mapping models. In tests, and in programs with many
-/// bundles, it may find the wrong ones; the first two options name the files to use instead.
+/// bundles, it may find the wrong ones. The first two options specify the files to use instead.
 public enum MigrationOption {
   /// An array of `URL`s: the files to search for the store's model, besides the destination model's own file and the
   /// model cached in the store.
   public static let models = "OpenCoreDataMigrationModels"
-  /// An array of `URL`s of mapping models or directories of them, and of `NSMappingModel`s: the only ones to use.
+  /// An array of `URL`s of mapping models or directories of them, or `NSMappingModel`s: the only mapping models to use.
   public static let mappings = "OpenCoreDataMigrationMappings"
   /// A Bool, by default true: whether a migration may go through intermediate versions, by the rules of
-  /// `MigrationPath`. If false, a single step must lead to the destination, as in Core Data.
+  /// `MigrationPath`. If false, only a single step to the destination is allowed, as in Core Data.
   public static let isProgressive = "OpenCoreDataMigrationIsProgressive"
-  /// A Bool, by default true: whether a store that a mapping-model migration replaces is kept beside the new one, as
-  /// `Data~.sqlite` for `Data.sqlite`.
+  /// A Bool, by default true: whether a store that a mapping-model migration replaces is kept beside the new one, for
+  /// example as `Data~.sqlite` for `Data.sqlite`.
   public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
   /// A `MigrationManagerFactory`, which makes the migration manager of each step with a mapping model.
   public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
@@ -166,13 +166,15 @@ public enum MigrationOption {
   /// migration.
   public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
   /// A Bool, an `AllowedLosses`, or an array of entities and properties such as `Legacy` and `Order.note`, by default
-  /// false: what a migration may drop. Otherwise rows of entities that a mapping model leaves out are an error
-  /// (134110), and so is content of a store that no known version has, only the model cached in it (134130).
+  /// false: the content that a migration may drop. Otherwise it is an error (134110) if a mapping model leaves out an
+  /// entity that has rows, and an error (134130) if content would be dropped that exists only in the model cached in
+  /// the store, and in none of the known versions.
   public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
-  /// A Bool, by default false: whether a store that carries a model that is none of the app's versions may be migrated if
-  /// that removes or narrows anything, or ends the order of a relationship, even where the store holds none of it.
+  /// A Bool, by default false: whether a store that carries a model which is not one of the app's versions may be
+  /// migrated if that removes or narrows anything, or ends the order of a relationship, even if the store contains none
+  /// of it.
   ///
-  /// Such a store has usually been migrated by a newer version of the app. Otherwise opening it is an error (134130).
-  /// Content that the store holds is dropped only with `allowsLoss`.
+  /// Such a store has usually been migrated by a newer version of the app. Without this option, opening it is an error
+  /// (134130). Content that the store contains is dropped only with `allowsLoss`.
   public static let allowsDowngrade = "OpenCoreDataMigrationAllowsDowngrade"
 }

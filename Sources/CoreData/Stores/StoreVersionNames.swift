@@ -5,11 +5,11 @@ import CoreDataStoreFiles
 import Foundation
 
 extension NSPersistentStore {
-  /// Returns the name of a version among those in the model file of the store's coordinator, for the words of errors; nil if
-  /// none has it.
+  /// Returns the name of a version among those in the model file of the store's coordinator, for error messages; nil if
+  /// none matches.
   func versionName(of version: StoreVersion) -> String? {
     guard let model = persistentStoreCoordinator?.managedObjectModel, !model.origins.isEmpty else { return nil }
-    // A file that cannot be read has no names; the error is about something else.
+    // If the file cannot be read, there are no names. The error to report is another one.
     guard let known = try? ModelVersions(around: model) else { return nil }
     let metadata: [String: Any] = [
       NSStoreModelVersionHashesKey: version.hashes, NSStoreModelVersionIdentifiersKey: version.identifiers,

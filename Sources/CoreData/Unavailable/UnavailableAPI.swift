@@ -5,8 +5,8 @@ import CoreDataMistakes
 import Foundation
 
 // Apple's declarations for services that exist only on Apple's systems: CloudKit, Core Spotlight, iCloud documents and
-// external records. Using one is an error of the compiler that says what to use instead. Declarations whose types belong
-// to those services, such as `CKRecord`, are left out.
+// external records. Using one is a compile-time error that says what to use instead. Declarations with types of those
+// services, such as `CKRecord`, are left out.
 
 // MARK: CloudKit
 
@@ -26,16 +26,16 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     unavailable()
   }
 
-  /// Whether the user may change the record of an object.
+  /// Returns whether the user may change the record of an object.
   open func canUpdateRecord(forManagedObjectWith objectID: NSManagedObjectID) -> Bool { unavailable() }
 
-  /// Whether the user may delete the record of an object.
+  /// Returns whether the user may delete the record of an object.
   open func canDeleteRecord(forManagedObjectWith objectID: NSManagedObjectID) -> Bool { unavailable() }
 
-  /// Whether the user may change the objects of a store.
+  /// Returns whether the user may change the objects of a store.
   open func canModifyManagedObjects(in store: NSPersistentStore) -> Bool { unavailable() }
 
-  /// What an event of mirroring does.
+  /// The type of a mirroring event.
   @available(*, unavailable, message: "CloudKit exists only on Apple's systems: there are no events of mirroring.")
   public enum EventType: Int, Sendable {
     /// Setting up the mirroring.
@@ -46,7 +46,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     case export
   }
 
-  /// An event of mirroring.
+  /// A mirroring event.
   @available(
     *, unavailable,
     message:
@@ -57,15 +57,15 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     open var identifier: UUID { unavailable() }
     /// The identifier of the store.
     open var storeIdentifier: String { unavailable() }
-    /// What the event does.
+    /// The type of the event.
     open var type: EventType { unavailable() }
-    /// When the event began.
+    /// The time at which the event began.
     open var startDate: Date { unavailable() }
-    /// When the event ended.
+    /// The time at which the event ended.
     open var endDate: Date? { unavailable() }
-    /// Whether the event has succeeded.
+    /// Whether the event succeeded.
     open var succeeded: Bool { unavailable() }
-    /// The error of an event that has failed.
+    /// The error of a failed event.
     open var error: (any Error)? { unavailable() }
   }
 }
@@ -73,10 +73,10 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
 /// Options for sending a model to CloudKit.
 @available(*, unavailable, message: "CloudKit exists only on Apple's systems.")
 public struct NSPersistentCloudKitContainerSchemaInitializationOptions: OptionSet, Sendable {
-  /// The options as bits.
+  /// The raw value.
   public let rawValue: UInt
 
-  /// Makes options from bits.
+  /// Creates options from a raw value.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
@@ -95,22 +95,22 @@ open class NSPersistentCloudKitContainerOptions: NSObject {
   /// The identifier of the CloudKit container.
   open var containerIdentifier: String { unavailable() }
 
-  /// Makes options.
+  /// Creates options.
   ///
   /// - Parameter containerIdentifier: the identifier of the CloudKit container.
   public init(containerIdentifier: String) { unavailable() }
 }
 
-/// A request for events of mirroring.
+/// A request for mirroring events.
 @available(*, unavailable, message: "CloudKit exists only on Apple's systems: use NSPersistentHistoryChangeRequest.")
 open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest, @unchecked Sendable {
-  /// What the request returns.
+  /// The kind of result.
   open var resultType: NSPersistentCloudKitContainerEventResult.ResultType {
     get { unavailable() }
     set { unavailable() }
   }
 
-  /// Returns a request for the events after another.
+  /// Returns a request for the events after a given one.
   open class func fetchEvents(after event: NSPersistentCloudKitContainer.Event?) -> Self { unavailable() }
 
   /// Returns a request for the events after a date.
@@ -125,21 +125,21 @@ open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest, 
   open class func fetchForEvents() -> NSFetchRequest<any NSFetchRequestResult> { unavailable() }
 }
 
-/// The result of a request for events of mirroring.
+/// The result of a request for mirroring events.
 @available(*, unavailable, message: "CloudKit exists only on Apple's systems: use NSPersistentHistoryResult.")
 open class NSPersistentCloudKitContainerEventResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// What a request for events returns.
+  /// The kind of result of a request for events.
   @available(*, unavailable, message: "CloudKit exists only on Apple's systems: use NSPersistentHistoryResultType.")
   public enum ResultType: Int, Sendable {
     /// The events.
     case events
-    /// Their number.
+    /// The number of events.
     case countEvents
   }
 
   /// The events, or their number.
   open var result: Any? { unavailable() }
-  /// What the result is.
+  /// The kind of the result.
   open var resultType: ResultType { unavailable() }
 }
 
@@ -166,12 +166,12 @@ open class NSCoreDataCoreSpotlightDelegate: NSObject {
   /// Whether objects are being indexed.
   open var isIndexingEnabled: Bool { unavailable() }
 
-  /// Makes a delegate for a store.
+  /// Creates a delegate for a store.
   public init(forStoreWith description: NSPersistentStoreDescription, coordinator psc: NSPersistentStoreCoordinator) {
     unavailable()
   }
 
-  /// Makes a delegate for a store.
+  /// Creates a delegate for a store.
   public convenience init(forStoreWith description: NSPersistentStoreDescription, model: NSManagedObjectModel) {
     unavailable()
   }
@@ -199,7 +199,7 @@ extension NSPersistentStore {
 }
 
 extension NSEntityDescription {
-  /// What Spotlight shows for an object.
+  /// The expression for the name that Spotlight shows for an object.
   @available(*, unavailable, message: "Core Spotlight exists only on Apple's systems: remove the assignment.")
   public var coreSpotlightDisplayNameExpression: NSExpression {
     get { unavailable() }
@@ -222,20 +222,20 @@ public var NSPersistentStoreUbiquitousContentURLKey: String { unavailable() }
 /// Option: the iCloud container of a store.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: remove the option.")
 public var NSPersistentStoreUbiquitousContainerIdentifierKey: String { unavailable() }
-/// Option: what distinguishes the apps of one device in iCloud.
+/// Option: an identifier that distinguishes the apps of one device in iCloud.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: remove the option.")
 public var NSPersistentStoreUbiquitousPeerTokenOption: String { unavailable() }
-/// Option: a Bool; a store is made anew from iCloud.
+/// Option: a Bool; a store is rebuilt from iCloud.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: restore the store by StoreBackup.")
 public var NSPersistentStoreRebuildFromUbiquitousContentOption: String { unavailable() }
-/// Option: a Bool; a moved store loses what belongs to iCloud.
+/// Option: a Bool; a moved store loses its iCloud metadata.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: remove the option.")
 public var NSPersistentStoreRemoveUbiquitousMetadataOption: String { unavailable() }
-/// Key of notifications: why iCloud has changed the stores.
+/// Key of notifications: the reason why iCloud has changed the stores.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: stores change only by the program itself.")
 public var NSPersistentStoreUbiquitousTransitionTypeKey: String { unavailable() }
 
-/// Why iCloud has changed the stores of a coordinator.
+/// The reason why iCloud has changed the stores of a coordinator.
 @available(*, unavailable, message: "iCloud exists only on Apple's systems: stores change only by the program itself.")
 public enum NSPersistentStoreUbiquitousTransitionType: UInt, Sendable {
   /// An account was added.
@@ -244,7 +244,7 @@ public enum NSPersistentStoreUbiquitousTransitionType: UInt, Sendable {
   case accountRemoved = 2
   /// The contents were removed.
   case contentRemoved = 3
-  /// The first import has ended.
+  /// The initial import has ended.
   case initialImportCompleted = 4
 }
 
@@ -261,7 +261,7 @@ extension Notification.Name {
 }
 
 extension NSPersistentStoreCoordinator {
-  /// Removes a store, also from iCloud.
+  /// Removes a store, including its data in iCloud.
   @available(
     *, unavailable, message: "iCloud exists only on Apple's systems: use destroyPersistentStore(at:type:options:)."
   )
@@ -275,7 +275,7 @@ extension NSPersistentStoreCoordinator {
   @available(*, unavailable, message: "External records were made for Spotlight, which exists only on Apple's systems.")
   public class func elementsDerived(fromExternalRecordAt fileURL: URL) -> [AnyHashable: Any] { unavailable() }
 
-  /// Makes a store from external records.
+  /// Creates a store from external records.
   @available(*, unavailable, message: "External records were made for Spotlight, which exists only on Apple's systems.")
   public func importStore(
     withIdentifier storeIdentifier: String?, fromExternalRecordsDirectoryAt externalRecordsURL: URL,
@@ -315,24 +315,24 @@ extension NSManagedObjectContext {
   @available(*, unavailable, message: "Apple has removed locks of contexts: use performAndWait(_:).")
   public func lock() { unavailable() }
 
-  /// Gives up exclusive access.
+  /// Releases exclusive access.
   @available(*, unavailable, message: "Apple has removed locks of contexts: use performAndWait(_:).")
   public func unlock() { unavailable() }
 
-  /// Tries to get exclusive access.
+  /// Tries to obtain exclusive access.
   @available(*, unavailable, message: "Apple has removed locks of contexts: use performAndWait(_:).")
   public func tryLock() -> Bool { unavailable() }
 }
 
 extension NSManagedObject {
-  /// Returns what observers have registered.
+  /// Returns the observers' registrations.
   @available(
     *, unavailable,
     message: "There is no key-value observing without Objective-C: observe didChangeObjectsNotification."
   )
   public func observationInfo() -> UnsafeMutableRawPointer? { unavailable() }
 
-  /// Sets what observers have registered.
+  /// Sets the observers' registrations.
   @available(
     *, unavailable,
     message: "There is no key-value observing without Objective-C: observe didChangeObjectsNotification."
@@ -345,14 +345,14 @@ extension NSPersistentStoreCoordinator {
   @available(*, unavailable, message: "Apple has removed locks of coordinators: use performAndWait(_:).")
   public func lock() { unavailable() }
 
-  /// Gives up exclusive access.
+  /// Releases exclusive access.
   @available(*, unavailable, message: "Apple has removed locks of coordinators: use performAndWait(_:).")
   public func unlock() { unavailable() }
 
-  /// Tries to get exclusive access.
+  /// Tries to obtain exclusive access.
   @available(*, unavailable, message: "Apple has removed locks of coordinators: use performAndWait(_:).")
   public func tryLock() -> Bool { unavailable() }
 }
 
-/// The body of declarations that the compiler lets nobody use.
+/// The body of unavailable declarations, which the compiler rejects.
 private func unavailable() -> Never { trap("The declaration is unavailable.") }

@@ -7,12 +7,12 @@ import Foundation
 
 /// Records operations that can be undone and redone.
 ///
-/// Operations are registered in groups, which may be nested. With `groupsByEvent`, the first registration opens a group,
-/// which a managed object context closes when it has processed its pending changes; a group opened on the main thread is
-/// also closed at the end of the current turn of the main queue, and any such group by `undo()`.
+/// Operations are registered in groups, which may be nested. With `groupsByEvent`, the first registration opens a
+/// group, which a managed object context closes after it has processed its pending changes. A group opened on the main
+/// thread is also closed at the end of the current turn of the main queue, and any such group by `undo()`.
 ///
-/// Foundation on Linux lacks this class; ours has Apple's name and behavior. Differs from Apple: there are no selectors,
-/// so operations are closures; `runLoopModes` and menu titles in other languages than English do not exist.
+/// Foundation on Linux lacks this class. This one has Apple's name and behavior. Differs from Apple: there are no
+/// selectors, so operations are closures; there are no `runLoopModes`, and menu titles exist only in English.
 open class UndoManager: NSObject {
   /// A group of operations.
   private final class Group {
@@ -40,27 +40,27 @@ open class UndoManager: NSObject {
 
   private var undoStack: [Group] = []
   private var redoStack: [Group] = []
-  /// The groups that are open, the outermost first.
+  /// The open groups, outermost first.
   private var openGroups: [Group] = []
-  /// How often registration has been disabled.
+  /// The number of times that registration has been disabled.
   private var disabledCount = 0
   /// Whether the outermost open group is that of an event.
   private var isEventGroup = false
 
-  /// Makes a manager without operations.
+  /// Creates a manager without operations.
   public override init() {
     super.init()
   }
 
   // MARK: Groups
 
-  /// Opens a group. The group of an event is opened around it if there is none.
+  /// Opens a group. If there is no group for the event, it is opened first.
   open func beginUndoGrouping() {
     if openGroups.isEmpty, groupsByEvent, !isUndoing, !isRedoing { openEventGroup() }
     openGroup()
   }
 
-  /// Closes the innermost open group. Without one, stops the program.
+  /// Closes the innermost open group. Traps if there is none.
   open func endUndoGrouping() {
     trap(unless: !openGroups.isEmpty, "endUndoGrouping() was called without a matching beginUndoGrouping().")
     post(.NSUndoManagerCheckpoint)
@@ -84,7 +84,7 @@ open class UndoManager: NSObject {
   /// Whether a group is opened for each event; true by default.
   open var groupsByEvent = true
 
-  /// The maximum number of groups that are kept, not counting nested ones; 0, the default, for no limit.
+  /// The maximum number of kept groups, not counting nested ones; 0, the default, for no limit.
   open var levelsOfUndo = 0 { didSet { limitLevels() } }
 
   private func limitLevels() {
@@ -107,25 +107,25 @@ open class UndoManager: NSObject {
     DispatchQueue.main.async { reference.manager?.closeEventGroup() }
   }
 
-  /// Carries a manager to the end of the main queue's turn. It is used on the main thread only.
+  /// Carries a manager to the end of the main queue's turn. Used only on the main thread.
   private struct WeakReference: @unchecked Sendable {
     weak var manager: UndoManager?
   }
 
-  /// Closes the group of the current event, unless a group in it is open.
+  /// Closes the group of the current event, unless a nested group is open.
   func closeEventGroup() {
     if isEventGroup, openGroups.count == 1, !isUndoing, !isRedoing { endUndoGrouping() }
   }
 
   // MARK: Registration
 
-  /// Registers an operation that undoes what the program is doing. Clears the operations to redo, unless the manager is
-  /// undoing or redoing.
+  /// Registers an operation that undoes the current change of the program. Clears the operations to redo, unless the
+  /// manager is undoing or redoing.
   ///
-  /// Without an open group, and without `groupsByEvent`, stops the program.
+  /// Traps without an open group, unless `groupsByEvent` is true.
   ///
   /// - Parameters:
-  ///   - target: the object that the operation changes; not retained. Nothing happens if it is gone.
+  ///   - target: the object that the operation changes; not retained. If it has been deallocated, nothing happens.
   ///   - handler: the operation, which registers its own reversal.
   open func registerUndo<TargetType: AnyObject>(
     withTarget target: TargetType, handler: @escaping (TargetType) -> Void
@@ -145,7 +145,7 @@ open class UndoManager: NSObject {
   /// Disables registration until the matching `enableUndoRegistration()`.
   open func disableUndoRegistration() { disabledCount += 1 }
 
-  /// Enables registration again. Without a matching `disableUndoRegistration()`, stops the program.
+  /// Enables registration again. Traps without a matching `disableUndoRegistration()`.
   open func enableUndoRegistration() {
     trap(unless: disabledCount > 0, "enableUndoRegistration() was called without disableUndoRegistration().")
     disabledCount -= 1
@@ -185,10 +185,10 @@ open class UndoManager: NSObject {
     return !redoStack.isEmpty
   }
 
-  /// The number of groups to undo.
+  /// The number of groups that can be undone.
   open var undoCount: Int { undoStack.count }
 
-  /// The number of groups to redo.
+  /// The number of groups that can be redone.
   open var redoCount: Int { redoStack.count }
 
   /// Whether the manager is undoing.
@@ -197,14 +197,14 @@ open class UndoManager: NSObject {
   /// Whether the manager is redoing.
   open private(set) var isRedoing = false
 
-  /// Closes the group that is open, and undoes the last group. More than one open group stops the program.
+  /// Closes the open group, and undoes the last group. Traps if more than one group is open.
   open func undo() {
     if openGroups.count == 1, !isUndoing, !isRedoing { endUndoGrouping() }
     trap(unless: openGroups.isEmpty, "undo() was called while groups are open: end them first.")
     undoNestedGroup()
   }
 
-  /// Undoes the last group that has been closed, which may be a nested one.
+  /// Undoes the last closed group, which may be a nested one.
   open func undoNestedGroup() {
     trap(unless: !isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
     post(.NSUndoManagerCheckpoint)
@@ -227,7 +227,7 @@ open class UndoManager: NSObject {
     post(.NSUndoManagerDidUndoChange)
   }
 
-  /// Redoes the group that was undone last. An open group stops the program.
+  /// Redoes the group that was undone last. Traps if a group is open.
   open func redo() {
     trap(unless: !isUndoing && !isRedoing, "Undo and redo cannot be called by an operation that they run.")
     trap(unless: openGroups.isEmpty, "redo() was called while groups are open: end them first.")
@@ -240,7 +240,7 @@ open class UndoManager: NSObject {
     post(.NSUndoManagerDidRedoChange)
   }
 
-  /// Runs the operations of a group, the last first, and collects what they register in a group of the same name.
+  /// Runs the operations of a group, last to first, and collects what they register in a group of the same name.
   private func reverse(_ group: Group) {
     openGroup()
     openGroups.last?.name = group.name
@@ -262,10 +262,10 @@ open class UndoManager: NSObject {
 
   private var groupToUndo: Group? { openGroups.first { !$0.actions.isEmpty } ?? undoStack.last }
 
-  /// The name of what `undo()` undoes; empty if it has none.
+  /// The name of the group that `undo()` undoes; empty if it has none.
   open var undoActionName: String { canUndo ? groupToUndo?.name ?? "" : "" }
 
-  /// The name of what `redo()` redoes; empty if it has none.
+  /// The name of the group that `redo()` redoes; empty if it has none.
   open var redoActionName: String { redoStack.last?.name ?? "" }
 
   /// Names the open group, or the last one.
@@ -275,7 +275,7 @@ open class UndoManager: NSObject {
     (openGroups.last ?? undoStack.last)?.name = actionName
   }
 
-  /// Marks the open group, or the last one, as discardable, such as a change of the view.
+  /// Marks the open group, or the last one, as discardable, for example because it only changes the view.
   ///
   /// - Parameter discardable: whether the group can be discarded.
   open func setActionIsDiscardable(_ discardable: Bool) {
@@ -313,11 +313,11 @@ open class UndoManager: NSObject {
   }
 }
 
-/// Key of `NSUndoManagerWillCloseUndoGroup`: a Bool; the group is discardable.
+/// Key of `NSUndoManagerWillCloseUndoGroup`: a Bool; whether the group is discardable.
 public let NSUndoManagerGroupIsDiscardableKey = "NSUndoManagerGroupIsDiscardableKey"
 
 extension Notification.Name {
-  /// Posted before a group is opened or closed, before undo and redo, and when `canRedo` is asked for.
+  /// Posted before a group is opened or closed, before undo and redo, and when `canRedo` is read.
   public static let NSUndoManagerCheckpoint = Notification.Name("NSUndoManagerCheckpointNotification")
   /// Posted after a group has been opened.
   public static let NSUndoManagerDidOpenUndoGroup = Notification.Name("NSUndoManagerDidOpenUndoGroupNotification")

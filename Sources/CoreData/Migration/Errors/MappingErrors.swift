@@ -6,11 +6,11 @@ import Foundation
 
 /// Errors of migrations with a mapping model, which name the entity mapping, the property and the expression.
 internal enum MappingErrors {
-  /// Additional keys that say which part of a mapping model an error is about.
+  /// An additional key for the part of a mapping model that an error is about.
   static let mappingKey = "mapping"
   static let expressionKey = "expression"
 
-  /// Where in a mapping model something went wrong.
+  /// The part of a mapping model that an error is about.
   struct Place {
     var mapping: String
     var entity: String?
@@ -31,7 +31,7 @@ internal enum MappingErrors {
     }
   }
 
-  /// 134110: the hashes in a mapping model are not those of the models.
+  /// 134110: the hashes in a mapping model differ from those of the models.
   static func hashMismatch(
     mapping: String, entity: String, side: String, expected: Data?, found: Data?
   ) -> NSError {

@@ -6,9 +6,9 @@ import CoreDataModelFiles
 import Foundation
 
 extension MigrationErrors {
-  /// 134110: no expression of a mapping model reads values that the store holds.
+  /// 134110: no expression of a mapping model reads certain values that the store contains.
   ///
-  /// - Parameter open: which new properties have no expression, in words.
+  /// - Parameter open: the new properties without an expression, in words.
   static func unreadValues(url: URL?, mapping: URL?, dropped: [DroppedContent], open: String?) -> NSError {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     return failed(

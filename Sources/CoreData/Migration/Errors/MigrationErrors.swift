@@ -7,9 +7,9 @@ import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
-/// Errors of migration, from finding models to checking the result.
+/// Errors of migration, from finding models to verifying the result.
 internal enum MigrationErrors {
-  /// 134190: no mapping can be inferred. All reasons are listed, with an error for each if there are several; entity and
+  /// 134190: no mapping can be inferred. Lists all reasons, with an error for each if there are several. Entity and
   /// property are those of the first.
   static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
     let first = obstacles.first
@@ -23,7 +23,7 @@ internal enum MigrationErrors {
       suggestion: advice.isEmpty ? "Write a mapping model for these versions." : advice.joined(separator: " "), info)
   }
 
-  /// 134110, also for a step that an in-place migration cannot take.
+  /// 134110; also for a step that an in-place migration cannot execute.
   static func failed(
     url: URL?, reason: String, suggestion: String, entity: String? = nil, attribute: String? = nil,
     underlying: (any Error)? = nil
@@ -43,12 +43,12 @@ internal enum MigrationErrors {
 
   struct OutdatedPlan: Error {}
 
-  /// What others do to a store at the same time.
+  /// Marks an error caused by concurrent changes to a store.
   struct Interference: Error {}
 
   /// 134110 for rows without a value of a required attribute.
   ///
-  /// - Parameter rows: which rows have no value, as the subject of a sentence.
+  /// - Parameter rows: the rows without a value, as the subject of a sentence.
   static func missingMandatoryValues(url: URL?, entity: String, attribute: String, rows: String) -> NSError {
     let reason =
       "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute"
@@ -58,14 +58,14 @@ internal enum MigrationErrors {
         "Give the attribute '\(attribute)' of entity '\(entity)' a default value, make it optional, or set its "
         + "values by a mapping model.", entity: entity, attribute: attribute)
     var info = error.userInfo
-    // Programs compare Core Data's own sentence, which has no names.
+    // Programs compare Core Data's own sentence, which contains no names.
     info[NSLocalizedFailureReasonErrorKey] =
       "\(reason): '\(attribute)' of entity '\(entity)' is required and has no default value in the destination, and "
       + "\(rows) without a value."
     return NSError(domain: error.domain, code: error.code, userInfo: info)
   }
 
-  /// 134110 as the reason why a store was set aside that another has replaced.
+  /// 134110: the reason why a store was set aside that has been replaced with another.
   static func replaced(by other: URL, url: URL) -> NSError {
     failed(
       url: url, reason: "The store was replaced by the one from '\(other.path)', which had been set aside before.",
@@ -98,8 +98,8 @@ internal enum MigrationErrors {
   ///
   /// - Parameters:
   ///   - nearest: the version that differs from the store in the fewest entities, and its differences.
-  ///   - note: why some versions could not be checked, in a sentence.
-  ///   - reduction: what a migration from the model in the store itself would take from it.
+  ///   - note: a sentence that says why some versions could not be checked.
+  ///   - reduction: what a migration from the model in the store itself would remove.
   static func missingSourceModel(
     url: URL?, metadata: [String: Any], searched: [String],
     nearest: (name: String, differences: [VersionDifference])? = nil, note: String? = nil,
@@ -127,15 +127,15 @@ internal enum MigrationErrors {
       info)
   }
 
-  /// What a migration would take from a store that none of the known versions has written.
+  /// The content that a migration would remove from a store that none of the known versions has written.
   struct Reduction {
     /// The name of the wanted version.
     let destination: String
-    /// What it would remove or narrow, whether or not the store has any of it.
+    /// The content that it would remove or narrow, whether or not the store contains any.
     let reduced: [DroppedContent]
-    /// What of that the store holds.
+    /// The part of that content that the store contains.
     let dropped: [DroppedContent]
-    /// Whether the version may be reduced where nothing is dropped.
+    /// Whether the version may be reduced if no content is dropped.
     let allowsReduction: Bool
 
     init(to destination: String, reduced: [DroppedContent], dropped: [DroppedContent], allowsReduction: Bool) {
@@ -163,7 +163,7 @@ internal enum MigrationErrors {
     }
   }
 
-  /// 134110: the store now holds something that would be dropped, which it did not when the migration was planned.
+  /// 134110: the store now contains content that would be dropped, and did not when the migration was planned.
   static func unplannedLoss(url: URL?, dropped: [DroppedContent]) -> NSError {
     failed(
       url: url,
@@ -173,7 +173,7 @@ internal enum MigrationErrors {
       suggestion: "Plan the migration again. The store was not changed.", entity: dropped.first?.entity)
   }
 
-  /// 134110: a mapping model leaves out entities of which the store has rows.
+  /// 134110: a mapping model leaves out entities that have rows in the store.
   static func unmappedRows(url: URL?, mapping: URL?, dropped: [DroppedContent]) -> NSError {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     return failed(
@@ -185,7 +185,7 @@ internal enum MigrationErrors {
       entity: dropped.first?.entity)
   }
 
-  /// 134110: a step that makes a new store would leave tables behind that are not the model's.
+  /// 134110: a step that creates a new store would leave behind tables that do not belong to the model.
   static func otherTables(url: URL, source: String, destination: String, dropped: [OtherTables.Table]) -> NSError {
     failed(
       url: url,
@@ -196,7 +196,7 @@ internal enum MigrationErrors {
         + "anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.")
   }
 
-  /// As for models (257, 259 and others): a version that an inferred step would pass over.
+  /// An error as for models (257, 259 and others): a version that an inferred step would skip.
   static func unreadableVersion(
     _ name: String, _ error: ModelFileError, source: String, destination: String
   ) -> NSError {
@@ -214,15 +214,15 @@ internal enum MigrationErrors {
       told.code, told.localizedDescription, reason: reason, suggestion: advice, underlying: error, info)
   }
 
-  // Errors about mapping models: missing, unreadable, or made for other states of the models.
+  // Errors about mapping models: missing, unreadable, or created for other states of the models.
 
-  /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
-  /// one.
+  /// An error as for models: 260 for a missing file, 259 for a file that is not a mapping model, `NSCoreDataError` for
+  /// a contradictory one.
   static func cannotReadMapping(_ error: ModelFileError) -> NSError {
     ModelErrors.cannotRead(error, "The mapping model could not be read.")
   }
 
-  /// The versions that an error is about, as far as they are known.
+  /// The versions that an error is about, if known.
   struct Models {
     var sourceName: String?
     var destinationName: String?
@@ -237,7 +237,7 @@ internal enum MigrationErrors {
       (destinationName, self.destination) = (destination?.name, try? destination?.model())
     }
 
-    /// Under Core Data's keys.
+    /// The details under Core Data's keys.
     fileprivate var details: [String: Any] {
       var info: [String: Any] = [:]
       info[ErrorDetail.sourceModel] = source
@@ -249,8 +249,8 @@ internal enum MigrationErrors {
   /// 134140
   ///
   /// - Parameters:
-  ///   - detail: more about what is missing, as a sentence.
-  ///   - underlying: why none could be inferred; its entity and property are told too.
+  ///   - detail: a sentence with more about what is missing.
+  ///   - underlying: the reason why no mapping could be inferred. Its entity and property are included.
   static func missingMappingModel(
     url: URL?, models: Models, detail: String? = nil, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
@@ -269,10 +269,10 @@ internal enum MigrationErrors {
       underlying: underlying, info)
   }
 
-  /// 134140 for a mapping model that is meant for the two versions, and whose hashes no longer fit.
+  /// 134140: a mapping model is intended for the two versions, but its hashes no longer match.
   ///
   /// - Parameters:
-  ///   - mapping: the mapping model's file; nil for one that was made in code.
+  ///   - mapping: the mapping model's file; nil for one created in code.
   static func staleMapping(
     url: URL?, mapping: URL?, models: Models, mismatches: [MappingMismatch]
   ) -> NSError {
@@ -309,7 +309,7 @@ internal enum MigrationErrors {
         ?? "Check that the source store exists and can be read.", underlying: underlying, stores(url, destination))
   }
 
-  /// 134150: the source cannot be read, for a reason that another error has.
+  /// 134150: the source cannot be read, for the reason in another error.
   static func unusableSource(url: URL?, _ error: NSError) -> NSError {
     sourceStore(
       url: url,
@@ -317,7 +317,7 @@ internal enum MigrationErrors {
       underlying: error)
   }
 
-  /// 134160: the destination cannot be written, for a reason that another error has.
+  /// 134160: the destination cannot be written, for the reason in another error.
   static func unusableDestination(url: URL?, _ error: NSError) -> NSError {
     destinationStore(
       url: url,
@@ -346,13 +346,13 @@ internal enum MigrationErrors {
 
   // Errors of staged migration.
 
-  /// Where the rules of stages are explained.
+  /// A sentence about where the rules of stages are explained.
   static let stageHelp = "The rules of stages are explained by coredata explain VR406."
 
-  /// 134504 for a store, or a destination model, whose version is in none of the stages.
+  /// 134504: the version of a store, or of a destination model, is in none of the stages.
   ///
   /// - Parameters:
-  ///   - version: the version of the store, as `StageModels.label(_:)`.
+  ///   - version: the version of the store, in the form of `StageModels.label(_:)`.
   ///   - known: the versions of the stages, in order.
   static func unknownStage(url: URL?, metadata: [String: Any], version: String, known: [String]) -> NSError {
     var info: [String: Any] = [ErrorDetail.metadata: metadata]
@@ -365,7 +365,7 @@ internal enum MigrationErrors {
       info)
   }
 
-  /// 134504 for a version of a stage, if its model cannot be found.
+  /// 134504: the model of a stage's version cannot be found.
   static func missingStageModel(url: URL?, checksum: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "The model of a migration stage could not be found.",
@@ -397,7 +397,7 @@ internal enum MigrationErrors {
       url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
-  /// 134110 for stages that do not lead to the model.
+  /// 134110: the stages do not lead to the model.
   static func stagesEndElsewhere(url: URL?, destination: String, known: [String]) -> NSError {
     failed(
       url: url,
@@ -409,7 +409,7 @@ internal enum MigrationErrors {
     )
   }
 
-  /// 134110 for a handler that has thrown.
+  /// 134110: a handler has thrown an error.
   ///
   /// - Parameters:
   ///   - handler: `willMigrateHandler` or `didMigrateHandler`.
@@ -432,8 +432,8 @@ extension NSError {
   /// Whether a migration was planned for a version that the store no longer has.
   var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
 
-  /// Whether a migration failed for a reason outside the store: what others do to it at the same time, a handler of the
-  /// program, or a file of a model or mapping model.
+  /// Returns whether a migration failed for a reason outside the store: concurrent changes, a handler of the program,
+  /// or a file of a model or mapping model.
   func isOutside(store url: URL) -> Bool {
     let cause = userInfo[NSUnderlyingErrorKey]
     if isOutdatedPlan || cause is MigrationErrors.Interference || userInfo[ErrorDetail.stage] != nil { return true }
@@ -441,9 +441,9 @@ extension NSError {
   }
 }
 
-/// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
+/// Errors of operations on whole stores: migration by copying, replacement, setting aside, recovery.
 internal enum RecoveryErrors {
-  /// A Cocoa error of a migration manager, possibly thrown by a policy, which is rethrown unchanged.
+  /// An error of a migration manager, possibly thrown by a policy, which is rethrown unchanged.
   struct AppFailure: Error {
     let error: any Error
   }
@@ -484,10 +484,10 @@ internal enum RecoveryErrors {
     }
   }
 
-  /// As `translating(url:_:)`, for replacing a store by another that does not come from it.
+  /// As `translating(url:_:)`, for replacing a store with another that does not come from it.
   ///
-  /// A migration can be repeated with what another program has written. Here the other program uses a store that is to go, so
-  /// the error is that the store is in use.
+  /// A migration can be repeated with what another program has written. Here the other program uses a store that is
+  /// about to be removed, so the error is that the store is in use.
   static func translatingReplacement<Result>(of url: URL, _ body: () throws -> Result) throws -> Result {
     try translating(url: url) {
       do {
@@ -516,7 +516,7 @@ internal enum RecoveryErrors {
     }
   }
 
-  /// 134070: a work directory that this framework cannot have made.
+  /// 134070: a work directory that this framework cannot have created.
   private static func refused(_ refusal: WorkDirectory.Refusal, url: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "The work directory beside the persistent store is not used.",

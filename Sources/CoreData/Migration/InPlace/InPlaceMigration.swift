@@ -7,26 +7,28 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Migrates a store through all steps in one transaction of its own file.
+/// Migrates a store through all steps in a single transaction of its own file.
 struct InPlaceMigration {
   let migration: StoreMigration
   let file: StoreFile
 
   private var connection: SQLiteConnection { file.connection }
 
-  /// The number of SQLite's virtual machine instructions between two checks for cancellation: some hundredths of a second.
+  /// The number of SQLite's virtual machine instructions between two checks for cancellation, which take some
+  /// hundredths of a second.
   private static let instructionsBetweenChecks = 200_000
 
-  /// - Parameter lock: if given, obsolete files of values are recorded in the journal before the commit, so that the next
-  ///   process to open the store removes them if this one is killed.
-  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
-  ///   134120; the transaction has been rolled back then.
+  /// - Parameter lock: if given, obsolete files of values are recorded in the journal before the commit, so that the
+  ///   next process to open the store removes them if this one is killed.
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or errors of `progress`, as
+  ///   134120. The transaction has then been rolled back.
   func run(
     lock: MigrationLock? = nil, progress: (MigrationProgress) throws -> Void
   ) throws -> MigrationReport {
-    // Renaming a table must not change the SQL of other objects: everything that depends on it is created again.
+    // Renaming a table must not change the SQL of other objects, because everything that depends on it is created
+    // again.
     try connection.setPragma("legacy_alter_table", to: 1)
-    // Old rows are no secret to the store's owner, and overwriting them doubles the time of copying a table.
+    // Old rows are not secret to the store's owner, and overwriting them doubles the time of copying a table.
     try connection.setPragma("secure_delete", to: 0)
     let external = ExternalData(store: migration.storeURL)
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
@@ -52,7 +54,7 @@ struct InPlaceMigration {
       }
     }
     var result = try connection.transaction(.exclusive) {
-      // Within a long statement, which can be cancelled thereby.
+      // Called during long statements, so that they can be cancelled.
       func tick() throws {
         try tell(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)))
       }
@@ -70,7 +72,7 @@ struct InPlaceMigration {
     do {
       try dropped.remove(from: external)
     } catch {
-      // The store is migrated; the next process to open it removes the files.
+      // The store is migrated. The next process to open it removes the files.
       result.leftover = error
     }
     return result
@@ -108,12 +110,13 @@ struct InPlaceMigration {
     return MigrationReport(rows: counts, statements: executed)
   }
 
-  /// The rows after a step.
+  /// Returns the number of rows after a step.
   private static func rows(_ counts: [InPlaceStepRun.Count]) -> [String: Int] {
     Dictionary(counts.compactMap { count in count.destination.map { ($0, count.after) } }) { $1 }
   }
 
-  /// Counts the rows again when everything is written, since in a corrupt file the last pages written may have held rows.
+  /// Counts the rows again after everything has been written. In a corrupt file, the pages written last may have held
+  /// rows.
   private func check(_ known: [String: Int]) throws {
     guard !known.isEmpty, let document = migration.steps.last?.destinationModel.document else { return }
     let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
@@ -123,7 +126,7 @@ struct InPlaceMigration {
     }
   }
 
-  /// Rows before the first step and after the last one, by the names of the last.
+  /// Returns the rows before the first step and after the last one, by the entity names of the last.
   private func chain(
     _ earlier: [String: MigrationReport.RowCounts], _ step: [InPlaceStepRun.Count]
   ) -> [String: MigrationReport.RowCounts] {
@@ -134,7 +137,7 @@ struct InPlaceMigration {
       if let source = count.source { continued.insert(source) }
       result[count.destination ?? count.source ?? ""] = .init(before: first?.before ?? count.before, after: count.after)
     }
-    // Entities that an earlier step has removed stay in the report.
+    // Entities removed by an earlier step remain in the report.
     for (name, count) in earlier where !continued.contains(name) && result[name] == nil { result[name] = count }
     return result
   }
@@ -148,7 +151,7 @@ struct InPlaceMigration {
     var metadata = try file.metadata().merging(own) { $1 }
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
-    // An incomplete stage has been passed now.
+    // An incomplete stage has now been completed.
     metadata[StagedMigration.pendingKey] = nil
     if migration.defersCleanup {
       let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
@@ -159,7 +162,7 @@ struct InPlaceMigration {
     try recordMarks()
   }
 
-  /// Records the migration itself in the history of the store, whose tables are made if it has none yet.
+  /// Records the migration in the history of the store. Creates the history tables if there are none yet.
   private func recordMarks() throws {
     guard !migration.historyMarks.isEmpty else { return }
     // Opening the store adds the columns for values of deleted rows.
@@ -171,7 +174,7 @@ struct InPlaceMigration {
     }
   }
 
-  /// Which superfluous columns are removed, including those that an earlier migration has deferred.
+  /// Returns which superfluous columns to remove, including those that an earlier migration has deferred.
   private func cleanup() throws -> ColumnCleanup {
     if migration.defersCleanup { return .deferred }
     let isPending = try file.metadata()[NSPersistentStoreDeferredLightweightMigrationOptionKey] != nil
@@ -180,7 +183,7 @@ struct InPlaceMigration {
 }
 
 extension InPlaceProblem {
-  /// The error for the caller.
+  /// Returns the error for the caller.
   package func error(url: URL) -> NSError {
     switch kind {
     case .unsupported:
@@ -198,14 +201,14 @@ extension InPlaceProblem {
 
 /// The deferred cleanup of an in-place migration: tables with columns that no property uses.
 ///
-/// Each table is one task, and each task one transaction. The last one removes the metadata key for pending cleanup, so that
-/// a killed process leaves a whole store in which the remaining work is recorded.
+/// Each table is one task, and each task is one transaction. The last task removes the metadata key for pending
+/// cleanup. So a process that is killed leaves a complete store in which the remaining work is recorded.
 struct DeferredCleanup {
   let file: StoreFile
   let document: ModelDocument
   let configuration: String?
 
-  /// The tables that have such columns, sorted.
+  /// Returns the tables that have such columns, sorted.
   func tables() throws -> [String] {
     let schema = try file.schema(for: document, configuration: document.configuration(configuration))
     return schema.extraColumns(in: try file.connection.catalog()).keys.sorted()
@@ -214,7 +217,7 @@ struct DeferredCleanup {
   /// Cleans up one table.
   ///
   /// - Returns: whether there is more to do.
-  /// - Throws: `SQLiteError`, `InPlaceProblem`; the table is as it was then.
+  /// - Throws: `SQLiteError`, `InPlaceProblem`. On an error, the table is unchanged.
   func runTask() throws -> Bool {
     try file.connection.setPragma("legacy_alter_table", to: 1)
     try file.connection.setPragma("secure_delete", to: 0)
@@ -229,12 +232,12 @@ struct DeferredCleanup {
     }
   }
 
-  /// Rebuilds the table by a step from the model to itself.
+  /// Rebuilds the table with a step from the model to itself.
   private func cleanUp(_ table: String) throws {
     let run = try InPlaceStepRun(
       from: document, to: document, mapping: nil, configuration: configuration, file: file, values: FrameworkValues(),
       cleanup: .table(table))
-    // The model does not change, so no file is dropped here.
+    // The model does not change, so no file is dropped.
     let integrity = IntegrityGuard(file.connection, url: file.url, policy: .automatic)
     _ = try integrity.whileChecking(isCancelled: { false }) {
       try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }
@@ -242,7 +245,7 @@ struct DeferredCleanup {
   }
 }
 
-/// Values of value transformers and predicate functions for an in-place migration.
+/// The values of value transformers and predicate functions for an in-place migration.
 package struct FrameworkValues: ProgramValues {
   package init() {}
 
@@ -264,9 +267,9 @@ package struct FrameworkValues: ProgramValues {
 }
 
 extension InPlaceStepRun {
-  /// A step of a migration.
+  /// Creates a migration step.
   ///
-  /// - Throws: 134190 where no mapping can be inferred; `SchemaProblem`; `SQLiteError`.
+  /// - Throws: 134190 if no mapping can be inferred; `SchemaProblem`; `SQLiteError`.
   init(
     _ step: StoreMigration.Step, configuration: String?, file: StoreFile, cleanup: ColumnCleanup
   ) throws {

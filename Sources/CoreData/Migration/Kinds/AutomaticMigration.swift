@@ -4,31 +4,33 @@
 import CoreDataMigration
 import Foundation
 
-/// The migration of a store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not fit its model.
+/// The migration of a store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not match its
+/// model.
 ///
-/// It follows Core Data's order: find the store's model, then mapping models; where none leads to the destination and
-/// `NSInferMappingModelAutomaticallyOption` is set, infer the mapping.
+/// Follows Core Data's order: finds the store's model, then mapping models. If none leads to the destination, infers
+/// the mapping, provided that `NSInferMappingModelAutomaticallyOption` is set.
 struct AutomaticMigration {
   let url: URL
   let metadata: [String: Any]
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
-  /// The model that the store carries, of a store that is no file.
+  /// The model carried by the store, for a store that is not a file.
   var carried: NSManagedObjectModel?
-  /// Counts what such a store holds.
+  /// Counts the contents of such a store.
   var counted: NearestVersion.Counter?
 
-  /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 when no model fits the store, or
-  ///   only its own and the store would be reduced; 134140 when no mapping model is found and none may or can be inferred,
-  ///   or when one no longer fits; the errors of reading mapping models, and of `StoreMigration.run(progress:)`.
+  /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 if no model matches the
+  ///   store, or only its own and the store would be reduced; 134140 if no mapping model is found and none may or can
+  ///   be inferred, or if one no longer matches; the errors of reading mapping models, and of
+  ///   `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly { throw Self.readOnly(url) }
     var migration: StoreMigration
     do {
       migration = try self.migration()
     } catch {
-      // Another process may have migrated the store since its metadata were read.
+      // Another process may have migrated the store since its metadata was read.
       guard try isCurrent() else { throw error }
       return
     }
@@ -37,29 +39,29 @@ struct AutomaticMigration {
     try migration.run()
   }
 
-  /// 134110 for a read-only store.
+  /// 134110: the store is read-only.
   static func readOnly(_ url: URL) -> NSError {
     MigrationErrors.failed(
       url: url, reason: "The store was opened read-only, and has another model version than the one given.",
       suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
   }
 
-  /// The version of a store that does not carry its model.
+  /// Returns the version of a store that does not carry its model.
   ///
-  /// - Throws: 134130 when no model fits the store.
+  /// - Throws: 134130 if no model matches the store.
   func sourceVersion() throws -> ModelVersion {
     try SourceVersionFinder(
       known: ModelVersions(around: destination), configuration: configuration, search: sourceSearch()
     ).sourceVersion(of: url, metadata: metadata).version
   }
 
-  /// Whether the store has the wanted version by now.
+  /// Returns whether the store has the wanted version by now.
   private func isCurrent() throws -> Bool {
     destination.isConfiguration(
       withName: configuration, compatibleWithStoreMetadata: try SQLiteStore.metadataForPersistentStore(with: url))
   }
 
-  /// The migration, planned.
+  /// Plans the migration.
   ///
   /// - Throws: as `run()`.
   func migration() throws -> StoreMigration {

@@ -5,8 +5,8 @@ import CoreDataMigration
 import CoreDataStoreFiles
 import Foundation
 
-/// The migration of an XML or binary store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not
-/// fit its model: that of a SQLite store, carried out on a `WorkingCopy`.
+/// The migration of an XML or binary store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does
+/// not match its model. Works like that of a SQLite store, on a `WorkingCopy`.
 struct FileStoreMigration {
   let kind: FileStore.Type
   let url: URL
@@ -14,18 +14,18 @@ struct FileStoreMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: [AnyHashable: Any]
-  /// What opens the store for the handlers of stages.
+  /// Opens the store for the handlers of stages.
   let stageContainer: any StageContainer.Type
 
   /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; 134070 if another program has
-  ///   changed the store. The store is unchanged then.
+  ///   changed the store. On an error, the store is unchanged.
   func run() throws {
     let settings = StoreOptions(options)
     if settings.isReadOnly { throw AutomaticMigration.readOnly(url) }
     do {
       try migrate(settings)
     } catch {
-      // Another process may have migrated the store since its metadata were read.
+      // Another process may have migrated the store since its metadata was read.
       guard try isCurrent() else { throw error }
     }
   }
@@ -44,7 +44,7 @@ struct FileStoreMigration {
     do {
       _ = try copy.replaceOriginal(model: destination, configuration: configuration)
     } catch {
-      // The caller needs the reason why the store was not replaced. What is left is a copy of it.
+      // The caller needs the reason why the store was not replaced. A leftover file is only a copy of the store.
       if let kept { try? FileManager.default.removeItem(at: kept) }
       throw error
     }
@@ -55,7 +55,7 @@ struct FileStoreMigration {
   /// - Returns: whether a mapping model was used.
   private func migrate(_ copy: URL) throws -> Bool {
     var options = options
-    // A whole file has no cleanup to defer.
+    // A file that is written as a whole has no cleanup to defer.
     options[NSPersistentStoreDeferredLightweightMigrationOptionKey] = nil
     let settings = StoreOptions(options)
     let metadata = try SQLiteStore.metadataForPersistentStore(with: copy)
@@ -76,7 +76,7 @@ struct FileStoreMigration {
     return !migration.steps.allSatisfy(\.isInPlace)
   }
 
-  /// Returns the model that the store was written with: one that a stage names, or one that is found as for SQLite stores.
+  /// Returns the model that the store was written with: one named by a stage, or one found as for SQLite stores.
   ///
   /// - Throws: 134130 if there is none.
   private func sourceModel(_ settings: StoreOptions) throws -> NSManagedObjectModel {

@@ -4,7 +4,7 @@
 import Foundation
 
 extension NSMigrationManager {
-  /// Migrates a store of which at least one side is no SQLite database, by way of working copies.
+  /// Migrates a store by way of working copies, if the source or the destination is not a SQLite database.
   ///
   /// - Throws: as `migrateStore(from:type:options:mapping:to:type:options:)`.
   func migrateByCopies(
@@ -44,7 +44,7 @@ extension NSMigrationManager {
         let configuration = SourceStore.configuration(of: destinationModel, fitting: metadata)
         return try destination.replaceOriginal(model: destinationModel, configuration: configuration?.name)
       }
-      // Associations name objects by their numbers.
+      // Associations refer to objects by their numbers.
       if !keepsNumbers { reset() }
     } catch {
       forgetAssociations(since: earlier)

@@ -5,11 +5,11 @@ import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
-/// A SQLite store in a private directory that stands for a store in a database server, or for an XML or binary store that is
-/// only read.
+/// A SQLite store in a private directory that represents a store in a database server, or an XML or binary store that
+/// is only read.
 ///
-/// What works on SQLite files, such as migrations by mapping models and the commands of the tool, works on it. It has the UUID,
-/// the model and the metadata of the store, and the numbers of its objects.
+/// Operations on SQLite files, such as migrations by mapping models and the tool's commands, also work on the copy. It
+/// has the UUID, the model and the metadata of the store, and the numbers of its objects.
 package final class ServerCopy {
   /// The location of the SQLite store.
   package let url: URL
@@ -18,7 +18,7 @@ package final class ServerCopy {
   private let configuration: String?
   private let directory: PrivateDirectory
 
-  /// Makes a copy without rows.
+  /// Creates a copy without rows.
   ///
   /// - Parameters:
   ///   - original: the location of the store.
@@ -32,13 +32,13 @@ package final class ServerCopy {
     self.original = original.withoutPassword
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
-    // Messages about the copy name it like the original.
+    // Messages about the copy use the original's name.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent(
       original.storeName.replacingOccurrences(of: "/", with: "_"))
     directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
     url = directory.url.appendingPathComponent(place.lastPathComponent)
     do {
-      // The copy carries the classes too, which its own objects do without.
+      // The copy also carries the names of custom classes, which its own objects do not use.
       try withStore(metadata) { copy, _ in try copy.opened?.file.setCachedModel(model.document) }
     } catch {
       remove()
@@ -67,7 +67,7 @@ package final class ServerCopy {
       }
       let store = kind.init(
         persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
-        // The caller has chosen the model, also for a store without version hashes.
+        // The caller has chosen the model, even for a store without version hashes.
         options: [NSReadOnlyPersistentStoreOption: true, NSIgnorePersistentStoreVersioningOption: true])
       try store.loadMetadata()
       try store.finishOpening()
@@ -75,10 +75,10 @@ package final class ServerCopy {
     }
   }
 
-  /// Copies the rows of the SQLite store, as it is now, into another.
+  /// Copies the current rows of the SQLite store to another store.
   ///
   /// - Parameters:
-  ///   - model: the model that the SQLite store has now.
+  ///   - model: the current model of the SQLite store.
   ///   - configuration: its configuration; nil for all entities.
   ///   - open: opens the other store for a coordinator, with the metadata of the SQLite store.
   /// - Throws: the errors of both stores.
@@ -96,7 +96,7 @@ package final class ServerCopy {
     try StoreCopy(source: copy, destination: destination, coordinator: coordinator, Self.settings(copy)).run()
   }
 
-  /// History goes with the rows.
+  /// Returns settings that copy the history together with the rows.
   private static func settings(_ source: any RowStore) -> CopySettings {
     var settings = CopySettings()
     settings.copiesHistory = (source as? any HistoryCopying)?.hasHistory ?? false
@@ -119,11 +119,11 @@ package final class ServerCopy {
 
   /// Removes the SQLite store and its directory.
   package func remove() {
-    // If this fails, the directory stays private, and the next copy of the same name removes it.
+    // If this fails, the directory remains private, and the next copy with the same name removes it.
     try? directory.remove()
   }
 
-  /// Runs work on the SQLite store, and has errors of this framework name the original store instead.
+  /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   package func naming<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -132,6 +132,7 @@ package final class ServerCopy {
     }
   }
 
-  /// Returns an error of this framework that names the original store instead of the SQLite store; nil for any other.
+  /// Returns an error of this framework with the name of the original store instead of the SQLite store; nil for any
+  /// other error.
   package func named(_ error: any Error) -> (any Error)? { (error as NSError).moved(from: url, to: original) }
 }

@@ -5,13 +5,13 @@ import CoreDataMigration
 import CoreDataStoreFiles
 import Foundation
 
-/// How a planned migration would be carried out in a database server.
+/// The way in which a planned migration would be executed in a database server.
 package struct ServerMigrationPlan {
-  /// The statements, if all steps are carried out inside the server.
+  /// The statements, if all steps run inside the server.
   package private(set) var statements: [ServerStatement] = []
-  /// Why the rows are copied into a SQLite store, migrated there and written back; nil if they are not.
+  /// The reason why the rows are copied to a SQLite store, migrated there and written back; nil if they are not.
   package private(set) var reason: String?
-  /// Whether the server is a standby, or lets only read, so that it refuses the migration.
+  /// Whether the server is a standby, or allows only reads, so that it rejects the migration.
   package let isRefused: Bool
 
   /// - Parameter migration: the migration of a copy of the store.
@@ -35,7 +35,7 @@ package struct ServerMigrationPlan {
   }
 }
 
-/// Tells who opens a store in a server whether opening it has migrated it, or another process had done so.
+/// Reports whether opening the store migrated it, or whether another process had done so.
 package final class ServerMigrationWitness {
   /// The key of the option whose value is a witness.
   package static let option = "OpenCoreDataServerMigrationWitness"
@@ -45,29 +45,29 @@ package final class ServerMigrationWitness {
   package init() {}
 }
 
-/// The migration of a store in a database server that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does
-/// not fit its model.
+/// The migration of a store in a database server that is opened with `NSMigratePersistentStoresAutomaticallyOption` and
+/// does not match its model.
 ///
-/// It is one transaction of the server. Inferred steps are carried out there by statements, if they can be. Otherwise the
-/// rows are copied into a SQLite store (`ServerCopy`), which is migrated in any way that a file can be, and written back.
+/// It is one transaction of the server. Inferred steps run there as SQL statements if possible. Otherwise the rows are
+/// copied to a SQLite store (`ServerCopy`), which can be migrated in any way, and written back.
 struct ServerStoreMigration {
   let kind: any ServerStore.Type
   let url: URL
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: [AnyHashable: Any]
-  /// What opens the store for the handlers of stages.
+  /// Opens the store for the handlers of stages.
   let stageContainer: any StageContainer.Type
 
-  /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; those of the server. The store is
-  ///   unchanged then.
+  /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; those of the server. On an error,
+  ///   the store is unchanged.
   func run() throws {
     if StoreOptions(options).isReadOnly { throw AutomaticMigration.readOnly(url) }
     let work = try kind.beginMigration(of: url, options: options)
     do {
       let metadata = try work.metadata()
       try CopyProgress.check(metadata, url: url)
-      // Another process may have migrated the store while this one waited.
+      // Another process may have migrated the store while this one was waiting.
       let isNeeded = !isCurrent(metadata)
       if isNeeded { try migrate(work, metadata) }
       try work.commit()
@@ -78,7 +78,7 @@ struct ServerStoreMigration {
     }
   }
 
-  /// Whether a store has the wanted version, and no stage of its migration is unfinished.
+  /// Returns whether a store has the wanted version, and no stage of its migration is unfinished.
   func isCurrent(_ metadata: [String: Any]) -> Bool {
     let settings = StoreOptions(options)
     if let manager = settings.stagedMigration, StagedMigration.isPending(metadata, in: manager) { return false }
@@ -120,8 +120,8 @@ struct ServerStoreMigration {
     return StoreOptions(options)
   }
 
-  /// Plans the migration. Whether a store that no known version has written would lose anything depends on its rows, which are
-  /// counted in the server.
+  /// Plans the migration. Whether a store written by an unknown version would lose content depends on its rows, which
+  /// are counted in the server.
   private func plan(
     _ model: NSManagedObjectModel, _ metadata: [String: Any], _ work: any ServerMigration
   ) throws -> StoreMigration {
@@ -132,15 +132,15 @@ struct ServerStoreMigration {
     ).migration()
   }
 
-  /// Migrates by statements alone, if all steps of a plan can be expressed so.
+  /// Migrates with statements alone, if all steps of a plan can be expressed in SQL.
   private func migrateInside(_ planned: StoreMigration, _ work: any ServerMigration) throws -> Bool {
     guard planned.steps.allSatisfy(\.isInPlace) else { return false }
     return try work.migrate(
       through: planned.steps.map(\.sourceModel) + [destination], configuration: configuration)
   }
 
-  /// Returns the model that the store was written with: the one that it carries, one that a stage names, or one that is found
-  /// as for SQLite stores.
+  /// Returns the model that the store was written with: the one that it carries, one named by a stage, or one found as
+  /// for SQLite stores.
   ///
   /// - Throws: 134130 if there is none.
   private func sourceModel(_ work: any ServerMigration, _ metadata: [String: Any]) throws -> NSManagedObjectModel {
@@ -150,7 +150,7 @@ struct ServerStoreMigration {
     do {
       if let model = try work.carriedModel(), wrote(model) { return model }
     } catch let error as NSError where error.isCocoa(CocoaError.Code.fileReadCorruptFile.rawValue) {
-      // A damaged model is like none: the versions that are known may have written the store.
+      // A damaged model counts as missing. One of the known versions may have written the store.
     }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {

@@ -5,11 +5,11 @@ import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
-/// A SQLite store in a private directory that stands for an XML or binary store during a migration.
+/// A SQLite store in a private directory that represents an XML or binary store during a migration.
 ///
-/// Migrations work on SQLite databases. So the rows of another store are copied into one, which is migrated in any way
-/// that a SQLite store can be, and the result becomes the new file of the store, atomically. Until then the store's own
-/// file is only read, and it is not replaced if another program has changed it meanwhile.
+/// Migrations work on SQLite databases. So the rows of the store are copied to a SQLite store, which can be migrated in
+/// any way, and the result atomically becomes the store's new file. Until then the original file is only read. It is
+/// not replaced if another program has changed it meanwhile.
 ///
 /// Both copies keep the UUID, the numbers of objects in their identifiers, and the app's own metadata.
 final class WorkingCopy {
@@ -22,7 +22,7 @@ final class WorkingCopy {
   /// The store as it was read; nil if there was none.
   private var source: FileStore?
 
-  /// Makes an empty directory for the SQLite store.
+  /// Creates an empty directory for the SQLite store.
   ///
   /// - Throws: the errors of the file system.
   init(for original: URL, _ kind: FileStore.Type) throws {
@@ -39,7 +39,7 @@ final class WorkingCopy {
   ///   - kind: its class.
   ///   - model: the model that it was written with.
   ///   - configuration: its configuration; nil for all entities.
-  /// - Throws: 134100 if the model is another one; the errors of reading the store and of the file system.
+  /// - Throws: 134100 if the model does not match; the errors of reading the store and of the file system.
   convenience init(
     of original: URL, _ kind: FileStore.Type, _ model: NSManagedObjectModel, configuration: String?
   ) throws {
@@ -76,14 +76,14 @@ final class WorkingCopy {
     self.source = source
   }
 
-  /// Replaces the original store by the contents of the SQLite store, or makes it.
+  /// Replaces the original store with the contents of the SQLite store, or creates it.
   ///
   /// - Parameters:
-  ///   - model: the model that the SQLite store has now.
+  ///   - model: the current model of the SQLite store.
   ///   - configuration: the store's configuration; nil for all entities.
   /// - Returns: whether all objects have kept their numbers.
-  /// - Throws: 134070 if another program has changed the original store, or has made it; the errors of the file system.
-  ///   The original store is unchanged then.
+  /// - Throws: 134070 if another program has changed or created the original store; the errors of the file system. On
+  ///   an error, the original store is unchanged.
   func replaceOriginal(model: NSManagedObjectModel, configuration: String?) throws -> Bool {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
     let copy = SQLiteStore(
@@ -98,7 +98,7 @@ final class WorkingCopy {
     return try naming { try rows.run().keepsNumbers }
   }
 
-  /// Copies the file of the original store, as it was read, to a free name beside it.
+  /// Copies the original store's file, in the state in which it was read, to a free name beside it.
   ///
   /// - Returns: the location of the copy.
   /// - Throws: the errors of the file system.
@@ -116,11 +116,11 @@ final class WorkingCopy {
 
   /// Removes the SQLite store and its directory.
   func remove() {
-    // If this fails, the directory stays private, and the next copy of the same store removes it.
+    // If this fails, the directory remains private, and the next copy of the same store removes it.
     try? directory.remove()
   }
 
-  /// Runs work on the SQLite store, and has errors of this framework name the original store instead.
+  /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   func naming<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

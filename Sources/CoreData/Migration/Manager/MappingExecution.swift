@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// How an entity mapping of a mapping model was run.
+/// A report of how an entity mapping of a mapping model was run.
 public struct MappingExecution: Sendable {
-  /// The way to run a mapping.
+  /// The component that runs a mapping.
   public enum Executor: String, Hashable, Sendable {
     /// SQL over both stores.
     case sql
@@ -15,14 +15,14 @@ public struct MappingExecution: Sendable {
   public internal(set) var step = 1
   /// The name of the entity mapping.
   public let mapping: String
-  /// The executor that made the rows and their attributes.
+  /// The executor that created the rows and their attributes.
   public let rows: Executor
   /// The executor that set their relationships.
   public let relationships: Executor
-  /// Why SQL did not run all of the mapping: a predicate whose subject is the mapping, such as "has a policy class";
-  /// nil if SQL ran all of it.
+  /// The reason why SQL did not run the whole mapping: a predicate whose subject is the mapping, such as "has a policy
+  /// class"; nil if SQL ran all of it.
   public let reason: String?
-  /// The error of SQL, after which objects ran the mapping; nil if SQL did not fail.
+  /// The SQL error after which objects ran the mapping; nil if SQL did not fail.
   public let sqlFailure: (any Error)?
 
   init(_ plan: ResolvedMapping) {

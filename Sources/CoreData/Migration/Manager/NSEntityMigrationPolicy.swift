@@ -16,8 +16,7 @@ public let NSMigrationPropertyMappingKey = "propertyMapping"
 /// Key in expressions and their context: the policy, `$entityPolicy`.
 public let NSMigrationEntityPolicyKey = "entityPolicy"
 
-/// The migration of the objects of one entity mapping. Subclasses override the methods whose default behaviour does
-/// not fit.
+/// The migration of the objects of one entity mapping. Subclasses override methods to change the default behaviour.
 ///
 /// A migration creates one policy for each entity mapping. It calls `begin`, `createDestinationInstances` for each
 /// source object and `endInstanceCreation`, for all mappings; then `createRelationships` for each destination object
@@ -41,24 +40,24 @@ open class NSEntityMigrationPolicy: NSObject {
   /// - Throws: the error with which the migration fails.
   open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
 
-  /// Makes the destination objects of a source object. The default implementation makes one, sets its attributes as
+  /// Creates the destination objects of a source object. The default implementation creates one, sets its attributes as
   /// mapped, and associates it with its source.
   ///
-  /// An override that does not call `super` must call `associate(sourceInstance:withDestinationInstance:for:)` for
-  /// each object that is looked up by its source later. It may make no, one or several objects.
+  /// An override that does not call `super` must call `associate(sourceInstance:withDestinationInstance:for:)` for each
+  /// object that is looked up by its source later. It may create any number of objects.
   ///
   /// - Parameters:
   ///   - sInstance: an object of the source context.
   ///   - mapping: the entity mapping.
   ///   - manager: the migration manager.
-  /// - Throws: 134110 for an expression without a value that fits; what an override throws.
+  /// - Throws: 134110 for an expression without a fitting value; the errors of an override.
   open func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {
     try manager.running.objects.createDestinationInstance(forSource: sInstance, in: mapping)
   }
 
-  /// Called after `createDestinationInstances` was called for all source objects of a mapping.
+  /// Called after `createDestinationInstances` has been called for all source objects of a mapping.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
@@ -72,14 +71,14 @@ open class NSEntityMigrationPolicy: NSObject {
   ///   - dInstance: an object of the destination context that is associated by this mapping.
   ///   - mapping: the entity mapping.
   ///   - manager: the migration manager.
-  /// - Throws: 134110 for an expression without a value that fits; what an override throws.
+  /// - Throws: 134110 for an expression without a fitting value; the errors of an override.
   open func createRelationships(
     forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {
     try manager.running.objects.createRelationships(forDestination: dInstance, in: mapping)
   }
 
-  /// Called after `createRelationships` was called for all destination objects of a mapping.
+  /// Called after `createRelationships` has been called for all destination objects of a mapping.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
@@ -87,7 +86,7 @@ open class NSEntityMigrationPolicy: NSObject {
   /// - Throws: the error with which the migration fails.
   open func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Called before the destination objects are validated by the model's rules. An override fetches the objects it
+  /// Called before the destination objects are validated by the model's rules. An override fetches the objects that it
   /// needs.
   ///
   /// - Parameters:
@@ -96,7 +95,7 @@ open class NSEntityMigrationPolicy: NSObject {
   /// - Throws: the error with which the migration fails.
   open func performCustomValidation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Called last, after the objects of a mapping were validated and saved.
+  /// Called last, after the objects of a mapping have been validated and saved.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
@@ -106,7 +105,7 @@ open class NSEntityMigrationPolicy: NSObject {
 
   /// Computes `FUNCTION($entityPolicy, "name:", …)` in the expressions of a mapping model.
   ///
-  /// An addition to Apple's interface that replaces Objective-C selectors: a subclass switches over the names its
+  /// An addition to Apple's API that replaces Objective-C selectors: a subclass switches over the names that its
   /// mapping model uses, and passes others to `super`.
   ///
   ///     override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
@@ -120,7 +119,7 @@ open class NSEntityMigrationPolicy: NSObject {
   ///   - name: the name in the expression, with its colons.
   ///   - arguments: the values of the arguments.
   /// - Returns: the function's value.
-  /// - Throws: an error for an unknown name, with which the migration fails (134110); what an override throws.
+  /// - Throws: an error for an unknown name, with which the migration fails (134110); the errors of an override.
   open func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
     throw EvaluationError.unknownFunction(name, operand: "the policy \(type(of: self))")
   }
@@ -131,14 +130,14 @@ extension NSEntityMigrationPolicy: FunctionProviding {}
 /// The migration policies that mapping models name.
 ///
 /// A name in a mapping model may include its module (`App.NotePolicy`), begin with a dot, or be bare. In the last two
-/// cases the class is looked up in the main executable's module and among the registered classes.
+/// cases, the class is looked up in the main executable's module and among the registered classes.
 public enum MigrationPolicyClasses {
   private static let registry = ClassRegistry()
 
   /// Registers a policy under the name that mapping models use for it.
   ///
-  /// Needed only for classes outside the main executable's module, or in a module with another name than in the
-  /// mapping model. An addition to Apple's API.
+  /// Needed only for classes outside the main executable's module, or in a module with a different name from that in
+  /// the mapping model. An addition to Apple's API.
   ///
   /// - Parameters:
   ///   - type: the class.
@@ -147,11 +146,11 @@ public enum MigrationPolicyClasses {
     registry.register(type, as: name ?? String(describing: type))
   }
 
-  /// Returns the policy class of that name; nil if there is none.
+  /// Returns the policy class with a name; nil if there is none.
   package static func type(named name: String) -> NSEntityMigrationPolicy.Type? {
     registry.type(named: name, of: NSEntityMigrationPolicy.self)
   }
 
-  /// Returns whether there is a class of that name, whether or not it is a policy.
+  /// Returns whether a class with the name exists, even if it is not a policy.
   static func isKnown(_ name: String) -> Bool { registry.anyType(named: name) != nil }
 }

@@ -33,8 +33,8 @@ extension NSMigrationManager: FunctionProviding {
 
   /// Returns the objects in an argument: one, a collection, or none.
   ///
-  /// Unlike in a call from code, null means no objects, not all objects of the mapping: it is the value of an empty
-  /// relationship.
+  /// Unlike in a call from code, null means no objects, not all objects of the mapping, because it is the value of an
+  /// empty relationship.
   private func objects(_ argument: Any?, _ name: String) throws -> [NSManagedObject] {
     guard let value = Operand.unwrapped(argument) else { return [] }
     return try (Operand.elements(value) ?? [value]).map { element in

@@ -7,7 +7,7 @@ import CoreDataStoreFiles
 import Foundation
 import Synchronization
 
-/// Migrates a store to another version of its model, by a mapping model and the policies it names.
+/// Migrates a store to another version of its model, with a mapping model and the policies that it names.
 ///
 /// The migration reads the source, which never changes, and writes a destination store. A new destination appears at
 /// its location only once it is complete and synced to the disk; it takes over the source's metadata and UUID. An
@@ -17,8 +17,8 @@ import Synchronization
 /// Memory stays bounded: source objects are read in batches, each batch is saved before the next, and associations
 /// are stored as numbers.
 ///
-/// The settings, the progress and the cancellation may be used on any thread. The contexts, the associations and what else
-/// policies use belong to the thread that migrates.
+/// The settings, the progress and the cancellation may be used on any thread. The contexts, the associations and other
+/// state used by policies belong to the migrating thread.
 open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The model of the source store.
   public let sourceModel: NSManagedObjectModel
@@ -29,9 +29,9 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     get { state.userInfo }
     set { state.userInfo = newValue }
   }
-  /// Whether entity mappings without a policy may be run by SQL; true by default. The result is the same either way,
-  /// except for an ordered relationship of which only the inverse is mapped: SQL keeps the source's order, and
-  /// objects are ordered as they were migrated.
+  /// Whether entity mappings without a policy may be run in SQL; true by default. The result is the same either way,
+  /// except for an ordered relationship of which only the inverse is mapped: SQL keeps the source's order, whereas
+  /// object migration orders objects as they were migrated.
   ///
   /// A subclass of the manager migrates every mapping object by object.
   open var usesStoreSpecificMigrationManager: Bool {
@@ -40,24 +40,24 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   }
   /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
   ///
-  /// An addition to Apple's interface, since there is no key-value observing without Objective-C.
+  /// An addition to Apple's API, because there is no key-value observing without Objective-C.
   open var progressHandler: ((NSMigrationManager) -> Void)? {
     get { state.progressHandler }
     set { state.progressHandler = newValue }
   }
 
-  // Confined to the thread that migrates.
+  // The following properties are confined to the migrating thread.
 
   /// The number of source objects per batch.
   var batchSize = 500
-  /// The size of a source from which rows are read and written on other threads, beside the policies, in bytes.
+  /// The size in bytes of a source from which on rows are read and written on background threads, beside the policies.
   var largeSource = PageCheck.largeFile
   var run: MigrationRun?
   var associations = Associations()
-  /// How each entity mapping of the last migration was run.
+  /// A report of how each entity mapping of the last migration was run.
   var executions: [MappingExecution] = []
 
-  /// What other threads use too.
+  /// State that other threads use too.
   private struct State {
     var userInfo: [AnyHashable: Any]?
     var usesSQL = true
@@ -69,7 +69,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   }
 
   private let state = Guarded(State())
-  /// Whether the migration was cancelled. Read for every object, hence without the lock.
+  /// Whether the migration was cancelled. Read for every object, so it is not guarded by the lock.
   private let isCancelled = Atomic<Bool>(false)
 
   /// Creates a manager. Models and mapping are checked when a store is migrated.
@@ -95,15 +95,13 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The progress of the migration from 0 to 1; 1 if none is running. May be read on any thread.
   open var migrationProgress: Float { state.progress }
 
-  /// The context of the source objects. Available only during a migration; otherwise reading it is a programming
-  /// error.
+  /// The context of the source objects. Available only during a migration; otherwise reading it traps.
   open var sourceContext: NSManagedObjectContext { running.source.context }
 
-  /// The context of the destination objects. Available only during a migration; otherwise reading it is a programming
-  /// error.
+  /// The context of the destination objects. Available only during a migration; otherwise reading it traps.
   open var destinationContext: NSManagedObjectContext { running.destination.context }
 
-  /// Cancels the running migration, so that `migrateStore` throws an error. May be called on any thread, and by
+  /// Cancels the running migration, so that `migrateStore` throws an error. May be called on any thread, including by
   /// policies.
   ///
   /// Does nothing if no migration is running.
@@ -117,7 +115,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   }
 
   /// Removes all associations. Without a reset, a later pass over the same stores also finds the associations of
-  /// earlier ones.
+  /// earlier passes.
   open func reset() {
     associations = Associations(stores: associations.stores)
     run?.didResetAssociations()
@@ -148,7 +146,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - sourceInstance: an object of the source context.
   ///   - destinationInstance: an object of the destination context.
-  ///   - entityMapping: the entity mapping by which the destination was made.
+  ///   - entityMapping: the entity mapping that created the destination object.
   open func associate(
     sourceInstance: NSManagedObject, withDestinationInstance destinationInstance: NSManagedObject,
     for entityMapping: NSEntityMapping
@@ -156,7 +154,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     running.associate(sourceInstance, destinationInstance, entityMapping)
   }
 
-  /// Returns the destination objects that a mapping has made of source objects.
+  /// Returns the destination objects that a mapping has created from source objects.
   ///
   /// - Parameters:
   ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
@@ -167,7 +165,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     running.lookUp(mappingName) { try running.destinations(in: $0, of: sourceInstances) }
   }
 
-  /// Returns the source objects of which a mapping has made destination objects.
+  /// Returns the source objects from which a mapping has created destination objects.
   ///
   /// - Parameters:
   ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
@@ -214,7 +212,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     if isNew { progressHandler?(self) }
   }
 
-  /// Sets the progress to 1, since no migration is running any more.
+  /// Sets the progress to 1, because no migration is running any more.
   func showIdle() { state.progress = 1 }
 
   /// - Throws: the error with which the migration was cancelled.
@@ -232,8 +230,8 @@ extension NSMigrationManager {
   /// appears once it is complete and synced to the disk. An existing destination is appended to in one transaction.
   /// After a failure there is no new destination, and an existing one is unchanged.
   ///
-  /// A store that is no SQLite database is migrated by way of a temporary SQLite store, in a private directory beside it.
-  /// Policies see that store as the source or destination; objects keep the numbers in their identifiers.
+  /// A store that is not a SQLite database is migrated by way of a temporary SQLite store, in a private directory
+  /// beside it. Policies see that store as the source or destination. Objects keep the numbers in their identifiers.
   ///
   /// - Parameters:
   ///   - sourceURL: the location of the source.
@@ -244,10 +242,9 @@ extension NSMigrationManager {
   ///   - destinationType: the type of the destination: SQLite, XML or binary.
   ///   - destinationOptions: options for opening the destination.
   /// - Throws: 134000 for an unknown type; 134150 and 134160 for stores that cannot be used; 134110 for other types of
-  ///   stores, and for mappings that do not fit the models, with
-  ///   both hashes, and for expressions without a value; 134111 for duplicate values under a uniqueness constraint;
-  ///   1550 to 1680 for objects that are invalid in the destination model. Errors of policies, and the error of
-  ///   `cancelMigrationWithError(_:)`, are thrown unchanged.
+  ///   stores, for mappings whose hashes do not match the models, and for expressions without a value; 134111 for
+  ///   duplicate values under a uniqueness constraint; 1550 to 1680 for objects that are invalid in the destination
+  ///   model. Errors of policies, and the error passed to `cancelMigrationWithError(_:)`, are thrown unchanged.
   public func migrateStore(
     from sourceURL: URL, type sourceType: NSPersistentStore.StoreType, options sourceOptions: [AnyHashable: Any]? = nil,
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
@@ -280,7 +277,7 @@ extension NSMigrationManager {
       from: sourceURL, kinds[0], sourceOptions, by: mapping, to: destinationURL, kinds[1], destinationOptions)
   }
 
-  /// Migrates a store to a place, or to a new file in the work directory of another migration.
+  /// Migrates a store to a location, or to a new file in the work directory of another migration.
   ///
   /// - Throws: as `migrateStore(from:type:options:mapping:to:type:options:)`.
   func migrate(
@@ -316,7 +313,7 @@ extension NSMigrationManager {
     show(progress: 1)
   }
 
-  /// - Throws: 134160 if the source and the destination are one file.
+  /// - Throws: 134160 if the source and the destination are the same file.
   static func checkDifferent(_ sourceURL: URL, _ destinationURL: URL) throws {
     guard
       sourceURL.standardizedFileURL.resolvingSymlinksInPath()
@@ -333,7 +330,7 @@ extension NSMigrationManager {
 
   var associationMark: AssociationMark { (associations, associations.tables.count) }
 
-  /// Removes the associations of a failed migration, whose rows do not exist; those of earlier passes do.
+  /// Removes the associations of a failed migration, whose rows do not exist. Those of earlier passes are kept.
   func forgetAssociations(since mark: AssociationMark) {
     if associations === mark.associations {
       associations.removeTables(after: mark.count)
@@ -348,7 +345,7 @@ extension NSMigrationManager {
     let destination = try DestinationStore(
       destinationModel, at: url, draft: draft, options: options, from: source,
       largeSource: largeSource)
-    // Associations of an earlier migration name no rows of a new store.
+    // Associations of an earlier migration refer to no rows of a new store.
     if draft != nil { associations = Associations() }
     do {
       defer { run = nil }
@@ -398,6 +395,6 @@ extension NSMigrationManager {
 }
 
 extension NSPersistentStore {
-  /// What `migrationManagerClass()` returns where no subclass overrides it.
+  /// The class that `migrationManagerClass()` returns unless overridden.
   static var usualMigrationManagerClass: AnyClass { NSMigrationManager.self }
 }

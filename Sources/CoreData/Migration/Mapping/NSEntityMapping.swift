@@ -9,11 +9,11 @@ import Foundation
 public enum NSEntityMappingType: UInt, Sendable {
   /// Not specified.
   case undefinedEntityMappingType = 0
-  /// A policy makes the destination objects.
+  /// A policy creates the destination objects.
   case customEntityMappingType = 1
   /// The entity is new in the destination.
   case addEntityMappingType = 2
-  /// The entity is not in the destination; its objects are dropped.
+  /// The entity does not exist in the destination; its objects are dropped.
   case removeEntityMappingType = 3
   /// The entity is the same on both sides; its objects are copied.
   case copyEntityMappingType = 4
@@ -64,12 +64,12 @@ open class NSEntityMapping: NSObject {
     set { sourceSyntax = newValue?.syntax }
   }
 
-  /// Makes a mapping of undefined type.
+  /// Creates a mapping of undefined type.
   public override init() {
     super.init()
   }
 
-  /// The mapping's name, by which expressions refer to it; `SOURCE->DESTINATION` unless set.
+  /// The name by which expressions refer to the mapping; `SOURCE->DESTINATION` unless set.
   open var name: String! {
     get { declaredName ?? "\(sourceEntityName ?? "")->\(destinationEntityName ?? "")" }
     set { declaredName = newValue }
@@ -77,7 +77,7 @@ open class NSEntityMapping: NSObject {
 
   open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
 
-  /// Whether another object is a mapping of the same class with the same content.
+  /// Returns whether another object is a mapping of the same class with the same content.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSEntityMapping, type(of: self) == type(of: other) else { return false }
     return self === other
@@ -88,7 +88,7 @@ open class NSEntityMapping: NSObject {
 
   open override var hash: Int { name.hashValue }
 
-  /// The mapping without its user info and its properties, which are compared by themselves.
+  /// The mapping without its user info and its properties, which are compared separately.
   private var plain: EntityMappingDocument {
     var plain = document
     (plain.userInfo, plain.attributeMappings, plain.relationshipMappings) = ([:], [], [])
@@ -97,7 +97,7 @@ open class NSEntityMapping: NSObject {
 }
 
 extension NSEntityMapping {
-  /// Whether the mapping copies all properties: it has the copy type, and no property mappings.
+  /// Whether the mapping copies all properties, because it has the copy type and no property mappings.
   package var copiesAll: Bool {
     mappingType == .copyEntityMappingType && (attributeMappings ?? []).isEmpty && (relationshipMappings ?? []).isEmpty
   }
@@ -149,8 +149,8 @@ extension NSEntityMapping {
 }
 
 extension NSMappingModel {
-  /// Returns the source entities whose rows some entity mapping covers: it migrates them, passes them to a policy, or removes
-  /// them.
+  /// Returns the source entities whose rows some entity mapping covers, by migrating them, passing them to a policy, or
+  /// removing them.
   package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
     (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.takenEntities(of: source)) }
   }
@@ -161,7 +161,7 @@ extension NSEntityDescription {
   fileprivate var descendants: [NSEntityDescription] { subentities.flatMap { [$0] + $0.descendants } }
 }
 
-/// How one property of a destination entity gets its value.
+/// The mapping of a property of a destination entity, which provides its value.
 open class NSPropertyMapping: NSObject {
   /// The name of the property in the destination entity.
   open var name: String?
@@ -169,23 +169,23 @@ open class NSPropertyMapping: NSObject {
   /// Custom information; empty by default.
   open var userInfo: [AnyHashable: Any]? = [:]
 
-  /// The tree of the value's expression; nil where the property keeps its default value.
+  /// The syntax tree of the value's expression; nil if the property keeps its default value.
   package internal(set) var valueSyntax: ExpressionSyntax?
 
-  /// What gives the value; nil where the property keeps its default value.
+  /// The expression for the value; nil if the property keeps its default value.
   open var valueExpression: NSExpression? {
     get { valueSyntax.map { NSExpression(syntax: $0) } }
     set { valueSyntax = newValue?.syntax }
   }
 
-  /// Makes a mapping without name and value.
+  /// Creates a mapping without a name and a value.
   public override init() {
     super.init()
   }
 
   open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
 
-  /// Whether another object is a mapping of the same class with the same content.
+  /// Returns whether another object is a mapping of the same class with the same content.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPropertyMapping, type(of: self) == type(of: other) else { return false }
     return self === other

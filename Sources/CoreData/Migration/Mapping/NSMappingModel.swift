@@ -10,10 +10,10 @@ import Foundation
 open class NSMappingModel: NSObject {
   private var mappings: [NSEntityMapping] = []
 
-  /// The inferred mapping behind this model; nil for one that was not inferred.
+  /// The inferred mapping that this model was created from; nil if it was not inferred.
   internal var inferred: InferredMapping?
 
-  /// Makes an empty mapping model.
+  /// Creates an empty mapping model.
   public override init() {
     super.init()
   }
@@ -36,7 +36,7 @@ open class NSMappingModel: NSObject {
     "(\(type(of: self)) {\(mappings.map { $0.name ?? "" }.joined(separator: ", "))})"
   }
 
-  /// Whether another object is a mapping model of the same class with equal entity mappings.
+  /// Returns whether another object is a mapping model of the same class with equal entity mappings.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSMappingModel, type(of: self) == type(of: other) else { return false }
     return self === other || mappings == other.mappings
@@ -51,21 +51,23 @@ extension NSMappingModel {
     entityMappings = document.entityMappings.map(NSEntityMapping.init)
   }
 
-  /// The mapping model as plain values, which can be written to a file.
+  /// The mapping model as a document, which can be written to a file.
   package var document: MappingDocument {
     MappingDocument(entityMappings: entityMappings.map(\.document))
   }
 
-  /// Infers the mapping from one version of a model to another; renaming identifiers connect renamed entities and properties.
+  /// Infers the mapping from one version of a model to another. Renaming identifiers connect renamed entities and
+  /// properties.
   ///
-  /// This is also the dry run of an inferred migration; no store is touched. The mappings are named `IEM_Add_<destination>`,
-  /// `IEM_Copy_<source>`, `IEM_Transform_<source>` and `IEM_Remove_<source>`, and sorted: by
-  /// destination, then removals. An optional relationship with a different destination entity loses its objects; models of
-  /// published apps show that inference accepts this.
+  /// This is also the dry run of an inferred migration, since it touches no store. The mappings are named
+  /// `IEM_Add_<destination>`, `IEM_Copy_<source>`, `IEM_Transform_<source>` and `IEM_Remove_<source>`. They are sorted
+  /// by destination; removals come last. An optional relationship with a different destination entity loses its
+  /// objects; models of published apps show that Apple's inference accepts this.
   ///
-  /// - Throws: 134190 with `reason`, `entity` and `property` when something cannot be inferred: attribute types that do not
-  ///   convert, a new required attribute without default value, a new required relationship, to-many to to-one, a
-  ///   required relationship that leads to another entity, merged hierarchies, ambiguous renaming identifiers.
+  /// - Throws: 134190 with `reason`, `entity` and `property` if something cannot be inferred: attribute types that do
+  ///   not convert, a new required attribute without a default value, a new required relationship, a to-many
+  ///   relationship that becomes to-one, a required relationship with a different destination entity, merged
+  ///   hierarchies, ambiguous renaming identifiers.
   public class func inferredMappingModel(
     forSourceModel sourceModel: NSManagedObjectModel, destinationModel: NSManagedObjectModel
   ) throws -> NSMappingModel {
@@ -85,7 +87,8 @@ extension NSMappingModel {
     self.inferred = inferred
   }
 
-  /// Reads a mapping model: a `.cdm`, or an `.xcmappingmodel`. Nil on any failure; `load(contentsOf:)` says why.
+  /// Reads a mapping model: a `.cdm`, or an `.xcmappingmodel`. Nil on any failure; `load(contentsOf:)` throws the
+  /// reason.
   public convenience init?(contentsOf url: URL?) {
     guard let url else { return nil }
     do {
@@ -97,17 +100,18 @@ extension NSMappingModel {
     }
   }
 
-  /// Reads a mapping model, or throws the reason for a failure. An addition to Apple's interface.
+  /// Reads a mapping model, and throws the reason for a failure. An addition to Apple's API.
   ///
-  /// An `.xcmappingmodel` is compiled: properties without an expression get the one that Xcode's compiler would write.
+  /// An `.xcmappingmodel` is compiled: properties without an expression get the expression that Xcode's compiler would
+  /// write.
   ///
   /// - Parameters:
-  ///   - url: a `.cdm`, an `.xcmappingmodel`, or a text (`.mapping`), which needs both models.
-  ///   - sourceModel: the source version. If given, entity mappings get the hashes of its entities, and default expressions
-  ///     follow its properties; the file's own copy of that version may be stale.
+  ///   - url: a `.cdm`, an `.xcmappingmodel`, or a text file (`.mapping`), which needs both models.
+  ///   - sourceModel: the source version. If given, entity mappings get the hashes of its entities, and default
+  ///     expressions follow its properties, because the file's own copy of that version may be stale.
   ///   - destinationModel: the destination version, likewise.
-  /// - Throws: 260 for a missing file, 259 for one that holds no mapping model, `NSCoreDataError` for one with an expression
-  ///   that cannot be read.
+  /// - Throws: 260 for a missing file, 259 for a file that is not a mapping model, `NSCoreDataError` for one with an
+  ///   expression that cannot be read.
   public static func load(
     contentsOf url: URL, forSourceModel sourceModel: NSManagedObjectModel? = nil,
     destinationModel: NSManagedObjectModel? = nil
@@ -117,7 +121,7 @@ extension NSMappingModel {
     return NSMappingModel(document: document)
   }
 
-  /// Throws for a mapping model that contains no copies of its versions, so that properties and hashes are unknown.
+  /// Throws for a mapping model without copies of its versions, so that properties and hashes are unknown.
   private static func requireModels(_ document: MappingDocument, _ url: URL) throws {
     guard document.lacksModels else { return }
     throw MigrationErrors.cannotReadMapping(
@@ -126,15 +130,15 @@ extension NSMappingModel {
         advice: "Give the source and the destination model.", file: url))
   }
 
-  /// Writes the mapping model atomically: compiled (`.cdm`), as a source for Xcode (`.xcmappingmodel`), or as a text that people
-  /// can review and merge (`.mapping`), by the file's extension. An addition to Apple's interface.
+  /// Writes the mapping model atomically. The file's extension determines the format: compiled (`.cdm`), a source for
+  /// Xcode (`.xcmappingmodel`), or text that people can review and merge (`.mapping`). An addition to Apple's API.
   ///
   /// - Parameters:
-  ///   - url: the file; one that is there is replaced.
-  ///   - sourceModel: the source version, which an `.xcmappingmodel` holds a copy of.
+  ///   - url: the location of the file; an existing file is replaced.
+  ///   - sourceModel: the source version, a copy of which is stored in an `.xcmappingmodel`.
   ///   - destinationModel: the destination version, likewise.
-  /// - Throws: `NSCoreDataError` for content that the format cannot express; 259 for an `.xcmappingmodel` without models, and
-  ///   for another extension; errors of the file system.
+  /// - Throws: `NSCoreDataError` for content that the format cannot express; 259 for an `.xcmappingmodel` without
+  ///   models, and for any other extension; errors of the file system.
   public func write(
     to url: URL, sourceModel: NSManagedObjectModel? = nil, destinationModel: NSManagedObjectModel? = nil
   ) throws {
@@ -150,12 +154,14 @@ extension NSMappingModel {
 
   /// Finds the mapping model between two versions in the bundles' resources.
   ///
-  /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` or a text
-  /// (`.mapping`) also fits when it names versions, found beside it, that have the hashes of the models: copies become stale
-  /// whenever a version is edited, and a text has none. Of several the one with the most entity mappings is used. Nil where none fits.
+  /// A mapping model matches if the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` or
+  /// a text (`.mapping`) also matches if it names versions, found beside it, that have the hashes of the models,
+  /// because copies become stale whenever a version is edited, and a text has none. If several match, the one with the
+  /// most entity mappings is used. Nil if none matches.
   ///
   /// - Parameters:
-  ///   - bundles: nil for the main bundle, or the resource bundles beside the executable where it has no model.
+  ///   - bundles: the bundles; nil for the main bundle, or for the resource bundles beside the executable if that has
+  ///     no model.
   ///   - sourceModel: the source version.
   ///   - destinationModel: the destination version.
   public convenience init?(
@@ -225,7 +231,7 @@ extension NSPropertyMapping {
   }
 }
 
-/// Makes entity mappings from an inferred mapping.
+/// Creates entity mappings from an inferred mapping.
 private struct InferredEntityMappings {
   let source: ModelSide
   let destination: ModelSide
@@ -299,7 +305,7 @@ private struct InferredEntityMappings {
   }
 }
 
-/// The expressions that Apple's inference writes, as observed.
+/// The expressions that Apple's inference has been observed to write.
 private enum Expressions {
   /// `FUNCTION($source, "valueForKey:", "name")`
   static func value(_ property: String) -> ExpressionSyntax {
@@ -323,16 +329,16 @@ private enum Expressions {
   }
 }
 
-/// The places where a migration searches for mapping models.
+/// The locations where a migration searches for mapping models.
 struct MappingPlaces {
   /// Files and directories of mapping models.
   var urls: [URL] = []
-  /// Mapping models made in code.
+  /// Mapping models created in code.
   var models: [NSMappingModel] = []
 
   static var none: MappingPlaces { MappingPlaces() }
 
-  /// The resources of the program.
+  /// Returns the resources of the program.
   ///
   /// - Throws: the error of `FileManager` for a directory that exists and cannot be listed.
   static func program() throws -> MappingPlaces { MappingPlaces(urls: try ModelSearch.program.mappingModels()) }
@@ -340,8 +346,8 @@ struct MappingPlaces {
   /// Reads the mapping models.
   ///
   /// - Parameter requiresSome: whether a directory without mapping models is an error.
-  /// - Throws: 260 for a missing file, 259 for one without a mapping model. An unreadable mapping model may be the one that
-  ///   is needed, so it is never skipped silently.
+  /// - Throws: 260 for a missing file, 259 for a file without a mapping model. An unreadable mapping model may be the
+  ///   one that is needed, so it is never skipped silently.
   func mappings(requiresSome: Bool = false) throws -> [MappingFile] {
     let files = try urls.flatMap { url -> [URL] in
       var isFolder: ObjCBool = false
@@ -366,10 +372,11 @@ struct MappingPlaces {
 }
 
 extension MappingFile {
-  /// Reads mapping models, and those in directories and below them.
+  /// Reads mapping models, including those in directories and their subdirectories.
   ///
   /// - Parameter requiresSome: whether a directory without mapping models is an error.
-  /// - Throws: 260 for a missing file, 259 for one without a mapping model, and for a directory where that is an error.
+  /// - Throws: 260 for a missing file; 259 for a file without a mapping model, and for a directory without any if that
+  ///   is an error.
   package static func files(at urls: [URL], requiresSome: Bool = false) throws -> [MappingFile] {
     try MappingPlaces(urls: urls).mappings(requiresSome: requiresSome)
   }
@@ -381,12 +388,13 @@ extension MappingFile {
     self.init(url: url, document: try NSMappingModel.document(at: url))
   }
 
-  /// Wraps a mapping model that was made in code.
+  /// Wraps a mapping model created in code.
   init(_ model: NSMappingModel) {
     self.init(url: nil, document: model.document, object: model)
   }
 
-  /// Returns the mapping model for two versions. A source that names them is compiled with their hashes and properties.
+  /// Returns the mapping model for two versions. A source file that names them is compiled with their hashes and
+  /// properties.
   ///
   /// - Throws: as `init(contentsOf:)`.
   func mappingModel(source: NSManagedObjectModel, destination: NSManagedObjectModel) throws -> NSMappingModel {
@@ -399,7 +407,7 @@ extension MappingFile {
   }
 }
 
-/// Finds the mapping model between two versions among the resources of a program.
+/// Finds the mapping model between two versions in the resources of a program.
 internal struct MappingSearch {
   private let source: NSManagedObjectModel
   private let destination: NSManagedObjectModel
@@ -413,7 +421,7 @@ internal struct MappingSearch {
     destinationHashes = destination.entityVersionHashesByName
   }
 
-  /// Returns the fitting mapping model with the most entity mappings; among equals, the first one found.
+  /// Returns the matching mapping model with the most entity mappings; among equals, the first one found.
   internal func mapping(in search: ModelSearch) -> MappingDocument? {
     // A directory that cannot be listed contributes nothing.
     let files = (try? search.mappingModels()) ?? []
@@ -446,7 +454,7 @@ internal struct MappingSearch {
   }
 
   private func hasVersion(_ name: String, _ hashes: [String: Data], in search: ModelSearch) -> Bool {
-    // As above; and models that cannot be read have no version of that name.
+    // As above. Unreadable models have no version with that name.
     ((try? search.models()) ?? []).contains { url in
       ((try? ModelBundle(contentsOf: url))?.versions ?? []).contains {
         $0.name == name && VersionHashes($0.document).entities == hashes

@@ -5,7 +5,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// A path through the versions of a model, from a store's version to the wanted one. An addition to Apple's interface.
+/// A path through the versions of a model, from a store's version to the wanted one. An addition to Apple's API.
 ///
 /// The path is chosen by these rules; the first that decides wins:
 ///
@@ -30,19 +30,19 @@ import Foundation
 /// The same rules apply to a path back to an earlier version. It may drop what only later versions have, as Apple's
 /// inference does.
 ///
-/// A store that no version has written, and that carries its own model, is first migrated to the version where an inferred
-/// step drops the least of the store's content; among equals, to the version most similar to the store's model. Such a path
-/// must not drop anything that the store holds, the order of relationships included, unless `StoreMigration` allows it. Opening
-/// a store does not take such a path at all if it would remove or narrow anything, unless
-/// `NSPersistentStoreDescription.allowsDowngrade` is set.
+/// A store that none of the versions has written, and that carries its own model, is first migrated to the version for
+/// which an inferred step drops the least of the store's content; among equals, to the version most similar to the
+/// store's model. Such a path must not drop anything that the store contains, including the order of relationships,
+/// unless `StoreMigration` allows it. Opening a store does not take such a path at all if it would remove or narrow
+/// anything, unless `NSPersistentStoreDescription.allowsDowngrade` is set.
 public struct MigrationPath {
   /// The name of the first version.
   public let source: String
   /// The name of the last version.
   public let destination: String
-  /// The steps, in order; empty where the two versions have the same hashes.
+  /// The steps, in order; empty if the two versions have the same hashes.
   public let steps: [StoreMigration.Step]
-  /// Why this path was chosen, in sentences. Each step has its own reason.
+  /// The reasons for choosing this path, in sentences. Each step has its own reason.
   public let explanation: [String]
 
   /// Finds the path between two versions of a model.
@@ -52,10 +52,10 @@ public struct MigrationPath {
   ///   - source: the name of the first version.
   ///   - destination: the name of the last version; nil for the current one.
   ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and directories of them.
-  ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
-  ///     inferred.
-  /// - Throws: the errors of reading models and mapping models, also of a version that an inferred step would pass over;
-  ///   134060 for an unknown version; 134140 for a mapping model that does not fit any more; 134190 where a step cannot be
+  ///   - isProgressive: false for Core Data's own behaviour: a single step, by a mapping model for exactly the two
+  ///     versions, or else inferred.
+  /// - Throws: the errors of reading models and mapping models, including a version that an inferred step would skip;
+  ///   134060 for an unknown version; 134140 for a mapping model that no longer matches; 134190 if a step cannot be
   ///   inferred.
   public init(
     modelsAt modelURL: URL, from source: String, to destination: String? = nil, mappings: [URL] = [],
@@ -66,7 +66,7 @@ public struct MigrationPath {
       isProgressive: isProgressive)
   }
 
-  /// Finds the path between two versions that are known.
+  /// Finds the path between two known versions.
   ///
   /// - Throws: as `init(modelsAt:from:to:mappings:isProgressive:)`.
   package init(
@@ -77,7 +77,7 @@ public struct MigrationPath {
       rules: Rules(mappings: MappingPlaces(urls: mappings), isProgressive: isProgressive))
   }
 
-  /// What a path may consist of.
+  /// The rules for choosing a path.
   struct Rules {
     var mappings = MappingPlaces.none
     var infers = true
@@ -87,7 +87,7 @@ public struct MigrationPath {
   /// Finds the path between two versions.
   ///
   /// - Parameters:
-  ///   - nearest: the first known version on the path, where the source is not a known version.
+  ///   - nearest: the first known version on the path, if the source is not a known version.
   ///   - storeURL: the store that the errors are about.
   init(
     known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, rules: Rules,
@@ -115,7 +115,7 @@ public struct MigrationPath {
     _ known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, files: [MappingFile],
     _ rules: Rules, nearest: ModelVersion? = nil, storeURL: URL? = nil
   ) throws -> PathPlanner {
-    // A mapping model may be for any two versions; inferred steps lead over those in between.
+    // A mapping model may connect any two versions; inferred steps connect the versions in between.
     let versions =
       files.isEmpty && nearest == nil ? known.versions(between: source, and: destination) : known.versions
     let order = VersionOrder(known: versions, source: source, destination: destination, nearest: nearest)
@@ -130,10 +130,11 @@ public struct MigrationPath {
     return PathPlanner(search: search, storeURL: storeURL)
   }
 
-  /// The names of the versions on the path between two versions, both ends included, without the models of the steps.
+  /// Returns the names of the versions on the path between two versions, both ends included, without the models of the
+  /// steps.
   ///
   /// - Parameter mappings: the mapping models.
-  /// - Throws: as `init(modelsAt:from:to:mappings:isProgressive:)`, but for versions that cannot be read.
+  /// - Throws: as `init(modelsAt:from:to:mappings:isProgressive:)`, except for unreadable versions.
   package static func names(
     known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, mappings: [MappingFile]
   ) throws -> [String] {
@@ -142,11 +143,11 @@ public struct MigrationPath {
   }
 }
 
-/// The content of a store that a migration may drop. An addition to Apple's interface.
+/// The content of a store that a migration may drop. An addition to Apple's API.
 ///
 /// `true` allows every loss and `false` none. A list names entities, with all their content, and properties:
-/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. A name may also be that of a table which is not
-/// the model's, as `ANSCKRECORDMETADATA`. Any other loss stops the migration.
+/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. A name may also be that of a table
+/// which does not belong to the model, such as `ANSCKRECORDMETADATA`. Any other loss stops the migration.
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
   /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
@@ -156,9 +157,9 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   /// Content that may be dropped.
   package struct Item: Hashable, Sendable {
     let contents: Set<Content>
-    /// Nil for all entities.
+    /// The entity; nil for all entities.
     let entity: String?
-    /// Nil for everything of the entity.
+    /// The property; nil for everything in the entity.
     let property: String?
 
     package init(contents: Set<Content>, entity: String?, property: String?) {
@@ -169,7 +170,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
   }
 
   private let items: Set<Item>
-  /// The tables that are not the model's and may be dropped; nil for all.
+  /// The droppable tables that do not belong to the model; nil for all such tables.
   private let tables: Set<String>?
 
   package init(items: [Item], tables: Set<String>? = []) {
@@ -185,7 +186,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
 
   /// Allows losses in the named places.
   ///
-  /// - Parameter places: entities, as `Legacy`, and properties, as `Order.note`.
+  /// - Parameter places: entities, such as `Legacy`, and properties, such as `Order.note`.
   public init(places: [String]) {
     self.init(
       items: places.map { place in
@@ -205,7 +206,7 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
     self.init(places: elements)
   }
 
-  /// Whether a table that is not the model's may be dropped.
+  /// Returns whether a table that does not belong to the model may be dropped.
   func allows(table: String) -> Bool { tables?.contains(table) ?? true }
 
   /// Returns the losses that are not allowed.

@@ -5,20 +5,20 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Turns the result of a search into steps, each with its reason.
+/// Converts the result of a search to steps, each with its reason.
 struct PathPlanner {
   let search: PathSearch
   /// The store, for error messages.
   let storeURL: URL?
 
-  /// - Throws: 134140 for a mapping model that no longer fits, and where inference is not allowed; 134190 for a step that
-  ///   cannot be inferred.
+  /// - Throws: 134140 for a mapping model that no longer matches, and if inference is not allowed; 134190 for a step
+  ///   that cannot be inferred.
   func plan() throws -> (steps: [StoreMigration.Step], explanation: [String]) {
     let legs = try legs()
     return (try legs.map { try step($0) }, explanation(legs))
   }
 
-  /// The names of the versions on the path, both ends included.
+  /// Returns the names of the versions on the path, both ends included.
   ///
   /// - Throws: as `plan()`.
   func names() throws -> [String] {
@@ -38,7 +38,7 @@ struct PathPlanner {
 
   private func name(_ version: Int) -> String { search.versions[version].name }
 
-  /// The runs of consecutive inferred steps.
+  /// Returns the runs of consecutive inferred steps.
   private func runs(of legs: [PathSearch.Leg]) -> [(start: Int, end: Int)] {
     var runs: [(start: Int, end: Int)] = []
     var isRunning = false
@@ -90,7 +90,7 @@ struct PathPlanner {
     return ([StoreMigration.Step.plainReason] + sentences).joined(separator: " ")
   }
 
-  /// As `'2' is`, `'2' and '3' are` or `'2' to '20' (19 versions) are`.
+  /// Returns the names as a phrase: `'2' is`, `'2' and '3' are` or `'2' to '20' (19 versions) are`.
   private func names(_ versions: [Int]) -> String {
     guard let first = versions.first, let last = versions.last, versions.count > 1 else {
       return versions.first.map { "'\(name($0))' is" } ?? ""
@@ -147,10 +147,10 @@ struct PathPlanner {
     return sentences + unused(legs)
   }
 
-  /// How many mapping models that are for other versions are named one by one.
+  /// The maximum number of mapping models for other versions that are named individually.
   private static let namedCount = 3
 
-  /// Sentences about mapping models that no step uses and that are not between two versions on the path.
+  /// Returns sentences about mapping models that no step uses and that do not connect two versions on the path.
   private func unused(_ legs: [PathSearch.Leg]) -> [String] {
     let passed = runs(of: legs).flatMap { search.passed(between: $0.start, and: $0.end) }.map(\.pair)
     let steps = Set(legs.map { KnownMappings.Pair(source: $0.source, destination: $0.destination) } + passed)
@@ -189,7 +189,7 @@ struct PathPlanner {
       url: storeURL, mapping: mapping.url, models: .init(source, destination), mismatches: mismatches)
   }
 
-  /// The error for two mapping models that lead to and from a version which is not known.
+  /// Returns the error for two mapping models that lead to and from an unknown version.
   private func missingVersion(
     _ mappings: (first: MappingFile, second: MappingFile), _ source: ModelVersion,
     _ destination: ModelVersion
@@ -203,7 +203,7 @@ struct PathPlanner {
         + ".xcdatamodeld or .momd that the program has.")
   }
 
-  /// The error for a search without result.
+  /// Returns the error for a search without a result.
   private func failure() throws -> NSError {
     if let stale = search.stale(between: search.source, and: search.destination) {
       return staleMapping(stale.pair, stale.mapping)
@@ -213,7 +213,7 @@ struct PathPlanner {
         url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]),
         detail: missingStep(), suggestion: "Add a mapping model, or set NSInferMappingModelAutomaticallyOption.")
     }
-    // A person can fix the step between neighbours; the direct step may fail for many reasons.
+    // Developers can fix the step between neighbours, whereas the direct step may fail for many reasons.
     let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
     for (source, destination) in zip(path, path.dropFirst()) where !isPassable(source, destination) {
       if let error = obstacle(source, destination) { return error }
@@ -223,7 +223,7 @@ struct PathPlanner {
         url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]))
   }
 
-  /// A sentence about the one step that has no mapping model; nil where no step has one.
+  /// Returns a sentence about the one step that has no mapping model; nil if no step has one.
   private func missingStep() -> String? {
     let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
     let steps = Array(zip(path, path.dropFirst()))
@@ -246,9 +246,9 @@ struct PathPlanner {
 }
 
 extension InferredSteps {
-  /// The mapping model between two versions.
+  /// Returns the mapping model between two versions.
   ///
-  /// - Throws: 134190 where none can be inferred.
+  /// - Throws: 134190 if none can be inferred.
   func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
     do {
       return NSMappingModel(
@@ -259,16 +259,17 @@ extension InferredSteps {
   }
 }
 
-/// The mapping model of a step, combined from all that fit: the best one, and the entity mappings it lacks from the others.
+/// The mapping model of a step, combined from all that match: the best one, and the entity mappings it lacks from the
+/// others.
 ///
 /// Programs with large stores split the mapping between two versions into several mapping models, each for some of the
 /// entities, and run them one after another. Using one of them alone would leave the objects of the others behind.
 struct CombinedMappingModel {
   let model: NSMappingModel
-  /// Why these mapping models are used, in sentences.
+  /// The reason for using these mapping models, in sentences.
   let reason: String
 
-  /// - Parameter files: the mapping models that fit, best first; not empty.
+  /// - Parameter files: the matching mapping models, best first; not empty.
   /// - Throws: the errors of reading mapping models.
   init(_ files: [MappingFile], source: NSManagedObjectModel, destination: NSManagedObjectModel) throws {
     let models = try files.map { try $0.mappingModel(source: source, destination: destination) }

@@ -7,20 +7,20 @@ import Foundation
 
 /// Finds the version that a store was written with.
 struct SourceVersionFinder {
-  /// The name of a version that only the store itself carries.
+  /// The name used for a version that only the store itself carries.
   static let storesOwnName = "the store's own model"
 
   let known: ModelVersions
   let configuration: String?
-  /// Where to search for a version that is not known; nil for nowhere.
+  /// The search for an unknown version; nil to skip it.
   var search: SourceModelSearch?
-  /// The model that the store carries, of a store that is no file; nil for one that is read from the file.
+  /// The model carried by a store that is not a file; nil to read it from the file.
   var carried: NSManagedObjectModel?
 
-  /// Returns the version of a store: a known version, else one found by the search with the other versions in its file, else
-  /// the model that the store carries.
+  /// Returns the version of a store: a known version; or one found by the search, with the other versions in its file;
+  /// or the model that the store carries.
   ///
-  /// - Throws: 134130 when none of them has the store's version hashes.
+  /// - Throws: 134130 if none of them has the store's version hashes.
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
@@ -33,7 +33,7 @@ struct SourceVersionFinder {
     throw missingSourceModel(of: url, metadata: metadata)
   }
 
-  /// Whether a store was written with a model: with all of its entities, or with those of a configuration.
+  /// Returns whether a store was written with a model: with all of its entities, or with those of a configuration.
   private static func wrote(
     _ model: NSManagedObjectModel, _ metadata: [String: Any], _ configuration: String?
   ) -> Bool {
@@ -42,7 +42,7 @@ struct SourceVersionFinder {
     }
   }
 
-  /// Whether an entity belongs to the configuration of a version.
+  /// Returns a closure that returns whether an entity belongs to the configuration of a version.
   private func membership(_ version: ModelVersion, _ configuration: String?) -> (String) -> Bool {
     guard let names = version.document.configurations.first(where: { $0.name == configuration })?.entityNames else {
       return { _ in true }
@@ -50,9 +50,9 @@ struct SourceVersionFinder {
     return { names.contains($0) }
   }
 
-  /// 134130
+  /// 134130: no model matches the store.
   ///
-  /// - Parameter reduction: what a path from the store's own model would take from the store; nil where that is not the
+  /// - Parameter reduction: what a path from the store's own model would remove from the store; nil if that is not the
   ///   reason.
   func missingSourceModel(
     of url: URL, metadata: [String: Any], reduction: MigrationErrors.Reduction? = nil
@@ -67,7 +67,7 @@ struct SourceVersionFinder {
       "\(name) (\(differences.count) \(differences.count == 1 ? "entity differs" : "entities differ"))"
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }
-    // Of several that are equally near, the newest.
+    // Of several equally near versions, the newest.
     let nearest = compared.reversed().min { $0.differences.count < $1.differences.count }
     return MigrationErrors.missingSourceModel(
       url: url, metadata: metadata, searched: searched + files, nearest: reduction == nil ? nearest : nil,
@@ -78,7 +78,7 @@ struct SourceVersionFinder {
 /// Searches other model files for the version of a store.
 ///
 /// Single versions come first, then merged versions of several models: a program that merges its models at run time has
-/// stores that no single file fits.
+/// stores that no single file matches.
 struct SourceModelSearch {
   /// The model files, in search order.
   let files: [URL]
@@ -87,10 +87,10 @@ struct SourceModelSearch {
     self.files = files
   }
 
-  /// Searches the files that a model was made from, then other places.
+  /// Creates a search of the files that a model was created from, then of other locations.
   init(for destination: NSManagedObjectModel, in places: ModelSearch) {
     var files = destination.origins
-    // Where a directory cannot be listed, the store may still carry its model.
+    // If a directory cannot be listed, the store may still carry its model.
     for url in (try? places.models()) ?? []
     where !files.contains(where: { $0.standardizedFileURL == url.standardizedFileURL }) {
       files.append(url)

@@ -10,19 +10,20 @@ import Foundation
 
 /// The migration of one SQLite store to a version of its model: a plan, and its execution.
 ///
-/// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` plans and runs the same migration. This type is an
-/// addition to Apple's interface, for tools and tests that inspect the steps first, keep a backup, show progress, or cancel.
+/// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` plans and runs the same migration. This type is
+/// an addition to Apple's API, for tools and tests that inspect the steps first, keep a backup, show progress, or
+/// cancel.
 ///
-/// A store that is several versions behind is migrated through the versions in between; `MigrationPath` has the rules.
-/// Afterwards the store has either its old version or the wanted one, never one in between.
+/// A store that is several versions behind is migrated through the versions in between, by the rules of
+/// `MigrationPath`. Afterwards the store has either its old version or the wanted one, never one in between.
 public struct StoreMigration {
   /// A step from one version to the next.
   public struct Step {
-    /// How a step is carried out.
+    /// The way in which a step is executed.
     public enum Kind: String, Sendable {
-      /// By a mapping inferred from the two models; the store's own file is changed, in a transaction.
+      /// By a mapping inferred from the two models, in a transaction of the store's own file.
       case inferred
-      /// By a written mapping model; a new store replaces the old one when it is complete.
+      /// By an explicit mapping model. A new store replaces the old one when it is complete.
       case mapping
     }
 
@@ -30,9 +31,9 @@ public struct StoreMigration {
     public let source: String
     /// The name of the destination version.
     public let destination: String
-    /// How the step is carried out.
+    /// The way in which the step is executed.
     public let kind: Kind
-    /// Whether the step changes the store's own file, in a transaction, and makes no new store.
+    /// Whether the step changes the store's own file, in a transaction, instead of creating a new store.
     public var isInPlace: Bool { kind == .inferred }
     /// The source model.
     public let sourceModel: NSManagedObjectModel
@@ -40,31 +41,32 @@ public struct StoreMigration {
     public let destinationModel: NSManagedObjectModel
     /// The mapping of entities and properties.
     public let mappingModel: NSMappingModel
-    /// The file of the mapping model; nil for one that was inferred or made in code.
+    /// The file of the mapping model; nil if it was inferred or created in code.
     public let mappingURL: URL?
-    /// Why this mapping is used, in sentences.
+    /// The reason for using this mapping, in sentences.
     public let reason: String
 
-    /// The reason of an ordinary inferred step.
+    /// The reason given for an ordinary inferred step.
     package static let plainReason = "No mapping model is for these two versions; one can be inferred."
   }
 
-  /// Where the store is.
+  /// The location of the store.
   public let storeURL: URL
   /// The store's metadata when the migration was planned.
   public let metadata: [String: Any]
-  /// The name of the store's version; "the store's own model" where it is not a known version.
+  /// The name of the store's version; "the store's own model" if it is not a known version.
   public let source: String
   /// The name of the wanted version.
   public let destination: String
-  /// The steps, in order; empty when the store already has the wanted version.
+  /// The steps, in order; empty if the store already has the wanted version.
   public let steps: [Step]
-  /// Why this path was chosen, in sentences.
+  /// The reason for choosing this path, in sentences.
   public let explanation: [String]
-  /// What the migration may drop of entities that a mapping model omits, and of a store that no known version has written.
+  /// The content that the migration may drop of entities that a mapping model omits, and of a store that no known
+  /// version has written.
   public let allowsLoss: AllowedLosses
-  /// What the inferred steps would drop if the store had it. Filled in for stores that no known version has written, and by
-  /// `watchLosses()`.
+  /// The content that inferred steps would drop if the store contained it. Set for stores that no known version has
+  /// written, and by `watchLosses()`.
   var droppable: [DroppedContent]
   let configuration: String?
   let busyTimeout: TimeInterval
@@ -72,36 +74,36 @@ public struct StoreMigration {
   var countsAllRows = true
   /// Whether a replaced store is kept beside the new one: `Data.sqlite` as `Data~.sqlite`.
   ///
-  /// Core Data's guide describes this for migrations by mapping models. A migration in place replaces no file, so it keeps
-  /// none.
+  /// Core Data's guide describes this for migrations by mapping models. An in-place migration replaces no file, so it
+  /// keeps none.
   public var keepsReplacedStore = true
-  /// Whether columns of removed properties stay until
+  /// Whether columns of removed properties are kept until
   /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` drops them.
   public var defersCleanup = false
   /// When SQLite checks the store's file before the migration.
   public var integrityCheck = StoreIntegrityCheck.automatic
-  /// Makes the migration managers for steps by mapping models; nil for `NSMigrationManager` itself.
+  /// Creates the migration managers for steps by mapping models; nil for `NSMigrationManager` itself.
   public var managerFactory: MigrationManagerFactory?
   /// Metadata written together with the last step.
   var addedMetadata: [String: Any] = [:]
-  /// Transactions without changes that are recorded in the store's history together with the last step, if all steps are in
-  /// place.
+  /// Transactions without changes that are recorded in the store's history together with the last step, if all steps
+  /// are in place.
   var historyMarks: [HistoryOrigin] = []
 
   /// Plans the migration of a store, without changing anything.
   ///
   /// - Parameters:
-  ///   - url: where the store is.
+  ///   - url: the location of the store.
   ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
   ///   - version: the name of the wanted version; nil for the current one.
   ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and directories of them.
-  ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
-  ///     inferred.
-  ///   - allowsLoss: what the migration may drop, of entities that a mapping model omits and of a store that no known version
-  ///     has written: `true`, or a list such as `["Legacy", "Order.note"]`.
-  /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store, or only the one
-  ///   that it carries, and something would be dropped; 134140 for a mapping model that does not fit any more; 134190 when a
-  ///   step cannot be inferred.
+  ///   - isProgressive: false for Core Data's own behaviour: a single step, by a mapping model for exactly the two
+  ///     versions, or else inferred.
+  ///   - allowsLoss: the content that the migration may drop of entities that a mapping model omits, and of a store
+  ///     that no known version has written: `true`, or a list such as `["Legacy", "Order.note"]`.
+  /// - Throws: the errors of reading store, model and mapping models; 134130 if no model matches the store, or only the
+  ///   one that it carries, and something would be dropped; 134140 for a mapping model that no longer matches; 134190
+  ///   if a step cannot be inferred.
   public init(
     storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], isProgressive: Bool = true,
     allowsLoss: AllowedLosses = .none
@@ -114,7 +116,7 @@ public struct StoreMigration {
 
   /// Plans the migration of a store among known versions.
   ///
-  /// - Parameter counted: counts the store's content where its rows are in another file.
+  /// - Parameter counted: counts the store's content if its rows are in another file.
   package init(
     storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
     allowsLoss: AllowedLosses, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
@@ -133,10 +135,10 @@ public struct StoreMigration {
   /// Plans the migration of a store with the given metadata, among known versions.
   ///
   /// - Parameters:
-  ///   - allowsDowngrade: whether a store that no known version has written may be reduced to one, even if it holds nothing
-  ///     of what goes.
-  ///   - carried: the model that the store carries, of a store that is no file.
-  ///   - counted: counts the store's content where its rows are in no SQLite file.
+  ///   - allowsDowngrade: whether a store that no known version has written may be reduced to a known version, provided
+  ///     that it contains none of the content that is removed.
+  ///   - carried: the model carried by a store that is not a file.
+  ///   - counted: counts the store's content if its rows are not in a SQLite file.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
@@ -151,7 +153,7 @@ public struct StoreMigration {
     let planner = SourceVersionFinder(
       known: known, configuration: configuration, search: search, carried: carried)
     let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
-    // A destination that was read from a single file does not include the versions in between.
+    // A destination read from a single file does not include the versions in between.
     let known = known.names.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
     let isOwn = start.name == SourceVersionFinder.storesOwnName
@@ -185,17 +187,17 @@ public struct StoreMigration {
     }
   }
 
-  /// Makes `run(progress:)` check again whether inferred steps drop content without permission, since rows may have been
-  /// written after planning.
+  /// Makes `run(progress:)` check again whether inferred steps drop content without permission, because rows may have
+  /// been written after planning.
   ///
-  /// - Throws: 134190 where a step cannot be inferred.
+  /// - Throws: 134190 if a step cannot be inferred.
   package mutating func watchLosses() throws {
     guard droppable.isEmpty else { return }
     let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
     droppable = try DroppedContent.dropped(by: Self.inferredLegs(steps), of: entities)
   }
 
-  /// The inferred steps before the first one by a mapping model.
+  /// Returns the inferred steps before the first step by a mapping model.
   private static func inferredLegs(_ steps: [Step]) throws -> [DroppedContent.InferredLeg] {
     try steps.prefix { $0.kind == .inferred }.map { step in
       let (source, destination) = (step.sourceModel.document, step.destinationModel.document)
@@ -205,7 +207,7 @@ public struct StoreMigration {
     }
   }
 
-  /// The migration of a store along a known path.
+  /// Creates the migration of a store along a known path.
   init(
     storeAt url: URL, metadata: [String: Any], path: MigrationPath, configuration: String?, busyTimeout: TimeInterval
   ) {
@@ -221,8 +223,8 @@ public struct StoreMigration {
     explanation = path.explanation
   }
 
-  /// The migration policy classes that mapping models on the path name and this program lacks. `run(progress:)` fails without
-  /// them.
+  /// The migration policy classes that mapping models on the path name and that this program lacks. `run(progress:)`
+  /// fails without them.
   public var missingPolicies: [String] {
     var names: [String] = []
     for mapping in steps.filter({ $0.kind == .mapping }).flatMap({ $0.mappingModel.entityMappings ?? [] }) {
@@ -234,10 +236,10 @@ public struct StoreMigration {
     return names
   }
 
-  /// Whether no known version has written the store, so that the path begins with the model the store carries.
+  /// Whether no known version has written the store, so that the path begins with the model that the store carries.
   package var beginsWithOwnModel: Bool { source == SourceVersionFinder.storesOwnName && isNeeded }
 
-  /// Whether there is anything to do.
+  /// Whether the store needs to be migrated.
   public var isNeeded: Bool { !steps.isEmpty }
 }
 
@@ -256,7 +258,7 @@ extension StoreMigration {
     }
   }
 
-  /// Checks again whether the store holds data that the migration would drop without permission, since it may have
+  /// Checks again whether the store contains data that the migration would drop without permission, because it may have
   /// been written to after planning.
   ///
   /// - Throws: 134110; 134130 for a store that no known version has written.

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// The options of a migration whose values are of its types.
+/// Migration options with values of this target's own types.
 extension StoreOptions {
-  /// The value of `MigrationOption.mappings`, or nil.
+  /// Returns the value of `MigrationOption.mappings`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   func migrationMappings() throws -> MappingPlaces? {
@@ -25,7 +25,7 @@ extension StoreOptions {
     return places
   }
 
-  /// The value of `MigrationOption.managerFactory`, or nil.
+  /// Returns the value of `MigrationOption.managerFactory`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   package func managerFactory() throws -> MigrationManagerFactory? {
@@ -36,7 +36,7 @@ extension StoreOptions {
     return factory
   }
 
-  /// The value of `MigrationOption.integrityCheck`.
+  /// Returns the value of `MigrationOption.integrityCheck`.
   ///
   /// - Throws: 134080 for a value of another type.
   package func integrityCheck() throws -> StoreIntegrityCheck {
@@ -51,7 +51,7 @@ extension StoreOptions {
       MigrationOption.integrityCheck, value, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
   }
 
-  /// The value of `MigrationOption.allowsLoss`.
+  /// Returns the value of `MigrationOption.allowsLoss`.
   ///
   /// - Throws: 134080 for a value of another type.
   package func allowedLosses() throws -> AllowedLosses {

@@ -8,19 +8,19 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Migrates a store through steps of which at least one makes a new store from the one before.
+/// Migrates a store through steps of which at least one creates a new store from the previous one.
 ///
 /// The store itself is only read until the last new store is complete, verified and synced to disk.
 struct MigrationByCopy {
-  /// Makes the next store from the one before, reports rows done and the number of rows, and returns how each entity mapping
-  /// was carried out.
+  /// Creates the next store from the previous one, reports finished rows and the number of rows, and returns how each
+  /// entity mapping was executed.
   typealias CopyStep = (
     _ step: StoreMigration.Step, _ source: URL, _ destination: URL, _ progress: (Int, Int) throws -> Void
   ) throws -> [MappingExecution]
 
-  /// The steps, and the store that they begin with.
+  /// The steps, and the store that they start from.
   let migration: StoreMigration
-  /// The place of the new store: that of the old one by default.
+  /// The location of the new store: that of the old one by default.
   var place: StoreLocation
   var journal: WorkJournal
   let copyStep: CopyStep
@@ -41,9 +41,9 @@ struct MigrationByCopy {
 
   /// Runs the migration.
   ///
-  /// - Parameter keptAt: where the replaced store is kept; nil to remove it.
-  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, `FileFailure`, `StoreVerification.Problem`, the errors of
-  ///   copying steps, or what `progress` has thrown, as 134120; the store is untouched then.
+  /// - Parameter keptAt: the location at which to keep the replaced store; nil to remove it.
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, `FileFailure`, `StoreVerification.Problem`, the errors
+  ///   of copying steps, or those of `progress`, as 134120. On an error, the store is unchanged.
   func run(keptAt: URL?, progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     var report = MigrationReport(rows: [:], statements: [])
     var isCancelled = false
@@ -99,7 +99,7 @@ struct MigrationByCopy {
         try StoreFile.open(migration.storeURL, isReadOnly: true)
       }
     defer {
-      // Opened for reading, so that nothing can be lost; the write lock's own connection is still needed.
+      // Opened for reading, so nothing can be lost. The write lock's own connection is still needed.
       if !isOwnSource { try? origin.close() }
     }
     try migration.checkMetadata(of: origin)
@@ -131,17 +131,17 @@ struct MigrationByCopy {
     return .init(external: found.external)
   }
 
-  /// Makes the new store from the old one, step by step.
+  /// Creates the new store from the old one, step by step.
   ///
   /// - Parameters:
   ///   - origin: the old store.
-  ///   - before: its rows.
-  /// - Returns: which rows the new store should have; nil where that is not known.
+  ///   - before: the number of its rows.
+  /// - Returns: the rows that the new store should contain; nil if unknown.
   private func carryOutSteps(
     _ origin: StoreFile, _ before: [String: Int], _ report: inout MigrationReport,
     _ progress: (MigrationProgress) throws -> Void
   ) throws -> ExpectedRows? {
-    // Those of the store that the next step begins with.
+    // The rows of the store that the next step starts from.
     var rows = before
     var account: ExpectedRows?
     var isCounted = true
@@ -165,7 +165,7 @@ struct MigrationByCopy {
         try checkMappings(of: group.steps[0], rows)
         try checkValues(of: group.steps[0], rows, in: current, origin)
         report.mappings += try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
-        // A custom manager may make any rows.
+        // A custom manager may create any rows.
         if migration.managerFactory == nil { account = ExpectedRows(group.steps[0].mappingModel, from: rows) }
         isCounted = false
         if let current { try removeStore(current) }
@@ -195,7 +195,7 @@ struct MigrationByCopy {
       try file.close()
       return report
     } catch {
-      // The first error is what matters.
+      // The first error is the one to report.
       try? file.close()
       throw error
     }
@@ -227,9 +227,9 @@ struct MigrationByCopy {
     return executions
   }
 
-  /// Throws if no expression of the mapping model reads values that the store before the step holds.
+  /// Throws if no expression of the mapping model reads certain values that the previous store contains.
   ///
-  /// - Parameter url: the store before the step; nil for the old one.
+  /// - Parameter url: the previous store; nil for the old one.
   /// - Throws: 134110.
   private func checkValues(
     of step: StoreMigration.Step, _ rows: [String: Int], in url: URL?, _ origin: StoreFile
@@ -241,7 +241,7 @@ struct MigrationByCopy {
     guard !watched.isEmpty else { return }
     let file = try url.map { try StoreFile.open($0, isReadOnly: true) } ?? origin
     defer {
-      // Opened for reading, so that nothing can be lost.
+      // Opened for reading, so nothing can be lost.
       if url != nil { try? file.close() }
     }
     let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
@@ -267,7 +267,7 @@ struct MigrationByCopy {
     }
   }
 
-  /// Throws if a step would leave tables behind that are not the model's and have rows.
+  /// Throws if a step would leave behind tables that do not belong to the model and have rows.
   ///
   /// - Throws: 134110.
   private func checkTables(of origin: StoreFile) throws {
@@ -285,10 +285,10 @@ struct MigrationByCopy {
 
   // MARK: Files between steps
 
-  /// Checkpoints a store's log and removes it.
+  /// Checkpoints a store's write-ahead log and removes it.
   ///
-  /// SQLite checkpoints a log when the last connection closes, but does not report a failure. The log stays then, and the
-  /// file alone may hold one half of a change and not the other.
+  /// SQLite checkpoints a log when the last connection closes, but does not report a failure. The log is then kept, and
+  /// the file alone may contain only half of a change.
   private func foldLog(_ url: URL) throws {
     let companions = StoreLocation(url).companions
     guard companions.contains(where: FileCalls.exists) else { return }
@@ -297,7 +297,7 @@ struct MigrationByCopy {
       try connection.setJournalMode(.delete)
       try connection.close()
     } catch {
-      // Why the log cannot be checkpointed is what matters.
+      // The reason why the log cannot be checkpointed is the error to report.
       try? connection.close()
       throw error
     }
@@ -310,11 +310,11 @@ struct MigrationByCopy {
     guard !migration.addedMetadata.isEmpty || migration.metadata[StagedMigration.pendingKey] != nil else { return }
     let file = try StoreFile.open(place.newStore, isReadOnly: false)
     defer {
-      // A failure to write has been thrown; closing changes nothing.
+      // A failed write has already been thrown; closing changes nothing.
       try? file.close()
     }
     var metadata = try file.metadata()
-    // An incomplete stage has been passed now.
+    // An incomplete stage has now been completed.
     metadata[StagedMigration.pendingKey] = nil
     try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
   }
@@ -339,11 +339,11 @@ struct MigrationByCopy {
     return try rows(in: origin, model)
   }
 
-  /// The rows of a store between two steps.
+  /// Returns the rows of a store between two steps.
   private func rows(of url: URL, _ model: NSManagedObjectModel) throws -> [String: Int] {
     let file = try StoreFile.open(url, isReadOnly: true)
     defer {
-      // Opened for reading, so that nothing can be lost.
+      // Opened for reading, so nothing can be lost.
       try? file.close()
     }
     return try rows(in: file, model)
@@ -355,7 +355,7 @@ struct MigrationByCopy {
     return try StoreVerification.rows(file, schema)
   }
 
-  /// Rows before the first step and after the last one, by the names of the last.
+  /// Returns the rows before the first step and after the last one, by the entity names of the last.
   private func counts(before: [String: Int], after: [String: Int]) -> [String: MigrationReport.RowCounts] {
     var result: [String: MigrationReport.RowCounts] = [:]
     var continued: Set<String> = []
@@ -374,9 +374,9 @@ struct MigrationByCopy {
     return result
   }
 
-  /// The source entities that each destination entity of a step continues: the one of its name or renaming identifier, and
-  /// those that the destination lacks and whose rows only this entity gets. An entity that is new continues none, even if its
-  /// objects are made from the rows of one that stays.
+  /// Returns the source entities that each destination entity of a step continues: the one with its name or renaming
+  /// identifier, and those that the destination lacks and whose rows are mapped only to this entity. A new entity
+  /// continues none, even if its objects are created from the rows of an entity that remains.
   private static func predecessors(_ step: StoreMigration.Step) -> [String: Set<String>] {
     var targets: [String: Set<String>] = [:]
     for mapping in step.mappingModel.entityMappings {
@@ -398,7 +398,7 @@ struct MigrationByCopy {
 }
 
 extension MigrationProgress {
-  /// The same of a migration of more steps, of which these are some.
+  /// Returns this progress as part of a migration with more steps.
   fileprivate func moved(by steps: Int, of count: Int) -> MigrationProgress {
     MigrationProgress(
       step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone
@@ -406,9 +406,10 @@ extension MigrationProgress {
   }
 }
 
-/// The number of rows that a step with a mapping model must make, where the mapping model determines it.
+/// The number of rows that a step with a mapping model must create, if the mapping model determines it.
 ///
-/// That is so for entities whose mappings take all objects of their source entities, unless any mapping has a policy.
+/// That is the case for entities whose mappings cover all objects of their source entities, unless any mapping has a
+/// policy.
 struct ExpectedRows {
   /// The expected rows by entity.
   private let expected: [String: Int]
@@ -429,7 +430,7 @@ struct ExpectedRows {
     }
   }
 
-  /// Whether a mapping creates an object for every object of its source entity.
+  /// Returns whether a mapping creates an object for every object of its source entity.
   private static func takesAll(_ mapping: NSEntityMapping) -> Bool {
     guard let source = mapping.sourceEntityName else { return false }
     switch mapping.mappingType {
@@ -440,7 +441,7 @@ struct ExpectedRows {
   }
 
   /// - Parameter found: the actual rows by entity.
-  /// - Throws: `StoreVerification.Problem` for the first entity with another number.
+  /// - Throws: `StoreVerification.Problem` for the first entity with a different number.
   func check(_ found: [String: Int]) throws {
     for (entity, count) in expected.sorted(by: { $0.key < $1.key }) {
       guard let actual = found[entity], actual != count else { continue }
@@ -450,16 +451,17 @@ struct ExpectedRows {
   }
 }
 
-/// A step with a mapping model: a migration manager makes the next store from the one before.
+/// A step with a mapping model: a migration manager creates the next store from the previous one.
 struct MappingModelStep {
   let step: StoreMigration.Step
-  /// How long to wait for other users of the store, in seconds.
+  /// The time to wait for other users of the store, in seconds.
   let timeout: TimeInterval
   let manager: NSMigrationManager
 
   /// Runs the step.
   ///
-  /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
+  /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`; the errors of
+  ///   `progress`.
   func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws -> [MappingExecution] {
     let total = try rowCount(source)
     // The source was checked before the first step.
@@ -485,11 +487,11 @@ struct MappingModelStep {
     return manager.executions
   }
 
-  /// How many objects the source has.
+  /// Returns the number of objects in the source.
   private func rowCount(_ url: URL) throws -> Int {
     let file = try StoreFile.open(url, isReadOnly: true, timeout: timeout)
     defer {
-      // Opened for reading, so that nothing can be lost.
+      // Opened for reading, so nothing can be lost.
       try? file.close()
     }
     return try StoreVerification.rows(file, file.schema(for: step.sourceModel.document)).values.reduce(0, +)
@@ -497,7 +499,7 @@ struct MappingModelStep {
 }
 
 extension StoreVerification.Model {
-  /// A model of Apple's interface, and one of its configurations.
+  /// Creates a document from a model of Apple's API and one of its configurations.
   init(_ model: NSManagedObjectModel, configuration: String?) {
     self.init(document: model.document, configuration: configuration) {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: $0)

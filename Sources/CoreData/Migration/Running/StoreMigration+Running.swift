@@ -11,18 +11,20 @@ import Foundation
 extension StoreMigration {
   /// Runs the migration.
   ///
-  /// If all steps are in place, they run in one transaction of the store's own file. Otherwise a new store is made
-  /// next to it, verified, and replaces it atomically, including files of large values. If the migration fails, is
+  /// If all steps are in place, they run in one transaction of the store's own file. Otherwise a new store is created
+  /// beside it, verified, and replaces it atomically, including files of large values. If the migration fails or is
   /// cancelled, or the process is killed, the store is unchanged.
   ///
-  /// If several processes migrate one store, one of them does the work; the others wait, and then find it migrated.
+  /// If several processes migrate the same store, one of them does the work. The others wait, and then find the store
+  /// migrated.
   ///
   /// - Parameter progress: called with the progress of the migration. Any error it throws cancels the migration.
   /// - Returns: the report, which is empty if the store already has the wanted version.
   /// - Throws: 259 for a corrupt store; 134110 for a change that cannot be made, for missing values of required
   ///   attributes, and if another process is migrating the store; 134111 for duplicate values under a uniqueness
-  ///   constraint; 134120 if it was cancelled; 134160 if the new store fails verification; 134080 and related codes
-  ///   for errors of SQLite; 512, 513, 640 and 642 for errors of the file system.
+  ///   constraint; 134120 if it was cancelled; 134160 if the new store fails verification; 134090 if another process
+  ///   keeps the store locked; 134080 and 134180 for other errors of SQLite; 512, 513, 640 and 642 for errors of the
+  ///   file system.
   @discardableResult
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
@@ -85,7 +87,7 @@ extension StoreMigration {
       }
       return report
     } catch {
-      // The next process to open the store removes the directory. Report why the migration failed.
+      // The next process to open the store removes the directory. Report the failure of the migration.
       try? lock?.removeWorkFolder()
       throw error
     }
@@ -119,14 +121,14 @@ extension StoreMigration {
   /// Returns the SQL that `run(progress:)` would execute, without executing it.
   ///
   /// The statements of later steps depend on the tables that earlier steps leave. So the migration is rehearsed on a
-  /// copy in a private directory, next to the store or in the temporary directory, which is removed afterwards.
+  /// copy in a private directory, beside the store or in the temporary directory, which is removed afterwards.
   ///
   /// - Throws: the errors of `run(progress:)`.
   public func statements() throws -> [String] {
     guard isNeeded else { return [] }
     let directory = try translating { try CopyDirectory.make(for: storeURL) }
     defer {
-      // If this fails, the directory stays private, and the next copy removes it.
+      // If this fails, the directory remains private, and the next copy removes it.
       try? directory.remove()
     }
     let copy = directory.url.appendingPathComponent(storeURL.lastPathComponent)

@@ -10,11 +10,11 @@ import Foundation
 extension StoreRecovery {
   /// Looks for unfinished work, without changing anything.
   ///
-  /// - Parameter url: where the store is.
-  /// - Returns: nil where there is none.
-  /// - Throws: 134070 for a journal that cannot be read, that a later version of the framework has written, or that names
-  ///   files as none of its versions does, and for a work directory that is a link or belongs to somebody else; 513 where
-  ///   the work directory may not be read.
+  /// - Parameter url: the location of the store.
+  /// - Returns: the unfinished work; nil if there is none.
+  /// - Throws: 134070 for a journal that cannot be read, that a later version of the framework has written, or that
+  ///   contains unexpected file names, and for a work directory that is a symbolic link or belongs to another user; 513
+  ///   if the work directory cannot be read for lack of permission.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
     try translating(url: url) {
       let place = StoreLocation(url)
@@ -41,12 +41,12 @@ extension StoreRecovery {
     }
   }
 
-  /// Finishes or undoes unfinished work, as opening the store does. The journal of a killed writer of rows is rolled back.
+  /// Finishes or undoes unfinished work, as opening the store does. Rolls back the journal of a writer that was killed.
   ///
-  /// - Parameter url: where the store is.
-  /// - Returns: what was done; nil where there was nothing to do.
-  /// - Throws: 134110 when another process is at work; 134070 as `inspect(storeAt:)`; 512, 513, 640 and 642 when the file
-  ///   system fails.
+  /// - Parameter url: the location of the store.
+  /// - Returns: the outcome; nil if there was nothing to do.
+  /// - Throws: 134110 if another process is at work; 134070 as for `inspect(storeAt:)`; 512, 513, 640 and 642 if the
+  ///   file system fails.
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try translating(url: url) {
@@ -59,9 +59,9 @@ extension StoreRecovery {
     }
   }
 
-  /// Finishes or undoes interrupted work, and ignores work of a running process.
+  /// Finishes or undoes interrupted work. Ignores the work of a running process.
   ///
-  /// - Throws: as `recover(storeAt:)`, but for 134110.
+  /// - Throws: as `recover(storeAt:)`, except for 134110.
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
     try translating(url: url) {
       try SQLiteStoreErrors.translating(url: url, isOpening: true) {
@@ -78,18 +78,19 @@ extension StoreRecovery {
 
   // MARK: Setting aside
 
-  /// Sets a store aside, and puts a new, empty one in its place, in one moment.
+  /// Sets a store aside, and atomically puts a new, empty one in its place.
   ///
-  /// `Data.sqlite` goes to `Incompatible/2026-11-21 214503/Data.sqlite`, with what its log holds and its external data.
+  /// `Data.sqlite` is moved to `Incompatible/2026-11-21 214503/Data.sqlite`, with the content of its write-ahead log
+  /// and its external data.
   ///
   /// - Parameters:
-  ///   - url: where the store is. It may be damaged.
+  ///   - url: the location of the store, which may be damaged.
   ///   - model: the model of the new store.
   ///   - configuration: the configuration of the new store; nil for all entities.
-  ///   - error: why; told by `storesSetAside(from:)` later.
-  /// - Returns: where the old store lies.
-  /// - Throws: 260 when there is no store; 134110 when another process is at work, 134080 and its family when somebody has the
-  ///   store open; 512, 513, 640 and 642 when the file system fails. The store is where it was then.
+  ///   - error: the reason, which `storesSetAside(from:)` reports later.
+  /// - Returns: the location of the old store.
+  /// - Throws: 260 if there is no store; 134110 if another process is at work; 134090 if the store is open elsewhere;
+  ///   512, 513, 640 and 642 if the file system fails. On an error, the store stays in its place.
   @discardableResult
   public static func setAside(
     storeAt url: URL, model: NSManagedObjectModel, configuration: String? = nil, because error: (any Error)? = nil
@@ -97,10 +98,10 @@ extension StoreRecovery {
     try SettingAside(url: url, model: model, configuration: configuration).run(because: error.map { $0 as NSError })
   }
 
-  /// The stores that were set aside from a place, the oldest first.
+  /// Returns the stores that were set aside from a location, oldest first.
   ///
-  /// - Parameter url: where the store of now is.
-  /// - Throws: errors of reading the folder `Incompatible`, or of a note in it.
+  /// - Parameter url: the location of the current store.
+  /// - Throws: errors of reading the directory `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
     try translating(url: url) {
       let place = StoreLocation(url)
@@ -121,19 +122,19 @@ extension StoreRecovery {
     }.sorted { ($0.date, $0.url.path) < ($1.date, $1.url.path) }
   }
 
-  /// Brings back a store that was set aside, when its model is known again: migrates it into its old place.
+  /// Restores a store that was set aside, once its model is known again, by migrating it to its old location.
   ///
-  /// The store that is there now is set aside in turn. The one that is brought back also stays where it lies, as a backup,
+  /// The store that is there now is set aside in turn. The restored store also remains in its directory, as a backup,
   /// until `SetAsideStore.remove()`.
   ///
   /// - Parameters:
-  ///   - store: what `storesSetAside(from:)` has listed.
-  ///   - url: where the store is to be.
+  ///   - store: a store returned by `storesSetAside(from:)`.
+  ///   - url: the location for the restored store.
   ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
-  ///   - version: the name of the version that the store is to have; nil for the current one.
-  ///   - progress: told how far the migration is; whatever it throws cancels it.
-  /// - Returns: what was done; `replacedStore` is where the store that was there lies now.
-  /// - Throws: the errors of planning and running a `StoreMigration`. All stores are where they were then.
+  ///   - version: the name of the version that the store should have; nil for the current one.
+  ///   - progress: called with the progress of the migration. An error cancels it.
+  /// - Returns: the report; `replacedStore` is the location of the store that was replaced.
+  /// - Throws: the errors of planning and running a `StoreMigration`. On an error, all stores stay in their places.
   @discardableResult
   public static func restore(
     _ store: SetAsideStore, to url: URL, modelsAt modelURL: URL, version: String? = nil,
@@ -142,7 +143,7 @@ extension StoreRecovery {
     try restore(StoreMigration(storeAt: store.url, modelsAt: modelURL, version: version), to: url, progress)
   }
 
-  /// Takes the store of a migration, migrated, to another place.
+  /// Moves the migrated store of a migration to another location.
   static func restore(
     _ migration: StoreMigration, to url: URL, _ progress: (MigrationProgress) throws -> Void = { _ in }
   ) throws -> MigrationReport {
@@ -160,43 +161,45 @@ extension StoreRecovery {
   }
 }
 
-/// Backups of stores, made before something is done to them. An addition to Apple's interface.
+/// Backups of stores, made before an operation on them. An addition to Apple's API.
 ///
-/// A backup is a store of its own: a database, `Data~.sqlite` for `Data.sqlite`, which holds what the store's log held,
-/// and the files of large values, in `.Data~_SUPPORT`. It is made in a private directory, `.Data~-backup`, and gets its
-/// name when it is complete and on the disk. So a backup that has its name is whole, also where the process was killed or
-/// the power failed while it was made; the next one clears up what such a process has left.
+/// A backup is a store of its own: a database, `Data~.sqlite` for `Data.sqlite`, which includes the content of the
+/// store's write-ahead log, and the files of large values, in `.Data~_SUPPORT`. It is made in a private directory,
+/// `.Data~-backup`, and is renamed to its final name only when it is complete and synced to disk. So a backup with its
+/// final name is complete, even if the process was killed or the power failed while it was made. The next backup
+/// removes what such a process has left.
 public enum StoreBackup {
-  /// Backs a store up beside itself, or in another directory.
+  /// Backs up a store beside itself, or to another directory.
   ///
-  /// `Data.sqlite` becomes `Data~.sqlite`, as Core Data names the store that a migration has replaced; `Data~2.sqlite` and
-  /// so on where something has that name, which stays as it is. Only those who may read the store may read the backup.
+  /// `Data.sqlite` becomes `Data~.sqlite`, as Core Data names a store that a migration has replaced, or `Data~2.sqlite`
+  /// and so on if the name is taken. Existing files are not changed. Only users who can read the store can read the
+  /// backup.
   ///
   /// - Parameters:
-  ///   - url: where the store is. Others may use it meanwhile.
-  ///   - folder: the directory for the backup, made where there is none; nil for that of the store.
-  /// - Returns: where the backup is.
-  /// - Throws: 260 where there is no store; 640 when the disk is full; the errors of reading the store and writing the
-  ///   backup. No backup is left then.
+  ///   - url: the location of the store, which may be in use.
+  ///   - folder: the directory for the backup, which is created if necessary; nil for the store's directory.
+  /// - Returns: the location of the backup.
+  /// - Throws: 260 if there is no store; 640 if the disk is full; the errors of reading the store and writing the
+  ///   backup. On an error, no backup is left.
   public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
     try translating(url) { try BackupDirectory.makeBackup(of: url, in: folder ?? url.deletingLastPathComponent()) }
   }
 
-  /// What processes have left that were killed while they made backups.
+  /// The remains of backups whose processes were killed.
   public struct Leftovers: Hashable, Sendable {
-    /// Backups that were complete, and have their names now.
+    /// Complete backups, which now have their final names.
     public var completed: [URL] = []
-    /// How many were not complete, and have been removed.
+    /// The number of incomplete backups, which have been removed.
     public var removedCount = 0
   }
 
-  /// Clears up what processes have left that were killed while they made backups of a store, as the next backup does.
+  /// Completes or removes the remains of backups of a store whose processes were killed, as the next backup does.
   ///
   /// - Parameters:
-  ///   - url: where the store is.
-  ///   - folder: the directory of the backups; nil for that of the store.
+  ///   - url: the location of the store.
+  ///   - folder: the directory of the backups; nil for the store's directory.
   /// - Returns: what was found.
-  /// - Throws: 512, 513 and their kin when the file system fails.
+  /// - Throws: 512, 513 and related codes if the file system fails.
   @discardableResult
   public static func clearLeftovers(of url: URL, in folder: URL? = nil) throws -> Leftovers {
     try translating(url) {
@@ -205,25 +208,26 @@ public enum StoreBackup {
     }
   }
 
-  /// Removes a backup, with its files of values.
+  /// Removes a backup, with its files of large values.
   ///
-  /// - Parameter backup: what `make(of:in:)` has returned.
-  /// - Throws: 512, 513 and their kin when the file system fails.
+  /// - Parameter backup: a location returned by `make(of:in:)`.
+  /// - Throws: 512, 513 and related codes if the file system fails.
   public static func remove(_ backup: URL) throws {
     try translating(backup) { try BackupDirectory.removeBackup(backup) }
   }
 
-  /// Puts a backup in the place of its store, atomically; the backup stays.
+  /// Atomically replaces a store with a backup. The backup is kept.
   ///
-  /// The store that is there is backed up in turn, under the next free name. Close it first: remove it from coordinators.
+  /// The replaced store is backed up in turn, under the next free name. Close it first: remove it from its
+  /// coordinators.
   ///
   /// - Parameters:
-  ///   - backup: the backup, or any other store.
-  ///   - url: where the store is, or was.
-  /// - Returns: where the store is kept that was there; nil where there was none.
-  /// - Throws: 260 where there is no backup; 259 where it is no store; 134160 where it is damaged; 134080 and its family
-  ///   when somebody has the store open; 134110 when it is being migrated; 512, 513, 640 and 642 when the file system fails.
-  ///   The store is as it was then.
+  ///   - backup: the location of the backup, or of any other store.
+  ///   - url: the location of the store to replace, which need not exist.
+  /// - Returns: the location of the replaced store's backup; nil if there was no store.
+  /// - Throws: 260 if there is no backup; 259 if it is not a store; 134160 if it is damaged; 134090 if the store is
+  ///   open elsewhere; 134110 if it is being migrated; 512, 513, 640 and 642 if the file system fails. On an error, the
+  ///   store is unchanged.
   @discardableResult
   public static func restore(_ backup: URL, to url: URL) throws -> URL? {
     let usesLog = try translating(backup) {
@@ -242,24 +246,24 @@ public enum StoreBackup {
   }
 }
 
-/// Sets a store aside and replaces it by a new one, atomically.
+/// Sets a store aside and replaces it with a new one, atomically.
 struct SettingAside {
   let url: URL
   let model: NSManagedObjectModel
   var configuration: String?
   var pragmas: [String: String] = [:]
   var timeout = StoreOptions.defaultTimeout
-  /// The file that does not fit; nil for whatever is there.
+  /// The file that does not match the model; nil for any file at the location.
   var found: FileCalls.Identity?
 
-  /// Another store is in the place of the one that does not fit: another process has migrated it or set it aside, or opening
-  /// it has finished a stage of a migration, or a replacement that was interrupted.
+  /// Another store has replaced the one that does not match: another process has migrated it or set it aside, or
+  /// opening it has finished a migration stage or an interrupted replacement.
   private struct ReplacedMeanwhile: Error {}
 
-  /// Opens a store. If that fails because the store is damaged or does not fit the model, and the options allow it, sets the
-  /// store aside and opens a new one.
+  /// Opens a store. If that fails because the store is damaged or does not match the model, and the options allow it,
+  /// sets the store aside and opens a new one.
   ///
-  /// - Parameter attempts: how often a store is looked at again that was replaced while it was opened.
+  /// - Parameter attempts: the number of times to retry if the store is replaced while it is being opened.
   static func open(
     _ url: URL, model: NSManagedObjectModel, _ configuration: String?, _ options: StoreOptions, attempts: Int = 3,
     _ body: () throws -> NSPersistentStore
@@ -286,7 +290,8 @@ struct SettingAside {
     }
   }
 
-  /// Whether an error can mean that the store does not fit the model or is damaged, so that trying again will not help.
+  /// Returns whether an error can mean that the store does not match the model or is damaged, so that retrying does not
+  /// help.
   private static func isOfStore(_ error: NSError) -> Bool {
     let codes = [
       NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreIncompatibleSchemaError, NSMigrationError,
@@ -298,7 +303,7 @@ struct SettingAside {
 
   /// Sets the store aside.
   ///
-  /// - Throws: errors of the public interface. The store is then where it was.
+  /// - Throws: errors of the public API. On an error, the store stays in its place.
   func run(because error: NSError?) throws -> SetAsideStore {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try RecoveryErrors.translatingReplacement(of: url) {
@@ -327,9 +332,10 @@ struct SettingAside {
     }
   }
 
-  /// A new directory named after the date: an existing one may hold the log of another store.
+  /// Returns a new directory named after the date. An existing one may contain the log of another store.
   ///
-  /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
+  /// - Throws: `RegularFile.Problem.notDirectory` if the directory of such stores is a symbolic link, or not a
+  ///   directory.
   static func freePlace(for place: StoreLocation, date: Date) throws -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
@@ -337,7 +343,7 @@ struct SettingAside {
     var number = 1
     while true {
       let name = number == 1 ? stamp : "\(stamp) \(number)"
-      // A name that is taken, by a link for example, is skipped.
+      // Skips a name that is taken, for example by a symbolic link.
       if directory?.exists(name) != true {
         return folder.appendingPathComponent(name, isDirectory: true).appendingPathComponent(
           place.file.lastPathComponent)
@@ -346,7 +352,7 @@ struct SettingAside {
     }
   }
 
-  /// `2026-11-21 214503`, in universal time; colons are not allowed in names everywhere.
+  /// Returns a name such as `2026-11-21 214503`, in UTC. Some file systems do not allow colons in names.
   private static func dateName(_ date: Date) -> String {
     date.formatted(
       .iso8601.year().month().day().dateTimeSeparator(.space).time(includingFractionalSeconds: false)
@@ -357,7 +363,7 @@ struct SettingAside {
 extension SetAsideStore {
   /// Removes the store, its external data, and its directory if nothing else is in it.
   ///
-  /// - Throws: 134070 where a link stands in the way; 512, 513 and their kin when the file system fails.
+  /// - Throws: 134070 if a symbolic link is in the way; 512, 513 and related codes if the file system fails.
   public func remove() throws {
     try RecoveryErrors.translating(url: url) {
       let (name, stamp) = (url.lastPathComponent, url.deletingLastPathComponent())
@@ -373,7 +379,7 @@ extension SetAsideStore {
 }
 
 extension SetAsideNote {
-  /// The note of an error because of which a store is set aside.
+  /// Creates the note of the error because of which a store is set aside.
   init(_ error: NSError?) {
     self.init(
       code: error?.code ?? 0,
@@ -382,7 +388,7 @@ extension SetAsideNote {
 }
 
 extension NSPersistentStore {
-  /// The outcome of interrupted work on the store that opening it has recovered from; nil for none. An addition to
-  /// Apple's API.
+  /// The outcome of the interrupted work that opening the store has recovered from; nil if there was none. An addition
+  /// to Apple's API.
   public var recoveryOutcome: StoreRecovery.Outcome? { settledWork.map(StoreRecovery.Outcome.init) }
 }

@@ -3,17 +3,17 @@
 
 import Foundation
 
-/// A part of a staged migration; see `NSLightweightMigrationStage` and `NSCustomMigrationStage`. Labels and handlers may be
-/// read and set on any thread.
+/// A part of a staged migration: an `NSLightweightMigrationStage` or `NSCustomMigrationStage`. Labels and handlers may
+/// be read and set on any thread.
 open class NSMigrationStage: NSObject, @unchecked Sendable {
   /// A name for debugging and for persistent history; empty by default. Errors contain it.
   ///
-  /// If the store is opened with `NSPersistentHistoryTrackingKey`, the label is the `contextName` of the transactions of the
-  /// stage: one without changes, which is recorded together with the stage's step, and those that contexts without a name
-  /// save in its handlers. An empty label records nothing.
+  /// If the store is opened with `NSPersistentHistoryTrackingKey`, the label is the `contextName` of the stage's
+  /// transactions: an empty transaction recorded with the stage's step, and those that contexts without a name save in
+  /// its handlers. An empty label records nothing.
   ///
   /// Apple's documentation does not say how history contains the label. It is not the `author`, because programs select
-  /// transactions by their authors: the saves of handlers stay selected, or left out, as they are without a label.
+  /// transactions by author, and the label should not affect whether the saves of handlers are selected.
   open var label: String! {
     get { givenLabel.value }
     set { givenLabel.value = newValue }
@@ -34,14 +34,14 @@ open class NSMigrationStage: NSObject, @unchecked Sendable {
 
 /// A series of versions connected by inferred mappings.
 ///
-/// Differs from Apple: where a stage cannot be inferred as one step, it is migrated version by version.
+/// Differs from Apple: if a stage cannot be inferred as one step, it is migrated version by version.
 open class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
   /// The version checksums of the models, in the order of the versions.
   public let versionChecksums: [String]
 
-  /// Makes a stage.
+  /// Creates a stage.
   ///
-  /// - Parameter checksums: the `versionChecksum` of each version, in their order.
+  /// - Parameter checksums: the `versionChecksum` of each version, in order.
   public init(_ checksums: [String]) {
     versionChecksums = checksums
   }
@@ -49,9 +49,9 @@ open class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
   package override var checksums: [String] { versionChecksums }
 }
 
-/// A step from one version to the next by an inferred mapping, with code of the program before and after it.
+/// A step from one version to the next by an inferred mapping, with custom code before and after it.
 open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
-  /// Code of a stage. It receives the manager, whose `container` has the store open, and the stage.
+  /// The handler of a stage. It receives the manager, whose `container` has the store open, and the stage.
   public typealias Handler = (NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void
 
   /// The source model.
@@ -66,26 +66,27 @@ open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
 
   private let handlers = Guarded(Handlers())
 
-  /// Runs before the step; the manager's container has the store open with `currentModel`.
+  /// Runs before the step. The manager's container has the store open with `currentModel`.
   ///
-  /// Its saves reach the store. When it throws, the migration stops, and the store keeps the version of `currentModel`. It
-  /// runs again the next time the store is opened, even after a kill, so it must be safe to run twice.
+  /// Its saves are written to the store. If it throws, the migration stops, and the store keeps the version of
+  /// `currentModel`. It runs again the next time the store is opened, even if the process was killed, so it must be
+  /// safe to run twice.
   open var willMigrateHandler: Handler? {
     get { handlers.before }
     set { handlers.before = newValue }
   }
 
-  /// Runs after the step; the manager's container has the store open with `nextModel`.
+  /// Runs after the step. The manager's container has the store open with `nextModel`.
   ///
-  /// Its saves reach the store. When it throws, or the process is killed, a mark in the store's metadata shows that the stage
-  /// is unfinished. The next time the store is opened with this stage the handler runs again, before anything else, so it
-  /// must be safe to run twice.
+  /// Its saves are written to the store. If it throws, or the process is killed, a mark in the store's metadata records
+  /// that the stage is unfinished. The next time the store is opened with this stage, the handler runs again, before
+  /// anything else, so it must be safe to run twice.
   open var didMigrateHandler: Handler? {
     get { handlers.after }
     set { handlers.after = newValue }
   }
 
-  /// Makes a stage.
+  /// Creates a stage.
   ///
   /// - Parameters:
   ///   - currentModel: the model that the stage begins with.

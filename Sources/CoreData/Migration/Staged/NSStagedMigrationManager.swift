@@ -9,21 +9,22 @@ import Foundation
 
 /// Migrates a store in stages when it is opened: the value of `NSPersistentStoreStagedMigrationManagerOptionKey`.
 ///
-/// The stages put all versions in one order. A migration begins at the first stage that has the store's version, and ends at
-/// the version that the store is opened with. Models, the order of the stages, and whether each step can be inferred are
-/// checked before anything changes. Each finished stage is final: after a failure or an interruption the next migration
-/// continues from there.
+/// The stages put all versions in one order. A migration begins at the first stage that contains the store's version,
+/// and ends at the version that the store is opened with. Models, the order of the stages, and whether each step can be
+/// inferred are checked before anything changes. Each finished stage is permanent: after a failure or an interruption,
+/// the next migration continues from there.
 ///
 /// Mapping models are not used.
 open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   /// The stages, in the order of the versions.
   public let stages: [NSMigrationStage]
-  /// What holds the open store while a handler runs.
+  /// Holds the open store while a handler runs.
   let stageContainer = Guarded<(any StageContainer)?>(nil)
 
-  /// Makes a manager.
+  /// Creates a manager.
   ///
-  /// Traps when two stages have the same version, except that a custom stage may begin where the previous one ends.
+  /// Traps if two stages have the same version, except that a custom stage may begin where the previous one ends.
+  ///
   /// - Parameter stages: the stages, in the order of the versions.
   public init(_ stages: [NSMigrationStage]) {
     self.stages = stages
@@ -36,11 +37,12 @@ open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   }
 }
 
-/// What opens a store for the handlers of a stage, and holds it for them. Programs see it as the manager's `container`.
+/// An object that opens a store for the handlers of a stage, and holds it for them. Programs access it as the manager's
+/// `container`.
 protocol StageContainer: AnyObject, Sendable {
   var persistentStoreCoordinator: NSPersistentStoreCoordinator { get }
 
-  /// Returns a container with an open store that is not migrated.
+  /// Returns a container with an open store, without migrating it.
   static func opened(
     _ url: URL, _ model: NSManagedObjectModel, configuration: String?, options: [String: NSObject]
   ) throws -> any StageContainer
@@ -48,8 +50,8 @@ protocol StageContainer: AnyObject, Sendable {
 
 /// Runs the stages of a staged migration on one store.
 struct StagedMigration {
-  /// The metadata key of an unfinished stage: its step is done and its `didMigrateHandler` is not. The value has the checksums
-  /// of the stage's two versions.
+  /// The metadata key of an unfinished stage, whose step is finished and whose `didMigrateHandler` is not. The value
+  /// has the checksums of the stage's two versions.
   static let pendingKey = StoreMetadata.Key.pendingStage
 
   let manager: NSStagedMigrationManager
@@ -58,9 +60,9 @@ struct StagedMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
-  /// What opens the store for the handlers.
+  /// Opens the store for the handlers.
   let stageContainer: any StageContainer.Type
-  /// Whether the store is a copy that only then replaces the program's store.
+  /// Whether the store is a copy that replaces the program's store at the end.
   var isCopy = false
 
   private enum Work {
@@ -69,15 +71,15 @@ struct StagedMigration {
     case handler(NSCustomMigrationStage)
   }
 
-  /// Whether a stage of a manager is unfinished on a store.
+  /// Returns whether a stage of a manager is unfinished in a store.
   static func isPending(_ metadata: [String: Any], in manager: NSStagedMigrationManager) -> Bool {
     guard let pending = metadata[pendingKey] as? String else { return false }
     return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(mark) == pending }
   }
 
   /// - Throws: 134110 for a handler that threw, and for stages that do not lead to the model; 134140 for a step that
-  ///   cannot be inferred; 134504 for a version that belongs to no stage, or whose model is not found; 134505; 134506; the errors
-  ///   of `StoreMigration.run(progress:)`.
+  ///   cannot be inferred; 134504 for a version that belongs to no stage, or whose model is not found; 134505; 134506;
+  ///   the errors of `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly {
       throw MigrationErrors.failed(
@@ -159,7 +161,8 @@ struct StagedMigration {
     .lightweight(order.lightweightStages(from: start, to: end), try path(from: start, to: end, order, models))
   }
 
-  /// Returns the path between two versions: one step where that can be inferred, else one from each version to the next.
+  /// Returns the path between two versions: one step if that can be inferred, otherwise one from each version to the
+  /// next.
   private func path(from start: Int, to end: Int, _ order: StageOrder, _ models: StageModels) throws -> MigrationPath {
     func required(_ position: Int) throws -> ModelVersion {
       guard let version = try models.version(order.checksums[position]) else {
@@ -220,7 +223,7 @@ struct StagedMigration {
     try migration.run()
   }
 
-  /// Runs the `didMigrateHandler` of a stage, and then removes the mark of an unfinished stage from the store.
+  /// Runs the `didMigrateHandler` of a stage, and then removes the mark of the unfinished stage from the store.
   private func finish(_ stage: NSCustomMigrationStage, _ handler: NSCustomMigrationStage.Handler?) throws {
     try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
@@ -228,7 +231,7 @@ struct StagedMigration {
       let file = try StoreFile.open(
         url, isReadOnly: false, timeout: options.timeout ?? StoreOptions.defaultTimeout)
       defer {
-        // The transaction has been committed or not; closing changes neither.
+        // Closing does not affect whether the transaction was committed.
         try? file.close()
       }
       try file.connection.transaction(.immediate) {
@@ -309,16 +312,16 @@ struct StageOrder {
     }
   }
 
-  /// Returns the lightweight stages that lead from one version to another: those with a version after the first, or else the
-  /// one that it belongs to.
+  /// Returns the lightweight stages that lead from one version to another: those that contain a version after the
+  /// first, or else the one that it belongs to.
   func lightweightStages(from start: Int, to end: Int) -> [NSLightweightMigrationStage] {
     let passed = lightweights.filter { $0.positions.overlaps(start + 1..<end + 1) }
     return (passed.isEmpty ? lightweights.filter { $0.positions.contains(start) } : passed).map(\.stage)
   }
 }
 
-/// Finds the models of stages: in the stages' references, among the versions beside the destination model, in the program's
-/// other models, and in the store.
+/// Finds the models of stages: in the stages' references, among the versions beside the destination model, in the
+/// program's other models, and in the store.
 final class StageModels {
   private let url: URL
   private let metadata: [String: Any]
@@ -348,7 +351,7 @@ final class StageModels {
     versions = [ModelVersion(name: wanted.name, model: destination)] + known.versions
   }
 
-  /// Returns the version with a checksum; nil where none is found.
+  /// Returns the version with a checksum; nil if there is none.
   ///
   /// - Throws: 134504 for a reference that cannot be resolved; the errors of the model that the store carries.
   func version(_ checksum: String) throws -> ModelVersion? {
@@ -376,18 +379,18 @@ final class StageModels {
 
   /// Returns the name and the checksum of a version, for errors; only the checksum if no model has it.
   func label(_ checksum: String) -> String {
-    // A model that cannot be read has no name here. The error about the stages is the one to report.
+    // An unreadable model has no name here. The error about the stages is the one to report.
     guard let version = try? version(checksum) else { return checksum }
     let isNamed = ![ModelVersions.unnamed, SourceVersionFinder.storesOwnName].contains(version.name)
     return "\(isNamed ? "'\(version.name)'" : version.name) (\(checksum))"
   }
 
-  /// Whether the store has the version with a checksum.
+  /// Returns whether the store has the version with a checksum.
   ///
   /// - Throws: as `version(_:)`.
   func isOfStore(_ checksum: String) throws -> Bool {
     if checksum == storeChecksum { return true }
-    // A store with one configuration's entities has the checksum of these entities, not that of the model.
+    // A store with one configuration's entities has their checksum, not that of the model.
     guard configuration != nil, let model = try version(checksum)?.model() else { return false }
     return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
   }

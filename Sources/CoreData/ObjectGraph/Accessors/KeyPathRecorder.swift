@@ -5,12 +5,12 @@ import Foundation
 
 /// Finds the names in a Swift key path, such as `department.name` for `\Person.department?.name`.
 ///
-/// Without an Objective-C runtime a key path does not reveal the names of its properties. So it is evaluated, for objects
-/// without values whose accessors record what is read and answer with unusual values. A key path is straight, and has
-/// names, if its result is the last answer, whatever that is, and has the type of the last property. Any other goes
-/// through a property that computes something.
+/// Without an Objective-C runtime, a key path does not reveal the names of its properties. So it is evaluated on
+/// objects without values, whose accessors record what is read and return unusual values. A key path is straight, and
+/// has names, if its result is the last value returned and has the type of the last property. Any other key path passes
+/// through a computed property.
 final class KeyPathRecorder {
-  /// The entity of objects that only record.
+  /// The entity of the recording objects.
   static let entity = NSEntityDescription()
 
   private static let known = Guarded<[AnyKeyPath: String]>([:])
@@ -21,17 +21,17 @@ final class KeyPathRecorder {
   private var next: NSManagedObject?
   private var lastAnswer: Any?
   private var isStraight = true
-  /// The step whose property has no value.
+  /// The step whose property is treated as having no value.
   private let missingStep: Int?
 
   /// One property of a path.
   private struct Step {
     var key: String
-    /// The type of the accessor; nil if the accessor is the program's own, and has asked for the value by its name.
+    /// The type that the accessor declares; nil for a custom accessor, which has asked for the value by name.
     var declared: Any.Type?
-    /// Whether the accessor can tell that there is no value.
+    /// Whether the accessor can express a missing value.
     var canBeMissing: Bool
-    /// Whether the model demands a value.
+    /// Whether the model requires a value.
     var isRequired: Bool
   }
 
@@ -42,8 +42,8 @@ final class KeyPathRecorder {
 
   /// Returns the names in a key path.
   ///
-  /// - Throws: `OpaqueCriterion` for a key path that does not begin with a class of managed objects, or does not consist of
-  ///   properties with accessors over `ManagedProperty`.
+  /// - Throws: `OpaqueCriterion` for a key path that does not start at a class of managed objects, or does not consist
+  ///   of properties with accessors over `ManagedProperty`.
   static func key(for keyPath: AnyKeyPath) throws -> String {
     if let known = known.value[keyPath] { return known }
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else {
@@ -60,7 +60,7 @@ final class KeyPathRecorder {
     return key
   }
 
-  /// Returns the names in a key path that objects can be sorted by.
+  /// Returns the names in a key path for sorting objects.
   ///
   /// - Throws: as `key(for:)`, and for identifiers and objects, which have no order in a store.
   static func sortKey(for keyPath: AnyKeyPath) throws -> String {
@@ -72,7 +72,7 @@ final class KeyPathRecorder {
   private func key(for keyPath: AnyKeyPath, _ root: NSManagedObject.Type) throws -> String {
     let start = makeObject(root)
     next = start
-    // The objects hold the recorder.
+    // The objects retain the recorder.
     defer { (next, lastAnswer) = (nil, nil) }
     let result = start[keyPath: keyPath] ?? nil
     guard isStraight else { throw OpaqueCriterion(kind: .swiftKeyPath) }
@@ -90,8 +90,8 @@ final class KeyPathRecorder {
     return keys.isEmpty ? "self" : keys.joined(separator: ".")
   }
 
-  /// Whether a key path of a type can be straight. One that is not optional, where a value may be missing, has another in
-  /// its place.
+  /// Returns whether a key path of a type can be straight. If a value may be missing and the type is not optional,
+  /// something else replaces the value.
   private func hasType(_ type: Any.Type) -> Bool {
     guard let last = steps.last else { return true }
     let isOptional = type is any OptionalType.Type
@@ -121,7 +121,7 @@ final class KeyPathRecorder {
   }
 }
 
-/// Answers for accessors.
+/// Return values for accessors.
 extension KeyPathRecorder {
   /// Records that a property has been read, and returns its value.
   func answer<Value>(_ value: Value, to property: PropertyAccess, of object: NSManagedObject) -> Value? {
@@ -129,13 +129,13 @@ extension KeyPathRecorder {
     return answer(value)
   }
 
-  /// Records that a property of a type without unusual values has been read. Its value is nil.
+  /// Records that a property of a type without unusual values has been read. The returned value is nil.
   func answerNothing(to property: PropertyAccess, of object: NSManagedObject) {
     record(property, of: object)
     lastAnswer = nil
   }
 
-  /// Records that a relationship has been read, and returns an object at its other end.
+  /// Records that a relationship has been read, and returns a destination object.
   func answerByObject<Object: NSManagedObject>(
     of type: Object.Type, to property: PropertyAccess, of object: NSManagedObject
   )
@@ -145,7 +145,7 @@ extension KeyPathRecorder {
     return answerByObject(of: type)
   }
 
-  /// Records that a relationship has been read, and returns a set of one member.
+  /// Records that a relationship has been read, and returns a set with one member.
   func answerBySet<Member: NSManagedObject>(
     of type: Member.Type, to property: PropertyAccess, of object: NSManagedObject
   )
@@ -157,8 +157,8 @@ extension KeyPathRecorder {
     return set
   }
 
-  /// Records that a relationship has been read, and returns the members that it has in the model, one or none, as a set or
-  /// an ordered set.
+  /// Records that a relationship has been read, and returns as many members as it has in the model, one or none, as a
+  /// set or an ordered set.
   func answerByMembers<Members: NSObject>(
     _ type: Members.Type, to property: PropertyAccess, of object: NSManagedObject
   ) -> Members? {
@@ -168,8 +168,7 @@ extension KeyPathRecorder {
     return answer((type == NSOrderedSet.self ? NSOrderedSet(array: members) : NSSet(array: members)) as? Members) ?? nil
   }
 
-  /// Records that `value(forKey:)` has been called, and returns a value of the type that the property has in the model that
-  /// was loaded last.
+  /// Records a call of `value(forKey:)`, and returns a value of the property's type in the most recently loaded model.
   func answer(forKey key: String, of object: NSManagedObject) -> Any? {
     let property = Self.property(key, object)
     record(Step(key: key, declared: nil, canBeMissing: true, isRequired: property?.isOptional == false), of: object)
@@ -214,7 +213,7 @@ extension KeyPathRecorder {
     ManagedObjectClasses.entity(of: type(of: object))?.propertiesByName[key]
   }
 
-  /// Records an access. One to `primitiveDate`, which accessors make that a program writes, is one to `date`.
+  /// Records an access. An access to `primitiveDate`, as in hand-written accessors, is recorded as `date`.
   private func record(_ access: PropertyAccess, of object: NSManagedObject) {
     let known = ManagedObjectClasses.entity(of: type(of: object))?.propertiesByName
     var step = Step(
@@ -271,8 +270,8 @@ extension Dictionary: EmptyCollection {
 }
 
 extension KeyPathRecorder {
-  /// Returns a collection of a type, whose elements are in no usual order; nil if the type is no collection, or one of unknown
-  /// elements.
+  /// Returns a collection of a type, in an unusual order; nil if the type is not a collection, or has elements of
+  /// unknown type.
   func collection<Value>() -> Value? {
     let type = (Value.self as? any OptionalType.Type)?.wrapped ?? Value.self
     if let type = type as? any ManagedObjectCollection.Type {
@@ -286,15 +285,15 @@ extension KeyPathRecorder {
     return nil
   }
 
-  /// Returns an empty collection of a type of unknown elements; nil for any other type. A property that computes another
-  /// collection of it cannot be told from it, so that the key path has no names.
+  /// Returns an empty collection of a type whose elements have an unknown type; nil for any other type. It cannot be
+  /// distinguished from another collection computed from it, so such a key path has no names.
   func emptyCollection<Value>() -> Value? {
     guard let type = Value.self as? any EmptyCollection.Type else { return nil }
     isStraight = false
     return type.empty as? Value
   }
 
-  /// Unusual values, that no property computes from others.
+  /// Unusual values, which no property computes from others.
   struct Samples {
     var number = NSNumber(value: 113)
     var decimal = NSDecimalNumber(value: 113)
@@ -307,12 +306,12 @@ extension KeyPathRecorder {
     var isOther = false
 
     static let first = Samples()
-    /// Values at the other end of each type, or of nothing.
+    /// Values at the opposite extreme of each type, or empty ones.
     static let other = Samples(
       number: -7, decimal: -7, truth: false, string: "", date: Date(timeIntervalSinceReferenceDate: -7e9), data: Data(),
       uuid: UUID(), url: URL(fileURLWithPath: "/"), isOther: true)
 
-    /// Pairs of values of each type, in descending order, or in ascending order at the other end.
+    /// Pairs of values of each type, in descending order; in ascending order for `other`.
     fileprivate var pairs: [[Any]] {
       let pairs: [[Any]] = [
         [NSNumber(value: 113), NSNumber(value: -7)], [" The Value of a Kéy Path ", ""],
@@ -323,7 +322,7 @@ extension KeyPathRecorder {
       return isOther ? pairs.map { $0.reversed() } : pairs
     }
 
-    /// The value of a type; nil if the type has none.
+    /// Returns the value of a type; nil if the type has none.
     func value(of type: NSAttributeType) -> Any? {
       switch type {
       case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,

@@ -3,11 +3,11 @@
 
 import Foundation
 
-// The values of attributes, in each type in which a class can declare them.
+// The values of attributes, in each type that a class can declare for them.
 //
-// An optional type is nil where there is no value. Where there is none, a number is 0, `Bool` false, `String` and `Data`
-// empty, as on Apple's systems; for any other type that is not optional the program stops. Numbers are converted to the
-// declared type: an `Int` for an Integer 16, a `Double` for the seconds of a date since 2001.
+// An optional type is nil if there is no value. Otherwise a missing number is 0, a `Bool` false, and a `String` or
+// `Data` empty, as on Apple's systems. Any other type traps. Numbers are converted to the declared type: an `Int` for
+// an Integer 16, a `Double` for the seconds of a date since 2001.
 
 // MARK: Numbers
 
@@ -140,7 +140,7 @@ extension ManagedProperty where Value == Decimal? {
 }
 
 extension ManagedProperty where Value: RawRepresentable, Value.RawValue: FixedWidthInteger {
-  /// The property of an object, as a case of an enumeration of integers. A number without a case stops the program.
+  /// The property of an object, as a case of an enumeration of integers. Traps for a number without a case.
   public subscript(object: NSManagedObject) -> Value {
     get { access.require(access.enumerated(object), of: object) }
     nonmutating set { access.setInteger(Int64(truncatingIfNeeded: newValue.rawValue), of: object) }
@@ -148,7 +148,7 @@ extension ManagedProperty where Value: RawRepresentable, Value.RawValue: FixedWi
 }
 
 extension ManagedProperty {
-  /// The property of an object, as a case of an enumeration of integers. A number without a case stops the program.
+  /// The property of an object, as a case of an enumeration of integers. Traps for a number without a case.
   public subscript<Case: RawRepresentable>(object: NSManagedObject) -> Case?
   where Value == Case?, Case.RawValue: FixedWidthInteger {
     get { access.enumerated(object) }

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Changes of to-many relationships: the methods that Xcode declares for them.
+/// Changes of to-many relationships: the operations of the methods that Xcode declares for them.
 extension ManagedProperty {
   /// Adds a member.
   public func add(_ member: NSManagedObject, to object: NSManagedObject) {
@@ -39,7 +39,7 @@ extension ManagedProperty {
     access.remove(Array(members), from: object)
   }
 
-  /// Inserts a member into an ordered relationship. An index beyond the end stops the program.
+  /// Inserts a member into an ordered relationship. Traps for an index beyond the end.
   public func insert(_ member: NSManagedObject, at index: Int, in object: NSManagedObject) {
     object.insertMember(member, at: access.orderedMembers(of: object), index: index)
   }
@@ -76,7 +76,7 @@ extension PropertyAccess {
   /// Returns the position of a to-many relationship in an object.
   fileprivate func members(of object: NSManagedObject) -> Int {
     guard let place = place(in: object), object.table.relationship(at: place.position)?.isToMany == true else {
-      // Stops the program.
+      // Traps.
       _ = object.mutableSetValue(forKey: name)
       return 0
     }
@@ -86,7 +86,7 @@ extension PropertyAccess {
   /// Returns the position of an ordered relationship in an object.
   fileprivate func orderedMembers(of object: NSManagedObject) -> Int {
     let position = members(of: object)
-    // Stops the program.
+    // Traps.
     if object.table.relationship(at: position)?.isOrdered != true { _ = orderedSet(of: object) }
     return position
   }

@@ -23,8 +23,8 @@ extension ManagedProperty {
     nonmutating set { access.set(NSSet(array: Array(newValue)), of: object) }
   }
 
-  /// The property of an object, of any other type: a number object, the value of a transformable attribute, the objects of a
-  /// fetched property. Having none stops the program, unless the type is optional.
+  /// The property of an object, for any other type: a number object, the value of a transformable attribute, the
+  /// objects of a fetched property. Traps if there is no value and the type is not optional.
   @_disfavoredOverload
   public subscript(object: NSManagedObject) -> Value {
     get { access.anything(object) }
@@ -36,7 +36,7 @@ extension ManagedProperty {
 }
 
 extension ManagedProperty where Value: NSManagedObject {
-  /// The destination of an object's to-one relationship. Having none stops the program.
+  /// The destination of an object's to-one relationship. Traps if there is none.
   public subscript(object: NSManagedObject) -> Value {
     get { access.require(access.destination(of: object), of: object) }
     nonmutating set { access.set(newValue, of: object) }
@@ -86,11 +86,11 @@ extension PropertyAccess {
     return destination
   }
 
-  /// Returns the members of a to-many relationship as a collection of Foundation.
+  /// Returns the members of a to-many relationship as a Foundation collection.
   ///
   /// - Parameters:
-  ///   - collection: the collection that has been made of the members of a relationship.
-  ///   - areOrdered: whether it is the collection of an ordered relationship.
+  ///   - collection: creates the collection from the members of a relationship.
+  ///   - areOrdered: whether the collection belongs to an ordered relationship.
   func members<Members: NSObject>(
     _ object: NSManagedObject, _ collection: (HeldMembers) -> Members, areOrdered: Bool = false
   ) -> Members? {
@@ -123,7 +123,7 @@ extension PropertyAccess {
 
   /// Reads the members of a to-many relationship; nil for any other property.
   ///
-  /// - Parameter areOrdered: whether the relationship must be ordered, or must not be; nil for any.
+  /// - Parameter areOrdered: whether the relationship must be ordered or unordered; nil for either.
   private func heldMembers(_ object: NSManagedObject, areOrdered: Bool? = nil) -> HeldMembers? {
     guard let place = place(in: object), let relationship = object.table.relationship(at: place.position),
       relationship.isToMany, areOrdered == nil || relationship.isOrdered == areOrdered
@@ -165,11 +165,11 @@ extension PropertyAccess {
     return none
   }
 
-  /// The value of an optional type for none; nil for any other type.
+  /// Returns nil as a value of an optional type; nil for any other type.
   func nothing<Value>() -> Value? { (Value.self as? any PossiblyMissing.Type)?.missing as? Value }
 }
 
-/// What `Optional` is, without its type.
+/// A type-erased view of `Optional`.
 private protocol PossiblyMissing {
   static var missing: Any { get }
   var wrappedIfAny: Any? { get }

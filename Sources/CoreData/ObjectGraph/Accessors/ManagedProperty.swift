@@ -5,7 +5,8 @@ import CoreDataMistakes
 import Foundation
 import Synchronization
 
-/// A property of a class of managed objects, as its accessors use it: what `@NSManaged` stands for outside Apple's systems.
+/// A property of a class of managed objects, used by its accessors: the counterpart of `@NSManaged` outside Apple's
+/// systems.
 ///
 ///     public class Person: NSManagedObject {
 ///       public var name: String? {
@@ -15,15 +16,15 @@ import Synchronization
 ///       private static let managedProperty_name = ManagedProperty<String?>("name")
 ///     }
 ///
-/// `coredata model generate` and the plug-in `CoreDataModels` write such accessors. The property remembers where its value
-/// is, so that an access goes there without looking for its name. An addition to Apple's API.
+/// `coredata model generate` and the plug-in `CoreDataModels` generate such accessors. The property remembers the slot
+/// of its value, so that an access needs no lookup by name. An addition to Apple's API.
 ///
-/// A name such as `primitiveName`, of which the model has only `name`, reads and writes the value like
-/// `primitiveValue(forKey:)` and `setPrimitiveValue(_:forKey:)`.
+/// A name such as `primitiveName`, if the model has only `name`, accesses the value like `primitiveValue(forKey:)` and
+/// `setPrimitiveValue(_:forKey:)`.
 public struct ManagedProperty<Value>: Sendable {
   let access: PropertyAccess
 
-  /// Makes a property.
+  /// Creates a property.
   ///
   /// - Parameter name: the name of an attribute, a relationship or a fetched property in the model.
   public init(_ name: String) {
@@ -40,8 +41,8 @@ final class PropertyAccess: Sendable {
   /// The type that the class declares.
   let declared: Any.Type
 
-  /// Where the property is in the objects that were accessed last: the number of their `SlotTable`, then, in the lower
-  /// half, `Place.bits`.
+  /// The property's place in the most recently accessed objects: the number of their `SlotTable` in the upper half, and
+  /// `Place.bits` in the lower half.
   private let lastPlace = Atomic<UInt64>(0)
 
   init(_ name: String, _ declared: Any.Type) {
@@ -49,7 +50,7 @@ final class PropertyAccess: Sendable {
     self.declared = declared
   }
 
-  /// Where a property's value is in an object.
+  /// The place of a property's value in an object.
   struct Place {
     private static let primitive: UInt32 = 1 << 31
 
@@ -64,7 +65,7 @@ final class PropertyAccess: Sendable {
     }
 
     var position: Int { Int(bits & ~Self.primitive) }
-    /// Whether the access is one of `primitiveValue(forKey:)` and its counterpart.
+    /// Whether the access is to the primitive value.
     var isPrimitive: Bool { bits & Self.primitive != 0 }
   }
 
@@ -80,7 +81,7 @@ final class PropertyAccess: Sendable {
   }
 
   private func findPlace(in table: SlotTable) -> Place? {
-    // The key of `addToURLs(_:)` is written `uRLs`.
+    // The key of `addToURLs(_:)` is spelled `uRLs`.
     let upper = name.prefix(1).uppercased() + name.dropFirst()
     if let position = table.position(of: name) ?? table.position(of: upper) { return Place(position) }
     guard let (plain, lower) = ManagedPropertyName.withoutPrimitive(name) else { return nil }
@@ -114,8 +115,8 @@ final class PropertyAccess: Sendable {
   /// Writes a value.
   ///
   /// - Parameters:
-  ///   - value: the value for `setValue(_:forKey:)`, unless there is a slot.
-  ///   - slot: the slot for an attribute of a type; nil if the type is another.
+  ///   - value: the value for `setValue(_:forKey:)`, used if the property has no slot.
+  ///   - slot: returns the slot for an attribute type; nil if the type does not fit.
   @inline(__always)
   func write(_ object: NSManagedObject, _ value: @autoclosure () -> Any?, slot: (NSAttributeType) -> Slot?) {
     if let place = place(in: object), !place.isPrimitive, place.position < object.table.firstRelationship,
@@ -132,7 +133,7 @@ final class PropertyAccess: Sendable {
   /// Writes any property as `setValue(_:forKey:)` or `setPrimitiveValue(_:forKey:)` does.
   func set(_ value: Any?, of object: NSManagedObject) {
     guard let place = place(in: object) else {
-      // An initializer of the program may set values of the object that only records a key path.
+      // A custom initializer may set values of an object that only records a key path.
       if object.entity === KeyPathRecorder.entity { return }
       return object.setValue(value, forKey: name)
     }
@@ -144,7 +145,7 @@ final class PropertyAccess: Sendable {
     }
   }
 
-  /// Stops the program for a value that is not of the type that the class declares.
+  /// Traps because a value does not have the type that the class declares.
   func stop(_ object: NSManagedObject, wanted: Any.Type, found: Any?) -> Never {
     let entity = object.entity.name ?? ""
     let value = found.map { "a value of the class \(Swift.type(of: $0))" } ?? "no value"

@@ -5,22 +5,22 @@ import CoreDataPredicates
 import Foundation
 
 extension NSExpression {
-  /// Makes an expression for a key path of the evaluated object: `NSExpression(forKeyPath: \Person.name)`.
+  /// Creates an expression for a key path of the evaluated object: `NSExpression(forKeyPath: \Person.name)`.
   ///
-  /// - Parameter keyPath: properties of managed objects with accessors over `ManagedProperty`, generated or ported. Any
-  ///   other key path stops the program.
+  /// - Parameter keyPath: a key path of managed objects' properties whose accessors use `ManagedProperty`, generated or
+  ///   ported. Any other key path traps.
   public convenience init<Root: NSManagedObject, Value>(forKeyPath keyPath: KeyPath<Root, Value>) {
     self.init(forKeyPath: Misuse.stop { try KeyPathRecorder.key(for: keyPath) })
   }
 }
 
 extension KeyedSortDescriptor where Self: NSSortDescriptor {
-  /// Makes a descriptor of a Swift sort descriptor: `NSSortDescriptor(SortDescriptor(\Person.name))`.
+  /// Creates a descriptor from a Swift sort descriptor: `NSSortDescriptor(SortDescriptor(\Person.name))`.
   ///
-  /// Strings are compared as by `compare:`; outside Apple's systems Foundation has no other comparator.
+  /// Strings are compared as by `compare:`, because Foundation has no other comparator outside Apple's systems.
   ///
-  /// - Parameter sortDescriptor: a descriptor for managed objects. A store sorts by it if its key path consists of
-  ///   properties with accessors over `ManagedProperty`; by any other objects are sorted in memory.
+  /// - Parameter sortDescriptor: a descriptor for managed objects. If its key path consists of properties with
+  ///   accessors over `ManagedProperty`, the store sorts; otherwise objects are sorted in memory.
   public init<Compared: NSManagedObject>(_ sortDescriptor: SortDescriptor<Compared>) {
     do {
       guard let keyPath = sortDescriptor.keyPath else { throw OpaqueCriterion(kind: .comparator) }
@@ -37,20 +37,21 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
 }
 
 extension NSSortDescriptor {
-  /// Makes a descriptor that sorts by a property of managed objects. A store sorts by it if the key path's properties have
-  /// names: accessors over `ManagedProperty` or `value(forKey:)`. By any other key path objects are sorted in memory.
+  /// Creates a descriptor that sorts by a property of managed objects. If the key path's properties have names, because
+  /// their accessors use `ManagedProperty` or `value(forKey:)`, the store sorts; otherwise objects are sorted in
+  /// memory.
   public convenience init<Root: NSManagedObject, Value: Comparable>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
     self.init(keyPath, ascending: ascending) { $0 as? Value }
   }
 
-  /// Makes a descriptor that sorts by a property of managed objects, as the initializer for values that are not optional.
+  /// Creates a descriptor that sorts by an optional property of managed objects, like the initializer for other values.
   /// Nil sorts before everything.
   public convenience init<Root: NSManagedObject, Value: Comparable>(keyPath: KeyPath<Root, Value?>, ascending: Bool) {
     self.init(keyPath, ascending: ascending) { $0 as? Value }
   }
 
-  /// Makes a descriptor that sorts by a property of managed objects whose type Swift cannot compare, such as `Bool`, or by
-  /// their identifiers: in the order of their rows.
+  /// Creates a descriptor that sorts by a property of managed objects whose type Swift cannot compare, such as `Bool`,
+  /// or by their identifiers, that is, in the order of their rows.
   public convenience init<Root: NSManagedObject, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
     do {
       self.init(key: try KeyPathRecorder.sortKey(for: keyPath), ascending: ascending)

@@ -5,8 +5,8 @@ import Foundation
 
 /// The argument of a method that validates the value of one key.
 ///
-/// Swift has this type only with Objective-C. Here it lets such methods of shared sources compile: the plug-in
-/// `CoreDataModels` has `validateValue(_:forKey:)` call them.
+/// Swift has this type only with Objective-C. Here it lets validation methods in shared sources compile. The plug-in
+/// `CoreDataModels` makes `validateValue(_:forKey:)` call them.
 public struct AutoreleasingUnsafeMutablePointer<Pointee> {
   private final class Storage {
     var pointee: Pointee
@@ -15,7 +15,7 @@ public struct AutoreleasingUnsafeMutablePointer<Pointee> {
 
   private let storage: Storage
 
-  /// Makes a pointer to a value of its own.
+  /// Creates a pointer to its own copy of a value.
   public init(_ pointee: Pointee) { storage = Storage(pointee) }
 
   /// The value.
@@ -26,7 +26,8 @@ public struct AutoreleasingUnsafeMutablePointer<Pointee> {
 }
 
 extension NSManagedObject {
-  /// Validates a value by a method for its key, which may replace it. An addition to Apple's API, for translated sources.
+  /// Validates a value with a key's validation method, which may replace it. An addition to Apple's API, for translated
+  /// sources.
   ///
   /// - Parameters:
   ///   - value: the value.
@@ -41,7 +42,7 @@ extension NSManagedObject {
     if pointer.pointee !== before { value = pointer.pointee }
   }
 
-  /// Validates a value in a variable for an object, as Apple's interface has it.
+  /// Validates a value in a variable of an object type, as in Apple's API.
   ///
   /// - Parameters:
   ///   - value: the property's new value, which may be replaced.
@@ -55,22 +56,22 @@ extension NSManagedObject {
     if object !== value { value = object }
   }
 
-  /// Returns a value as key-value coding does: the raw value of an enumeration. An addition to Apple's API, for translated
-  /// sources.
+  /// Returns a property's value in the form of key-value coding: for an enumeration, its raw value. An addition to
+  /// Apple's API, for translated sources.
   ///
-  /// - Parameter property: the value of a property that the program computes.
+  /// - Parameter property: the value of a computed property.
   public final func keyValue<Value>(of property: Value) -> Any? {
     guard let value = Operand.unwrapped(property) else { return nil }
     if let number = (value as? any RawRepresentable)?.rawValue, number is any FixedWidthInteger { return number }
     return value
   }
 
-  /// Returns a value for key-value coding in the type of a property; nil if it has another. An addition to Apple's API, for
-  /// translated sources.
+  /// Converts a value from key-value coding to the type of a property; nil if it has another type. An addition to
+  /// Apple's API, for translated sources.
   ///
   /// - Parameters:
   ///   - value: the value.
-  ///   - type: the type of a property that the program computes.
+  ///   - type: the type of a computed property.
   public final func keyValue<Value>(_ value: Any?, as type: Value.Type) -> Value? {
     guard let value = Operand.unwrapped(value) else { return Any?.none as? Value }
     if let value = value as? Value { return value }

@@ -5,14 +5,13 @@ import CoreDataPredicates
 import Foundation
 
 extension FormattedPredicate where Self: NSPredicate {
-  /// Makes a predicate of Foundation's `#Predicate`: `NSPredicate(#Predicate<Person> { $0.age > 30 })`.
+  /// Creates a predicate from Foundation's `#Predicate`: `NSPredicate(#Predicate<Person> { $0.age > 30 })`.
   ///
-  /// Understood are properties of managed objects with accessors over `ManagedProperty`, also through relationships and `?`,
-  /// captured values, comparisons, `&&`, `||`, `!`, `+`, `-`, `*`, `??`, conditions, ranges, `contains`, `contains(where:)`,
-  /// `allSatisfy`, `filter`, and `starts(with:)` and `contains` of strings.
+  /// Supports properties of managed objects with accessors over `ManagedProperty`, including through relationships and
+  /// `?`, captured values, comparisons, `&&`, `||`, `!`, `+`, `-`, `*`, `??`, conditions, ranges, `contains`,
+  /// `contains(where:)`, `allSatisfy`, `filter`, and `starts(with:)` and `contains` of strings.
   ///
-  /// - Parameter predicate: the predicate.
-  /// - Returns: nil if the predicate has anything else in it.
+  /// - Parameter predicate: the predicate. If it contains anything else, the result is nil.
   public init?<Input: NSManagedObject>(_ predicate: Predicate<Input>) {
     var translation = PredicateTranslation()
     translation.names[predicate.variable.key] = .evaluatedObject
@@ -21,13 +20,13 @@ extension FormattedPredicate where Self: NSPredicate {
       let syntax = try expression.condition(&translation)
       self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
     } catch {
-      // Apple's initializer tells no reason either.
+      // Apple's initializer gives no reason either.
       return nil
     }
   }
 }
 
-/// What the variables of a `#Predicate` stand for.
+/// The translation of a `#Predicate`, with its variables.
 private struct PredicateTranslation {
   struct Unsupported: Error {}
 
@@ -62,13 +61,13 @@ private struct PredicateTranslation {
     }
   }
 
-  /// How many elements of a collection satisfy a condition.
+  /// Returns an expression for the number of elements of a collection that satisfy a condition.
   static func count(_ collection: ExpressionSyntax, _ variable: String, _ test: PredicateSyntax) -> ExpressionSyntax {
     .keyPathOf(.subquery(collection: collection, variable: variable, predicate: test), "@count")
   }
 }
 
-/// An expression of a `#Predicate` that the format language has too.
+/// An expression of a `#Predicate` that can be translated to the format language.
 private protocol TranslatableExpression {
   func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax
   func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax

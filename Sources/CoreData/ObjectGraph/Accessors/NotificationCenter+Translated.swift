@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Observers that are called by a method, as by a selector on Apple's systems. Translated sources use them.
+/// Observers with a method in place of a selector, for translated sources.
 extension NotificationCenter {
-  /// Calls a method of an observer for each notification, until the observer is gone or removed.
+  /// Calls a method of an observer for each notification, until the observer is deallocated or removed.
   ///
   /// - Parameters:
   ///   - observer: the object whose method is called. It is not retained.
@@ -21,7 +21,8 @@ extension NotificationCenter {
     }
   }
 
-  /// Calls a method with an `NSNotification`; otherwise as `addObserver(_:selector:name:object:)` with a `Notification`.
+  /// Calls a method with an `NSNotification`; otherwise like `addObserver(_:selector:name:object:)` with a
+  /// `Notification`.
   public func addObserver<Observer: AnyObject>(
     _ observer: Observer, selector method: @escaping (Observer) -> (NSNotification) -> Void,
     name: NSNotification.Name?, object: Any?
@@ -31,7 +32,7 @@ extension NotificationCenter {
     }
   }
 
-  /// Calls a method without parameters; otherwise as `addObserver(_:selector:name:object:)` with a `Notification`.
+  /// Calls a method without parameters; otherwise like `addObserver(_:selector:name:object:)` with a `Notification`.
   public func addObserver<Observer: AnyObject>(
     _ observer: Observer, selector method: @escaping (Observer) -> () -> Void,
     name: NSNotification.Name?, object: Any?
@@ -41,20 +42,21 @@ extension NotificationCenter {
     }
   }
 
-  /// Removes an observer, whether it was added with a method or is the result of `addObserver(forName:object:queue:using:)`.
+  /// Removes an observer that was added with a method, or that was returned by
+  /// `addObserver(forName:object:queue:using:)`.
   public func removeObserver(_ observer: AnyObject) {
     MethodObservers.shared.remove(observer, from: self, name: nil, object: nil)
     removeObserver(observer as Any)
   }
 
-  /// Removes an observer for notifications of a name and from an object, where these are given.
+  /// Removes an observer for the given notification name and object.
   public func removeObserver(_ observer: AnyObject, name: NSNotification.Name?, object: Any?) {
     MethodObservers.shared.remove(observer, from: self, name: name, object: object)
     removeObserver(observer as Any, name: name, object: object)
   }
 }
 
-/// The observers that were added with a method, and the blocks that stand for them in their notification centers.
+/// The observers that were added with a method, and the blocks that represent them in their notification centers.
 private final class MethodObservers: @unchecked Sendable {
   static let shared = MethodObservers()
 
@@ -67,9 +69,9 @@ private final class MethodObservers: @unchecked Sendable {
   }
 
   private let lock = NSLock()
-  /// Guarded by `lock`. The keys are the addresses of the observers.
+  /// The entries by the addresses of their observers. Guarded by `lock`.
   private var entries: [ObjectIdentifier: [Entry]] = [:]
-  /// Guarded by `lock`. The number of observers at which those that are gone are removed next.
+  /// The number of entries at which those of deallocated observers are removed. Guarded by `lock`.
   private var limit = 64
 
   private struct Call: @unchecked Sendable {
@@ -96,7 +98,7 @@ private final class MethodObservers: @unchecked Sendable {
     for entry in gone { entry.center?.removeObserver(entry.block as Any) }
   }
 
-  /// Takes out the entries of observers that are gone. Called with the lock held.
+  /// Removes and returns the entries of deallocated observers. Called with the lock held.
   private func takeGone() -> [Entry] {
     var gone: [Entry] = []
     for (key, list) in entries {
@@ -109,7 +111,7 @@ private final class MethodObservers: @unchecked Sendable {
     return gone
   }
 
-  /// Removes an observer, which may be going away: its weak references are nil then.
+  /// Removes an observer, which may be being deallocated, so that weak references to it are already nil.
   func remove(_ observer: AnyObject, from center: NotificationCenter, name: NSNotification.Name?, object: Any?) {
     let poster = object.map { $0 as AnyObject }
     let key = ObjectIdentifier(observer)

@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// Attributes, by the kinds of their slots.
+/// Access to attributes, by kind of slot.
 extension PropertyAccess {
   @inline(__always)
   func integer(of object: NSManagedObject) -> Int64? {
@@ -144,7 +144,7 @@ extension PropertyAccess {
     return value
   }
 
-  /// The value as a number, for the types that have no slot of their own.
+  /// Returns the value as a number, for types that have no slot of their own.
   func number(of object: NSManagedObject) -> NSNumber? {
     if let recorder = object.recorder { return recorder.answer(recorder.samples.number, to: self, of: object) }
     let value = value(of: object)
@@ -154,7 +154,7 @@ extension PropertyAccess {
     return nil
   }
 
-  /// The value as `value(forKey:)` returns it, of the declared type.
+  /// Returns the value as `value(forKey:)` does, in the declared type.
   func other<Value>(_ object: NSManagedObject, as type: Value.Type, sample: KeyPath<KeyPathRecorder.Samples, Value>)
     -> Value?
   {

@@ -5,19 +5,19 @@ import Foundation
 
 /// A request to delete objects directly in the stores.
 ///
-/// Deletion rules apply: cascading deletes related objects too, nullifying clears the relationships that lead to a
-/// deleted object, and denying fails the request. Contexts learn of the deletions by
-/// `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with `NSDeletedObjectIDsKey`, or by persistent
+/// Deletion rules apply: cascading deletes related objects too, nullifying clears the relationships that refer to a
+/// deleted object, and denying fails the request. To update contexts, use
+/// `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with `NSDeletedObjectIDsKey`, or persistent
 /// history.
 open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
   private let request: NSFetchRequest<any NSFetchRequestResult>
-  /// The identifiers that the request was made with, as long as its fetch request is unchanged.
+  /// The identifiers that the request was created with, as long as its fetch request is unchanged.
   private let ids: [NSManagedObjectID]?
   private let predicateOfIDs: NSPredicate?
 
   /// The fetch request that finds the objects to delete.
   open var fetchRequest: NSFetchRequest<any NSFetchRequestResult> { request }
-  /// What the request returns; by default only its status.
+  /// The kind of result; by default only the status.
   open var resultType: NSBatchDeleteRequestResultType {
     get { result.value }
     set { result.value = newValue }
@@ -33,7 +33,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
     super.init()
   }
 
-  /// Makes a request that deletes what a fetch request finds: its entity, predicate, limit and order count.
+  /// Creates a request that deletes what a fetch request finds. Its entity, predicate, limit and order apply.
   ///
   /// - Parameter fetch: the fetch request.
   public init(fetchRequest fetch: NSFetchRequest<any NSFetchRequestResult>) {
@@ -43,7 +43,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
     super.init()
   }
 
-  /// Makes a request that deletes what a fetch request of a certain type finds. Apple's API requires a cast instead.
+  /// Creates a request that deletes what a typed fetch request finds. Apple's API requires a cast instead.
   ///
   /// - Parameter fetch: the fetch request.
   @_disfavoredOverload
@@ -53,7 +53,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
     self.init(fetchRequest: request)
   }
 
-  /// Makes a request that deletes objects by their identifiers. Identifiers without a row are ignored.
+  /// Creates a request that deletes objects by their identifiers. Identifiers without a row are ignored.
   ///
   /// - Parameter objects: the identifiers.
   public convenience init(objectIDs objects: [NSManagedObjectID]) {
@@ -63,9 +63,9 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
     self.init(request, ids: objects)
   }
 
-  /// Returns the identifiers of the objects to delete, if the request was made with them.
+  /// Returns the identifiers of the objects to delete, if the request was created with them.
   ///
-  /// - Parameter specification: that of the fetch request.
+  /// - Parameter specification: the current specification of the fetch request.
   func objectIDs(of specification: FetchSpecification) -> [NSManagedObjectID]? {
     specification.predicate === predicateOfIDs && specification.fetchLimit == 0 && specification.fetchOffset == 0
       ? ids : nil

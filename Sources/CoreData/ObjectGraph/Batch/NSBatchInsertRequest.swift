@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// A request to insert objects directly into a store, without making them in a context.
+/// A request to insert objects directly into a store, without creating them in a context.
 ///
-/// Values are checked for their types, and required attributes for values; no other rule of the model is. With a merge
-/// policy other than `error`, rows that would violate a uniqueness constraint update the existing ones, or leave them.
-/// Contexts learn of the new rows by `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with
-/// `NSInsertedObjectIDsKey`, or by persistent history.
+/// The types of values are checked, and required attributes must have values; no other rule of the model is checked.
+/// With a merge policy other than `error`, rows that would violate a uniqueness constraint update the existing ones, or
+/// leave them unchanged. To update contexts, use `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)`
+/// with `NSInsertedObjectIDsKey`, or persistent history.
 open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
@@ -24,26 +24,26 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
 
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
-  /// The entity; nil if the request was made with a name.
+  /// The entity; nil if the request was created with a name.
   open var entity: NSEntityDescription? { givenEntity }
   /// The values of the objects, by the names of attributes.
   open var objectsToInsert: [[String: Any]]? {
     get { content.objectsToInsert }
     set { content.objectsToInsert = newValue }
   }
-  /// Fills a dictionary with the values of the next object, by the names of attributes. Returns true when there are no
-  /// more objects; the dictionary is ignored then.
+  /// Fills a dictionary with the values of the next object, by the names of attributes. Returns true if there are no
+  /// more objects; the dictionary is then ignored.
   open var dictionaryHandler: ((NSMutableDictionary) -> Bool)? {
     get { content.dictionaryHandler }
     set { content.dictionaryHandler = newValue }
   }
-  /// Sets the values of the next object, which belongs to no context. Returns true when there are no more objects; the
-  /// object is ignored then.
+  /// Sets the values of the next object, which belongs to no context. Returns true if there are no more objects; the
+  /// object is then ignored.
   open var managedObjectHandler: ((NSManagedObject) -> Bool)? {
     get { content.managedObjectHandler }
     set { content.managedObjectHandler = newValue }
   }
-  /// What the request returns; by default only its status.
+  /// The kind of result; by default only the status.
   open var resultType: NSBatchInsertRequestResultType {
     get { content.resultType }
     set { content.resultType = newValue }
@@ -51,13 +51,13 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
 
   open override var requestType: NSPersistentStoreRequestType { .batchInsertRequestType }
 
-  /// Makes a request without an entity, which cannot be executed.
+  /// Creates a request without an entity, which cannot be executed.
   @available(*, deprecated, message: "Use an initializer with an entity.")
   public convenience override init() {
     self.init(entityName: "", objects: [])
   }
 
-  /// Makes a request that inserts dictionaries.
+  /// Creates a request that inserts dictionaries.
   ///
   /// - Parameters:
   ///   - entityName: the entity's name.
@@ -69,7 +69,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
     content.objectsToInsert = dictionaries
   }
 
-  /// Makes a request that inserts dictionaries.
+  /// Creates a request that inserts dictionaries.
   ///
   /// - Parameters:
   ///   - entity: the entity.
@@ -81,7 +81,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
     content.objectsToInsert = dictionaries
   }
 
-  /// Makes a request that asks for the values of one object after another.
+  /// Creates a request that calls a handler for the values of each object.
   ///
   /// - Parameters:
   ///   - entity: the entity.
@@ -94,7 +94,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
     dictionaryHandler = handler
   }
 
-  /// Makes a request that asks for the values of one object after another.
+  /// Creates a request that calls a handler for the values of each object.
   ///
   /// - Parameters:
   ///   - entityName: the entity's name.
@@ -107,7 +107,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
     dictionaryHandler = handler
   }
 
-  /// Makes a request that asks for the values of one object after another.
+  /// Creates a request that calls a handler for the values of each object.
   ///
   /// - Parameters:
   ///   - entity: the entity.
@@ -120,7 +120,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
     managedObjectHandler = handler
   }
 
-  /// Makes a request that asks for the values of one object after another.
+  /// Creates a request that calls a handler for the values of each object.
   ///
   /// - Parameters:
   ///   - entityName: the entity's name.

@@ -6,9 +6,9 @@ import Foundation
 
 /// A request to update attributes of all objects that match a predicate, directly in the stores.
 ///
-/// Values are checked for their types, and required attributes for values; no other rule of the model is. Contexts learn
-/// of the new values by `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with `NSUpdatedObjectIDsKey`,
-/// or by persistent history.
+/// The types of values are checked, and required attributes must have values; no other rule of the model is checked. To
+/// update contexts, use `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with
+/// `NSUpdatedObjectIDsKey`, or persistent history.
 open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
@@ -24,7 +24,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
 
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
-  /// The entity. Traps if the request was made with a name: the model that has the entity is known when the request is
+  /// The entity. Traps if the request was created with a name, because the model is then known only when the request is
   /// executed.
   open var entity: NSEntityDescription {
     guard let givenEntity else {
@@ -50,7 +50,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
     get { content.propertiesToUpdate }
     set { content.propertiesToUpdate = newValue }
   }
-  /// What the request returns; by default only its status.
+  /// The kind of result; by default only the status.
   open var resultType: NSBatchUpdateRequestResultType {
     get { content.resultType }
     set { content.resultType = newValue }
@@ -58,7 +58,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
 
   open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }
 
-  /// Makes a request.
+  /// Creates a request for an entity.
   ///
   /// - Parameter entityName: the entity's name.
   public init(entityName: String) {
@@ -67,7 +67,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
     super.init()
   }
 
-  /// Makes a request.
+  /// Creates a request for an entity.
   ///
   /// - Parameter entity: the entity.
   public init(entity: NSEntityDescription) {

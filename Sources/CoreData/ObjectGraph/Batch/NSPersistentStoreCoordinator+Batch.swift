@@ -5,7 +5,7 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// Batch requests: the coordinator finds the stores, and the rows that only a context can find.
+/// Execution of batch requests: finding the stores, and rows that only a context can find.
 extension NSPersistentStoreCoordinator {
   func execute(_ request: NSBatchInsertRequest, for context: NSManagedObjectContext) throws -> NSBatchInsertResult {
     let entity = try self.entity(named: request.entityName)
@@ -15,14 +15,14 @@ extension NSPersistentStoreCoordinator {
     guard let store = stores.first(where: { !$0.isReadOnly }) ?? stores.first else {
       throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: true)
     }
-    // Requests may be changed on other threads: each property is read once.
+    // Requests may be changed on other threads, so each property is read once.
     let resultType = request.resultType
     let origin = context.requestOrigin
     let done = try withLock {
       store.origin = origin
       var hasRun = false
       return try store.batch(derivations) { run in
-        // A handler gives each object once.
+        // A handler provides each object only once.
         if hasRun, request.dictionaryHandler != nil || request.managedObjectHandler != nil { throw CannotRepeat() }
         hasRun = true
         let insertion = try BatchInsert(run, entity, policy: policy, keepsIdentifiers: resultType == .objectIDs)
@@ -141,7 +141,7 @@ extension NSPersistentStoreCoordinator {
     if let ids {
       done = try performAll(.identifiers(ids))
     } else {
-      // A limit counts the rows of all stores.
+      // A limit applies to the rows of all stores together.
       let isSplit = stores.count > 1 && (specification.fetchLimit > 0 || specification.fetchOffset > 0)
       do {
         guard !isSplit, let query = try query(specification, entity) else { throw NotExpressibleInSQL() }

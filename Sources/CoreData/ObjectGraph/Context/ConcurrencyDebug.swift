@@ -4,10 +4,10 @@
 import CoreDataMistakes
 import Foundation
 
-/// Stops the program where a context or one of its objects is used off the context's queue.
+/// Traps if a context or one of its objects is used off the context's queue.
 ///
-/// On with the launch argument `-com.apple.CoreData.ConcurrencyDebug 1`, or with the environment variable
-/// `COREDATA_CONCURRENCY_DEBUG` set to 1.
+/// Enabled by the launch argument `-com.apple.CoreData.ConcurrencyDebug 1`, or by the environment variable
+/// `COREDATA_CONCURRENCY_DEBUG` with the value 1.
 enum ConcurrencyDebug {
   static let isOn = isRequested(
     arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment)
@@ -15,7 +15,7 @@ enum ConcurrencyDebug {
   private static let variable = "COREDATA_CONCURRENCY_DEBUG"
   private static let argument = "-com.apple.CoreData.ConcurrencyDebug"
 
-  /// Whether the arguments or the environment of a process ask for the check. The last argument counts.
+  /// Returns whether the arguments or the environment of a process enable the check. The last argument counts.
   static func isRequested(arguments: [String], environment: [String: String]) -> Bool {
     guard let position = arguments.lastIndex(of: argument), position + 1 < arguments.count else {
       return environment[variable].map(isYes) ?? false
@@ -27,7 +27,7 @@ enum ConcurrencyDebug {
     Int(value).map { $0 > 0 } ?? ["yes", "true"].contains(value.lowercased())
   }
 
-  /// Stops the program if the check is on and the current thread is not executing for the context's queue.
+  /// Traps if the check is enabled and the current thread is not executing for the context's queue.
   static func check(_ context: @autoclosure () -> NSManagedObjectContext?, _ use: StaticString = #function) {
     guard isOn, let context = context(), !context.queue.isCurrent else { return }
     trap(

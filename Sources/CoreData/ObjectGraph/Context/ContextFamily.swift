@@ -4,16 +4,16 @@
 import Foundation
 import Synchronization
 
-/// A context's place in a tree of contexts: what its relatives may ask on any queue.
+/// A context's place in a tree of contexts: the state that related contexts may access on any queue.
 final class ContextFamily: Sendable {
   /// Whether the context has, or has had, a parent or children.
   private let nested = Atomic<Bool>(false)
   private let parent = Guarded<ContextFamily?>(nil)
-  /// The children that merge what is saved to this context.
+  /// The children that automatically merge what is saved to this context.
   private let merging = Guarded<[WeakAddress<NSManagedObjectContext>]>([])
-  /// In the root of the tree, counts the temporary identifiers that have become permanent.
+  /// In the root of the tree, the number of temporary identifiers that have become permanent.
   private let permanentCount = Atomic<Int>(0)
-  /// The count when the context last looked for permanent identifiers.
+  /// The root's count when the context last looked for permanent identifiers.
   private let seenCount = Atomic<Int>(0)
 
   var isNested: Bool { nested.load(ordering: .relaxed) }
@@ -33,7 +33,7 @@ final class ContextFamily: Sendable {
     return family
   }
 
-  /// Tells the tree that a temporary identifier has become permanent.
+  /// Records in the root that a temporary identifier has become permanent.
   func notePermanentID() { root.permanentCount.add(1, ordering: .releasing) }
 
   /// Returns whether identifiers have become permanent since the last call.
@@ -44,7 +44,7 @@ final class ContextFamily: Sendable {
     return true
   }
 
-  /// Has a child merge what is saved to this context.
+  /// Adds a child that automatically merges what is saved to this context.
   func remember(_ child: NSManagedObjectContext) {
     merging.update { $0.append(WeakAddress(child)) }
   }
@@ -53,7 +53,7 @@ final class ContextFamily: Sendable {
     merging.update { $0.removeAll { [nil, child].contains($0.object) } }
   }
 
-  /// The children that merge what is saved to this context.
+  /// The children that automatically merge what is saved to this context.
   var mergingChildren: [NSManagedObjectContext] {
     merging.update { members in
       members.removeAll { $0.object == nil }
@@ -63,9 +63,9 @@ final class ContextFamily: Sendable {
 }
 
 extension NSManagedObjectContext {
-  /// Has the children that merge changes merge these.
+  /// Propagates saved changes to children that merge automatically.
   ///
-  /// - Parameter saver: the child that has saved them; nil if this context has saved or merged them.
+  /// - Parameter saver: the child that has saved the changes; nil if this context has saved or merged them.
   func mergeDown(_ saved: SavedIdentifiers, from saver: NSManagedObjectContext? = nil) {
     guard family.isNested, !saved.isEmpty else { return }
     for child in family.mergingChildren where child !== saver { child.perform { child.merge(saved) } }
@@ -73,8 +73,8 @@ extension NSManagedObjectContext {
 
   /// Registers objects under the permanent identifiers that other contexts of the tree have given them.
   ///
-  /// A temporary identifier is shared by all contexts of a tree. It becomes permanent when the root saves, or when one of
-  /// them obtains a permanent one; the others find that out when they next look an object up.
+  /// All contexts of a tree share a temporary identifier. It becomes permanent when the root saves, or when one of the
+  /// contexts obtains a permanent one. The others notice that when they next look up an object.
   func adoptPermanentIDs() {
     guard family.isNested, family.hasNewPermanentIDs() else { return }
     adoptAllPermanentIDs()
@@ -90,12 +90,12 @@ extension NSManagedObjectContext {
       adopt(permanent, for: object)
       hasChanged = true
     }
-    // Others may refer to objects that are not registered.
+    // Other objects may refer to objects that are not registered.
     for object in objects { hasChanged = object.adoptPermanentIDs() || hasChanged }
     if hasChanged { readAhead.removeAll() }
   }
 
-  /// Gives temporary identifiers permanent successors, which the root's stores make.
+  /// Assigns permanent identifiers, made by the root's stores, to objects with temporary ones.
   ///
   /// - Throws: the stores' errors.
   func makePermanent(_ wanted: [(id: NSManagedObjectID, store: NSPersistentStore?)]) throws {
@@ -114,7 +114,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Replaces temporary identifiers that have become permanent, also in the snapshot.
+  /// Replaces temporary identifiers that have become permanent, including in the snapshot.
   ///
   /// - Returns: whether there were any.
   final func adoptPermanentIDs() -> Bool {

@@ -1,12 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The members that have left an object's to-many relationships, whose members have not been read.
+/// Members removed from an object's to-many relationships whose members have not been read.
 ///
-/// The deletion of an object changes the relationships that lead to it, so that the versions of their owners' rows grow. A
-/// store that keeps the members' side needs no more than that, and reading all members of every owner, only to remove one,
-/// would take most of the time of a save. So a save notes what to remove. Whatever looks at the owner's values meanwhile has
-/// the members read and removed first: see `NSManagedObject.slots`.
+/// Deleting an object changes the relationships that refer to it, and increments the versions of their owners' rows. If
+/// the store keeps the relationship in the members' rows, nothing else is needed. Reading all members of every owner,
+/// only to remove one, would take most of the time of a save. So a save records the removals. Reading the owner's
+/// values first faults in the members and applies pending removals: see `NSManagedObject.slots`.
 struct DeferredRemovals {
   let owner: NSManagedObject
   fileprivate(set) var members: [(position: Int, member: NSManagedObject)] = []
@@ -16,8 +16,8 @@ extension NSManagedObjectContext {
   /// Whether removals are being deferred.
   var defersRemovals: Bool { deferredRemovals != nil }
 
-  /// Whether a save may defer removals: all its stores keep a relationship to many in the rows of its members, and nobody
-  /// needs the values before the change.
+  /// Whether a save may defer removals: all its stores keep to-many relationships in the rows of their members, and no
+  /// values from before the change are needed.
   var mayDeferRemovals: Bool {
     guard parent == nil, !family.isNested, undoManager == nil, postsNotifications, !unprocessedDeletions.isEmpty else {
       return false
@@ -25,7 +25,7 @@ extension NSManagedObjectContext {
     return persistentStoreCoordinator?.persistentStores.allSatisfy { $0 is SQLiteStore } == true
   }
 
-  /// Whether members that leave an object's relationship are only noted.
+  /// Returns whether members removed from an object's relationship are only recorded.
   func defersRemovals(from owner: NSManagedObject, at name: String) -> Bool {
     guard defersRemovals, let position = owner.table.position(of: name) else { return false }
     owner.realize()
@@ -42,14 +42,14 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Notes that a member leaves a relationship.
+  /// Records the removal of a member from a relationship.
   ///
-  /// - Returns: false if the member must be removed at once.
+  /// - Returns: false if the member must be removed immediately.
   func deferRemoval(of member: NSManagedObject, from owner: NSManagedObject, at position: Int) -> Bool {
     owner.realize()
     guard canDeferRemovals(from: owner, at: position) else { return false }
     if owner.hasDeferredRemovals, owner.eventChanges.isEmpty {
-      // `changedValuesForCurrentEvent()` must tell the removals of the last event from those of this one.
+      // `changedValuesForCurrentEvent()` must distinguish the removals of the last event from those of this one.
       _ = owner.slots
       return false
     }
@@ -59,23 +59,23 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// The relationships that members have left.
+  /// Returns the relationships with deferred removals.
   func relationshipsWithDeferredRemovals(of owner: NSManagedObject) -> SlotSet {
     SlotSet((deferredRemovals?[ObjectIdentifier(owner)]?.members ?? []).map(\.position))
   }
 
-  /// Reads the members of an object's relationships, and removes those that have left.
+  /// Reads the members of an object's relationships, and applies the deferred removals.
   func removeDeferred(from owner: NSManagedObject) {
     guard let removals = deferredRemovals?.removeValue(forKey: ObjectIdentifier(owner)) else { return }
     for (position, member) in removals.members {
       owner.readRelationship(at: position)
       owner.removeUnnoted(member, at: position)
     }
-    // The event in which they left has ended.
+    // The event of the removals has ended.
     if owner.eventChanges.isEmpty { owner.slotsAtEventStart = owner.slots }
   }
 
-  /// Ends the deferring. What a failed save has left is removed.
+  /// Stops deferring, and applies the removals that a failed save has left.
   func endDeferringRemovals() {
     for removals in (deferredRemovals ?? [:]).values where removals.owner.hasDeferredRemovals {
       _ = removals.owner.slots

@@ -5,21 +5,21 @@ import CoreDataStoreFiles
 import Foundation
 
 extension NSManagedObject {
-  /// What few objects have, so that the others need no space for it.
+  /// Rarely used state, allocated on demand.
   final class Rarities {
-    /// Replaced identifiers and registries.
+    /// Replaced identifiers and registries, retained for the object's lifetime.
     var replaced: [AnyObject] = []
     var batch: FetchBatch?
     var recorder: KeyPathRecorder?
-    /// Transient values of a fault, which the object gets back when the fault fires.
+    /// Transient values of a fault, restored when the fault fires.
     var transients: [(position: Int, slot: Slot)] = []
     var isInaccessibleFault = false
     var probe: UndefinedKeyProbe?
-    /// The places of values that cannot be read and that the program has asked for.
+    /// The positions of unreadable values that the program has asked for.
     var missedPositions: Set<Int> = []
   }
 
-  /// Notes that the program has asked for a value that cannot be read, and got none.
+  /// Records that the program has asked for an unreadable value, and got none.
   final func noteReading(_ value: UnreadableValue, at position: Int) {
     rarities = rarities ?? Rarities()
     rarities?.missedPositions.insert(position)
@@ -27,7 +27,7 @@ extension NSManagedObject {
     context.readingFailure = SQLiteStoreErrors.error(for: value.problem, url: identifier.persistentStore?.url)
   }
 
-  /// The values that cannot be read and that the program has asked for, with their attributes.
+  /// The unreadable values that the program has asked for, with their attributes.
   final var missedValues: [(attribute: NSAttributeDescription, value: UnreadableValue)] {
     guard let rarities, !rarities.missedPositions.isEmpty else { return [] }
     return rarities.missedPositions.sorted().compactMap { position in
@@ -38,7 +38,7 @@ extension NSManagedObject {
     }
   }
 
-  /// The fetch batch that the fault's row is read with; nil for most objects.
+  /// The fetch batch in which the fault's row is read; nil for most objects.
   final var batch: FetchBatch? {
     get { rarities?.batch }
     set {
@@ -47,7 +47,7 @@ extension NSManagedObject {
       rarities?.batch = newValue
     }
   }
-  /// Who evaluates a key path by this object, which then has no values; nil for others.
+  /// The recorder that evaluates a key path on this object, which then has no values; nil for other objects.
   final var recorder: KeyPathRecorder? {
     get { rarities?.recorder }
     set {
@@ -56,7 +56,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Whether the object counts as deleted because its row was gone when its fault fired.
+  /// Whether the object counts as deleted because its row was missing when its fault fired.
   final var isInaccessibleFault: Bool {
     get { isInaccessible && rarities?.isInaccessibleFault == true }
     set {
@@ -66,7 +66,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Notes the transient values of an object that becomes a fault, but for those that a fetched object has.
+  /// Saves the transient values of an object that becomes a fault, except those that a newly fetched object has.
   ///
   /// - Parameter isKeeping: false to drop them.
   final func noteTransients(isKeeping: Bool) {
@@ -82,7 +82,7 @@ extension NSManagedObject {
     rarities?.transients = transients
   }
 
-  /// Gives an object whose fault has just fired the transient values back that it had before.
+  /// Restores the saved transient values of an object whose fault has just fired.
   final func takeTransients() {
     guard let rarities, !rarities.transients.isEmpty else { return }
     for (position, slot) in rarities.transients {

@@ -20,7 +20,7 @@ extension NSManagedObjectContext {
   /// after each block of `perform(_:)`.
   private func processChangesLater() {
     guard concurrencyType == .mainQueueConcurrencyType, ContextQueue.isOnMain else { return }
-    // By way of the registry, so that the block does not retain the context.
+    // Goes through the registry, so that the block does not retain the context.
     DispatchQueue.main.async { [registry] in registry.context?.processPendingChanges() }
   }
 
@@ -31,22 +31,22 @@ extension NSManagedObjectContext {
     note(object, .updated)
   }
 
-  /// Marks an object whose row is gone from the store.
+  /// Marks an object whose row is missing from the store.
   func noteInaccessible(_ object: NSManagedObject) {
     object.isInaccessible = true
     object.isInaccessibleFault = false
     object.changes.insert(.deleted)
   }
 
-  /// Marks a fault whose row is gone as deleted, until the next save.
+  /// Marks a fault whose row is missing as deleted, until the next save.
   func noteInaccessibleFault(_ object: NSManagedObject) {
     noteInaccessible(object)
     object.isInaccessibleFault = true
-    // A row that cannot be read may still be there.
+    // A row that cannot be read may still exist.
     if readingFailure == nil { note(object, .deleted) }
   }
 
-  /// Calls `prepareForDeletion()` of objects that were deleted elsewhere.
+  /// Calls `prepareForDeletion()` on objects that were deleted elsewhere.
   func prepareForMergedDeletion(of objects: [NSManagedObject]) {
     for object in objects where type(of: object) != NSManagedObject.self && !object.isDeleted && object.context === self
     {
@@ -56,10 +56,10 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Objects with unsaved changes, in the order in which they were first changed.
+  /// The objects with unsaved changes, in the order in which they were first changed.
   var changedInOrder: [NSManagedObject] { changed.objects }
 
-  /// Forgets the unsaved changes of an object, but not the values it has now.
+  /// Discards the record of an object's unsaved changes. The object keeps its current values.
   func forgetChanges(of object: NSManagedObject) {
     object.changes = []
     object.eventChanges = []
@@ -70,33 +70,33 @@ extension NSManagedObjectContext {
   /// Applies the deletion rules of objects deleted since the last call, and ends the current event, which
   /// `changedValuesForCurrentEvent()` reports on.
   ///
-  /// Posts `didChangeObjectsNotification` if anything has changed. Registers the changes with the undo manager, and ends
-  /// the group of the event.
+  /// Posts `didChangeObjectsNotification` if anything has changed. Registers the changes with the undo manager, and
+  /// closes the event's undo group.
   public func processPendingChanges() { processChanges() }
 
-  /// Has a fetch see all pending changes.
+  /// Processes pending changes, so that a fetch sees them.
   ///
-  /// While `awakeFromInsert()` is running, the event goes on: observers must not see an object before its initializer has
-  /// returned.
+  /// While `awakeFromInsert()` is running, the event continues: observers must not see an object before its initializer
+  /// has returned.
   func processChangesBeforeFetch() {
     if insertionDepth == 0 { return processPendingChanges() }
     if propagatesDeletesAtEndOfEvent { propagateDeletions() }
   }
 
-  /// As `processPendingChanges()`; returns what has changed.
+  /// As `processPendingChanges()`, but returns what has changed.
   @discardableResult
   func processChanges() -> SavedIdentifiers {
     defer { undoManager?.closeEventGroup() }
     return processEvent()
   }
 
-  /// Processes the changes of an event, whose group of the undo manager stays open.
+  /// Processes the changes of an event. The event's undo group stays open.
   ///
-  /// - Parameter isSaving: whether a save comes next, so that all deletion rules are applied.
+  /// - Parameter isSaving: whether a save follows, so that all deletion rules are applied.
   @discardableResult
   func processEvent(isSaving: Bool = false) -> SavedIdentifiers {
     let propagates = propagatesDeletesAtEndOfEvent || isSaving
-    // Those of earlier events.
+    // Deletions from earlier events.
     let waiting = propagates ? unprocessedDeletions.filter { $0.eventChanges.isEmpty } : []
     if propagates { propagateDeletions() }
     var processed = finishEvent(EventRecorder(self), withdrawing: waiting, keepsDeleted: !propagates)
@@ -109,12 +109,12 @@ extension NSManagedObjectContext {
     return processed
   }
 
-  /// Ends an event: forgets new objects that have been deleted, and posts what has changed.
+  /// Ends an event: removes new objects that have been deleted, and posts what has changed.
   ///
   /// - Parameters:
   ///   - recorder: registers the event with the undo manager; nil if it is not recorded.
-  ///   - waiting: objects that were deleted in earlier events, and whose rules have only now been applied.
-  ///   - keepsDeleted: whether new objects that have been deleted stay until their rules are applied.
+  ///   - waiting: objects deleted in earlier events, whose rules have only now been applied.
+  ///   - keepsDeleted: whether new objects that have been deleted are kept until their rules are applied.
   private func finishEvent(
     _ recorder: EventRecorder?, withdrawing waiting: [NSManagedObject], keepsDeleted: Bool
   ) -> SavedIdentifiers {
@@ -158,7 +158,7 @@ extension NSManagedObjectContext {
       inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
   }
 
-  /// Forgets objects that were inserted and deleted again before they were saved.
+  /// Removes objects that were deleted again before they were ever saved.
   func forgetUnsaved(_ objects: [NSManagedObject]) {
     guard !objects.isEmpty else { return }
     var gone: Set<ObjectKey> = []
@@ -166,15 +166,15 @@ extension NSManagedObjectContext {
       if let id = object.knownIdentifier { gone.insert(id.key) }
       let event = object.eventChanges
       forgetChanges(of: object)
-      // Observers have known the object since an earlier event, unless this one began with its insertion.
+      // Observers know the object from an earlier event, unless this event began with its insertion.
       object.eventChanges = event.contains(.revived) ? .deleted : event
       registry.remove(object)
     }
-    // Relationships without an inverse, or with the no-action rule, may still lead to them.
+    // Relationships without an inverse, or with the no-action rule, may still refer to them.
     for object in changed.objects { object.forgetDestinations { gone.contains($0.key) } }
   }
 
-  /// Applies the deletion rules of deleted objects, and of the objects that cascading deletes in turn.
+  /// Applies the deletion rules of deleted objects, including those that cascading rules delete.
   func propagateDeletions() {
     var next = 0
     while next < unprocessedDeletions.count {
@@ -193,14 +193,14 @@ extension NSManagedObjectContext {
     unprocessedDeletions = []
   }
 
-  /// Has the deletion rules of a deleted object applied to what others have related to it meanwhile. This is no change of the
-  /// program, so it is not recorded for undo.
+  /// Schedules the deletion rules of a deleted object for objects that others have related to it meanwhile. The program
+  /// did not make this change, so it is not recorded for undo.
   func repeatDeletion(of object: NSManagedObject) {
     if undoManager == nil { unprocessedDeletions.append(object) } else { repeatedDeletions.unlinked.append(object) }
   }
 
-  /// Applies the deletion rules of objects whose rows have been read again. Only a save deletes by cascading: undoing the
-  /// deletion before it must find the other objects.
+  /// Applies the deletion rules of objects whose rows have been read again. Cascading rules are applied only by a save,
+  /// because undoing the deletion before that must find the other objects.
   ///
   /// - Returns: whether there were such objects.
   private func propagateAgain(isSaving: Bool) -> Bool {
@@ -225,7 +225,8 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Reads what the deletion rules of several objects need, with a query for many objects instead of several for each.
+  /// Reads what the deletion rules of several objects need, with one query for many objects instead of several for
+  /// each.
   ///
   /// - Returns: the related objects.
   private func readRelated(toDeleted objects: [NSManagedObject]) -> [NSManagedObject] {
@@ -258,7 +259,7 @@ extension NSManagedObjectContext {
     case .noActionDeleteRule, .denyDeleteRule:
       return
     case .nullifyDeleteRule:
-      // The deleted object keeps its own side, so that `didSave` and observers can see what it was related to.
+      // The deleted object keeps its own side, so that `didSave` and observers can see its former relationships.
       for destination in object.linkedObjects(at: position) where !destination.isDeleted {
         destination.removeInverse(of: relationship, to: object)
       }
@@ -270,7 +271,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns the first relationship whose deny rule forbids the deletion of an object, with the members that remain.
+  /// Returns the first relationship whose deny rule forbids the deletion of an object, with its remaining members.
   func denyingMembers(of object: NSManagedObject) -> (NSRelationshipDescription, [NSManagedObject])? {
     for position in object.table.firstRelationship..<object.table.count {
       guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .denyDeleteRule
@@ -283,44 +284,44 @@ extension NSManagedObjectContext {
     return nil
   }
 
-  /// Posted when objects have been inserted, changed, deleted or refreshed: by `processPendingChanges()`, merging,
-  /// refreshing and `reset()`, after the block of `perform(_:)`, and for a main queue context at the end of a turn of
-  /// the run loop.
+  /// Posted after objects have been inserted, changed, deleted or refreshed: by `processPendingChanges()`, by merging,
+  /// by refreshing and by `reset()`. That includes the end of a block of `perform(_:)` and, for a main queue context,
+  /// the end of a run loop turn.
   public static let didChangeObjectsNotification = Notification.Name("NSObjectsChangedInManagingContextNotification")
-  /// Posted after a context has merged what another one has saved; the user info holds identifiers.
+  /// Posted after a context has merged what another context has saved. The user info contains identifiers.
   public static let didMergeChangesObjectIDsNotification = Notification.Name(
     "NSManagedObjectContextDidMergeChangesObjectIDsNotification")
   /// Posted before a context saves.
   public static let willSaveObjectsNotification = Notification.Name("NSManagedObjectContextWillSaveNotification")
-  /// Posted after a context has saved; the user info holds the objects inserted, updated and deleted.
+  /// Posted after a context has saved. The user info contains the inserted, updated and deleted objects.
   public static let didSaveObjectsNotification = Notification.Name("NSManagingContextDidSaveChangesNotification")
-  /// Posted after a context has saved; the user info holds identifiers.
+  /// Posted after a context has saved. The user info contains identifiers.
   public static let didSaveObjectIDsNotification = Notification.Name(
     "NSManagedObjectContextDidSaveObjectIDsNotification")
 
   /// The keys of the user info of a context's notifications.
   public enum NotificationKey: String, Sendable {
-    /// The objects inserted.
+    /// The inserted objects.
     case insertedObjects = "inserted"
-    /// The objects updated.
+    /// The updated objects.
     case updatedObjects = "updated"
-    /// The objects deleted.
+    /// The deleted objects.
     case deletedObjects = "deleted"
-    /// The objects refreshed.
+    /// The refreshed objects.
     case refreshedObjects = "refreshed"
-    /// The identifiers of the objects refreshed.
+    /// The identifiers of the refreshed objects.
     case refreshedObjectIDs = "refreshed_objectIDs"
-    /// The objects invalidated.
+    /// The invalidated objects.
     case invalidatedObjects = "invalidated"
-    /// An array of the identifiers of all objects forgotten by a reset.
+    /// An array of the identifiers of all objects that a reset has removed.
     case invalidatedAllObjects = "invalidatedAll"
-    /// The identifiers of the objects inserted.
+    /// The identifiers of the inserted objects.
     case insertedObjectIDs = "inserted_objectIDs"
-    /// The identifiers of the objects updated.
+    /// The identifiers of the updated objects.
     case updatedObjectIDs = "updated_objectIDs"
-    /// The identifiers of the objects deleted.
+    /// The identifiers of the deleted objects.
     case deletedObjectIDs = "deleted_objectIDs"
-    /// The identifiers of the objects invalidated.
+    /// The identifiers of the invalidated objects.
     case invalidatedObjectIDs = "invalidated_objectIDs"
     /// The query generation that the context reads after a save.
     case queryGeneration = "newQueryGeneration"
@@ -333,21 +334,21 @@ extension NSManagedObjectContext {
   }
 }
 
-/// Deleted objects whose rows have been read again since, in contexts that record changes for undo.
+/// Deleted objects whose rows have been read again since their deletion, in contexts that record changes for undo.
 struct RepeatedDeletions {
-  /// Those from which other objects have to be unlinked.
+  /// Objects that other objects must be unlinked from.
   var unlinked: [NSManagedObject] = []
-  /// Those whose cascading rules wait for a save.
+  /// Objects whose cascading rules wait for a save.
   var cascading: [NSManagedObject] = []
 }
 
-/// The sets of objects of the notifications about one save: that of its event, and that of the save itself, which mostly
-/// have the same objects. Making a set takes as long as writing a row.
+/// The sets of objects for the notifications about one save: that of its event, and that of the save itself. They
+/// usually contain the same objects, and creating a set takes as long as writing a row.
 struct EventSets {
   /// Whether sets are kept.
   var isKeeping = false
-  /// The lists come last, so that objects that nothing else retains are released in the order in which they were made, which
-  /// is a fifth of the time of a large save faster than that of a set.
+  /// Each object list comes after its set, so that objects without other references are released in the order of their
+  /// creation. Compared with the order of the set, that saves a fifth of the time of a large save.
   private var known: [(set: Set<NSManagedObject>, objects: [NSManagedObject])] = []
 
   mutating func set(of objects: [NSManagedObject]) -> Set<NSManagedObject> {
@@ -369,19 +370,20 @@ struct EventSets {
   }
 }
 
-/// What the notifications about a save tell: its objects, by what happens to their rows, and their identifiers.
+/// The content of the notifications about a save: its objects by the kind of change to their rows, and their
+/// identifiers.
 struct SaveReport {
   /// The objects whose rows are inserted, updated or deleted.
   struct Part {
-    /// How many identifiers a thread is worth its while for.
+    /// The minimum number of identifiers for which a background thread pays off.
     private static let many = 2_000
 
     let objects: [NSManagedObject]
     let identifiers: [NSManagedObjectID]
     private let set: ParallelWork<Set<NSManagedObjectID>>?
 
-    /// - Parameter isAhead: whether a thread of its own makes the set of many identifiers, while the store writes their rows,
-    ///   which takes longer.
+    /// - Parameter isAhead: whether a background thread creates a large set of identifiers while the store writes the
+    ///   rows, which takes longer.
     fileprivate init(_ objects: [NSManagedObject], isAhead: Bool) {
       self.objects = objects
       let identifiers = objects.map(\.objectID)
@@ -390,7 +392,7 @@ struct SaveReport {
     }
 
     var identifierSet: Set<NSManagedObjectID> {
-      // Making a set throws nothing.
+      // Creating the set does not throw.
       (try? set?.wait()) ?? Set(identifiers)
     }
   }
@@ -401,10 +403,10 @@ struct SaveReport {
 
   /// - Parameters:
   ///   - objects: the objects with their changes.
-  ///   - isAhead: whether the store has yet to write them.
+  ///   - isAhead: whether the store has not yet written them.
   init(_ objects: [NSManagedObject], isAhead: Bool) {
     func part(_ belongs: (NSManagedObject) -> Bool) -> Part {
-      // Mostly the same is done to all objects of a save, and the list is that of the context.
+      // Usually all objects of a save have the same kind of change, and the list is the context's.
       let count = objects.count(where: belongs)
       return Part(count == 0 ? [] : count == objects.count ? objects : objects.filter(belongs), isAhead: isAhead)
     }
@@ -422,18 +424,19 @@ struct SaveReport {
 ///
 /// Each object stores its position in the list, so that adding and removing need no lookup.
 struct ChangeList {
-  /// A list up to this length keeps its gaps.
+  /// Lists up to this length keep their gaps.
   private static let compactionThreshold = 64
 
   private var entries: [NSManagedObject?] = []
-  /// The positions of the objects of each entity, of the entries up to `indexed`. Only fetches need them, so they are found by
-  /// the next fetch.
+  /// The positions of the objects of each entity, for entries up to `indexed`. Only fetches need them, so the next
+  /// fetch computes them.
   private var positions: [ObjectIdentifier: (entity: NSEntityDescription, positions: [Int])] = [:]
   private var indexed = 0
   private(set) var count = 0
-  /// The objects, if they have been asked for since the last change. A save goes through them several times.
+  /// The cached objects; nil after a change. A save iterates over them several times.
   private var known: [NSManagedObject]?
-  /// Whether the list has had objects of subclasses since it was last empty; only these have methods that a save must call.
+  /// Whether the list has contained objects of subclasses since it was last empty. Only these have methods that a save
+  /// must call.
   private(set) var hasSubclasses = false
 
   var isEmpty: Bool { count == 0 }
@@ -449,7 +452,7 @@ struct ChangeList {
 
   /// Returns the objects of some entities, in the order in which they were first changed.
   ///
-  /// Takes no longer for more objects of other entities, but for those that have been added since the last call.
+  /// The time does not depend on the number of objects of other entities, except those added since the last call.
   mutating func objectsOfEntities(where isWanted: (NSEntityDescription) -> Bool) -> [NSManagedObject] {
     for position in indexed..<entries.count {
       guard let entity = entries[position]?.entity else { continue }
@@ -502,36 +505,36 @@ struct ChangeList {
   }
 }
 
-/// Key of notifications: the objects inserted.
+/// Key of notifications: the inserted objects.
 public let NSInsertedObjectsKey = "inserted"
-/// Key of notifications: the objects updated.
+/// Key of notifications: the updated objects.
 public let NSUpdatedObjectsKey = "updated"
-/// Key of notifications: the objects deleted.
+/// Key of notifications: the deleted objects.
 public let NSDeletedObjectsKey = "deleted"
-/// Key of notifications: the objects refreshed.
+/// Key of notifications: the refreshed objects.
 public let NSRefreshedObjectsKey = "refreshed"
-/// Key of notifications: the objects invalidated.
+/// Key of notifications: the invalidated objects.
 public let NSInvalidatedObjectsKey = "invalidated"
-/// Key of notifications: an array of the identifiers of all objects forgotten by a reset.
+/// Key of notifications: an array of the identifiers of all objects that a reset has removed.
 public let NSInvalidatedAllObjectsKey = "invalidatedAll"
-/// Key of notifications: the identifiers of the objects refreshed.
+/// Key of notifications: the identifiers of the refreshed objects.
 public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
-/// Key of notifications: the identifiers of the objects inserted.
+/// Key of notifications: the identifiers of the inserted objects.
 public let NSInsertedObjectIDsKey = "inserted_objectIDs"
-/// Key of notifications: the identifiers of the objects updated.
+/// Key of notifications: the identifiers of the updated objects.
 public let NSUpdatedObjectIDsKey = "updated_objectIDs"
-/// Key of notifications: the identifiers of the objects deleted.
+/// Key of notifications: the identifiers of the deleted objects.
 public let NSDeletedObjectIDsKey = "deleted_objectIDs"
-/// Key of notifications: the identifiers of the objects invalidated.
+/// Key of notifications: the identifiers of the invalidated objects.
 public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
-/// Key of notifications about saves: the query generation that the context reads from then on; missing unless the context
-/// is pinned to one.
+/// Key of save notifications: the query generation that the context reads from then on; absent unless the context is
+/// pinned to one.
 public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 
 extension Notification.Name {
   /// Posted after objects of a context have changed.
   public static let NSManagedObjectContextObjectsDidChange = NSManagedObjectContext.didChangeObjectsNotification
-  /// Posted after a context has merged what another one has saved.
+  /// Posted after a context has merged what another context has saved.
   public static let NSManagedObjectContextDidMergeChangesObjectIDs =
     NSManagedObjectContext.didMergeChangesObjectIDsNotification
   /// Posted before a context saves.

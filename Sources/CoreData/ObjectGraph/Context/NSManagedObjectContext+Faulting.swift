@@ -5,21 +5,23 @@ import CoreDataMistakes
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Returns the object of an identifier: the registered one, or a new fault. Reads nothing.
+  /// Returns the object for an identifier: the registered one, or a new fault. Reads nothing.
   ///
-  /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context. One of another coordinator
-  ///   stands for the row of the same store in this context's; if that has no such store, it stops the program.
+  /// - Parameter objectID: a permanent identifier, or the temporary identifier of an object of this context. An
+  ///   identifier from another coordinator refers to the row of the same store in this context's coordinator. Traps if
+  ///   that has no such store.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
     ConcurrencyDebug.check(self)
     if let id = ownIdentifier(objectID) { return object(for: id) }
-    // A store that has been removed from its coordinator.
+    // The store has been removed from its coordinator.
     if objectID.current.persistentStore?.persistentStoreCoordinator == nil { return object(for: objectID) }
     trap(
       "\(objectID.uriRepresentation().absoluteString) belongs to a store of another coordinator, which this context's has not "
         + "opened.")
   }
 
-  /// Returns this context's identifier for one that may be of another coordinator; nil if its own does not have the store.
+  /// Returns this context's version of an identifier that may come from another coordinator; nil if the context's
+  /// coordinator does not have the store.
   func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
     let current = id.current
     guard !current.isTemporaryID, let coordinator = persistentStoreCoordinator,
@@ -28,7 +30,7 @@ extension NSManagedObjectContext {
     return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
   }
 
-  /// Returns the object of an identifier, with its values.
+  /// Returns the object for an identifier, with its values.
   ///
   /// - Parameter objectID: an identifier, possibly of the same store in another coordinator.
   /// - Throws: 133000 if the context's stores have no such row; the store's errors if it cannot be read.
@@ -45,7 +47,7 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// Gives new objects permanent identifiers before they are saved.
+  /// Assigns permanent identifiers to new objects before they are saved.
   ///
   /// - Parameter objects: objects of this context.
   /// - Throws: the store's errors.
@@ -64,13 +66,13 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns the object of an identifier: the registered one, or a new fault.
+  /// Returns the object for an identifier: the registered one, or a new fault.
   func object(for objectID: NSManagedObjectID) -> NSManagedObject {
     adoptPermanentIDs()
     let id = objectID.current
     if let known = registry[id.key] { return known }
     if id !== objectID, family.isNested {
-      // The tree is being told of the permanent identifier at this moment.
+      // The permanent identifier is being announced to the tree at this moment.
       adoptAllPermanentIDs()
       if let known = registry[id.key] { return known }
     }
@@ -80,12 +82,12 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// Returns the object of a destination: the registered one, or a new fault. Reads nothing.
+  /// Returns the object for a destination: the registered one, or a new fault. Reads nothing.
   func object(for destination: PackedRow.Destination) -> NSManagedObject {
     adoptPermanentIDs()
     if let known = registry[destination.key] { return known }
     if let row = readAhead[destination.key] { return object(for: row) }
-    // The object of a row needs no identifier.
+    // Finding the object of a row requires no identifier.
     guard let layout = destination.layout(last: lastDestinationLayout) else {
       trap("The row of \(destination.key) was packed without an entity.")
     }
@@ -96,14 +98,14 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// Returns the object of a row: the registered one, or a new fault.
+  /// Returns the object for a row: the registered one, or a new fault.
   private func fault(for row: RowSnapshot) -> NSManagedObject {
     guard let packed = row.packed else { return object(for: row.id) }
     adoptPermanentIDs()
     return object(packed.layout, packed.primaryKey)
   }
 
-  /// Returns the object of a row: the registered one, or a new fault. Reads nothing, and makes no identifier.
+  /// Returns the object for a row: the registered one, or a new fault. Reads nothing, and creates no identifier.
   func object(_ layout: RowLayout, _ primaryKey: Int64) -> NSManagedObject {
     if let known = registry[layout.key(primaryKey)] { return known }
     let object = NSManagedObject.makeFault(layout, primaryKey, of: ManagedObjectClasses.of(layout.entity))
@@ -111,7 +113,7 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// Returns the objects of a relationship's members: the registered ones, or new faults.
+  /// Returns the objects for a relationship's members: the registered ones, or new faults.
   func objects(of members: ToMany) -> [NSManagedObject] {
     guard let rows = members.rows else { return members.ids.map { object(for: $0) } }
     adoptPermanentIDs()
@@ -127,27 +129,27 @@ extension NSManagedObjectContext {
     return objects.compactMap { $0 }
   }
 
-  /// Keeps a row that has just been read: in the registered fault, or until its object is made.
+  /// Keeps a row that has just been read: in the registered fault, or until its object is created.
   func keep(_ row: RowSnapshot) {
     let key = row.key
     readAhead[key] = row
     if let known = registry[key], known.isFault, known.snapshot == nil { _ = object(for: row) }
   }
 
-  /// Returns the object of a row that has just been read. A fault keeps the row until its values are asked for.
+  /// Returns the object for a row that has just been read. A fault keeps the row until its values are needed.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = fault(for: row)
     take(row, for: object, refreshing: refreshing, stalenessInterval >= 0)
     return object
   }
 
-  /// Returns the objects of rows that have just been read, as `object(for:refreshing:)` does for one.
+  /// Returns the objects for rows that have just been read, as `object(for:refreshing:)` does for one.
   func objects(for rows: [RowSnapshot], refreshing: Bool = false) -> [NSManagedObject] {
     adoptPermanentIDs()
     let recordsTimes = stalenessInterval >= 0
     var objects: [NSManagedObject] = []
     objects.reserveCapacity(rows.count)
-    // Finding the class of an entity's objects takes longer than making one.
+    // Finding the class of an entity's objects takes longer than creating one.
     var (layout, type): (RowLayout?, NSManagedObject.Type) = (nil, NSManagedObject.self)
     for start in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
       let indexes = start..<min(start + Self.rowsAtOnce, rows.count)
@@ -173,7 +175,7 @@ extension NSManagedObjectContext {
     return objects
   }
 
-  /// The number of rows whose objects are looked up at once.
+  /// The number of rows whose objects are looked up together.
   private static let rowsAtOnce = 256
 
   private func take(_ row: RowSnapshot, for object: NSManagedObject, refreshing: Bool, _ recordsTimes: Bool) {
@@ -186,16 +188,16 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Whether a fault must not use the row that it keeps. Forgets when that was read.
+  /// Returns whether the row that a fault keeps is stale. Discards the time at which the row was read.
   func isStale(_ object: NSManagedObject) -> Bool {
     guard let time = rowTimes.removeValue(forKey: object.key) else { return true }
     return ProcessInfo.processInfo.systemUptime - time >= stalenessInterval
   }
 
-  /// Reads the row of a fault; nil if it is gone or cannot be read.
+  /// Reads the row of a fault; nil if it is missing or cannot be read.
   ///
-  /// Reading a property cannot throw, so an error is kept in `readingFailure`, and the next `save()` throws it before
-  /// writing anything. `existingObject(with:)` and fetches throw at once.
+  /// Reading a property cannot throw, so an error is stored in `readingFailure`. The next `save()` throws it before
+  /// writing anything. `existingObject(with:)` and fetches throw it immediately.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
     if object.hasTemporaryID, parent == nil || object.isInserted { return nil }
     willReadStoredRow()
@@ -227,7 +229,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Reads the members of a to-many relationship of all objects for which they have not been read.
+  /// Reads the members of a to-many relationship for all objects that have not read them yet.
   ///
   /// - Throws: the store's errors.
   func readMembers(ofRelationshipNamed name: String, for objects: [NSManagedObject]) throws {
@@ -251,7 +253,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Runs a closure, and throws the first error it met while firing faults, which otherwise the next save would throw.
+  /// Runs a closure, and throws the first error from firing faults, which the next save would throw otherwise.
   func throwingReadingFailures<Value>(_ body: () throws -> Value) throws -> Value {
     let earlier = readingFailure
     readingFailure = nil
@@ -264,12 +266,12 @@ extension NSManagedObjectContext {
     return try result.get()
   }
 
-  /// Turns an object into a fault, or rereads its row and reapplies its changes.
+  /// Turns an object into a fault, or reads its row again and reapplies its changes.
   ///
   /// - Parameters:
   ///   - object: an object of this context.
-  ///   - flag: false to discard the object's changes, including the insertion of a new object, and its transient values;
-  ///     true to reread the row and keep the changes and the transient values on top of it.
+  ///   - flag: false to discard the object's changes, including the insertion of a new object, and its transient
+  ///     values; true to read the row again and keep the changes and the transient values on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     ConcurrencyDebug.check(self)
     trap(
@@ -280,7 +282,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Refreshes all objects, keeping their changes.
+  /// Refreshes all objects and keeps their changes.
   ///
   /// Posts `didChangeObjectsNotification` with the objects under `NSRefreshedObjectsKey`.
   public func refreshAllObjects() {
@@ -293,18 +295,19 @@ extension NSManagedObjectContext {
     [NSRefreshedObjectsKey: Set(objects)]
   }
 
-  /// Turns an object into a fault, or rereads its row and reapplies its changes; false for an object without a row.
+  /// Turns an object into a fault, or reads its row again and reapplies its changes. Returns false for an object
+  /// without a row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
     guard object.context === self else { return false }
     guard !object.isInserted, !object.hasTemporaryID || parent != nil else {
       if keepingChanges { return false }
-      // A new object whose insertion was discarded has no row, but may have been made to look for it.
+      // A new object whose insertion was discarded has no row. A fault may have been created for it anyway.
       if object.isInserted { forgetInsertion(of: object) } else { revive(object) }
       return true
     }
     readAhead.removeAll()
     if object.isInaccessible { revive(object) }
-    // Its deletion rules concern what others have related to it meanwhile, of which no conflict will tell any more.
+    // Its deletion rules also apply to what others have related to it meanwhile. No conflict will report that any more.
     if keepingChanges, object.isDeleted { repeatDeletion(of: object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
@@ -335,7 +338,7 @@ extension NSManagedObjectContext {
       }
     }
     if object.slotsAtEventStart != nil {
-      // Only the object's own changes count as those of the event.
+      // Only the object's own changes count as changes of the event.
       let own = Set((kept + transients).map(\.0))
       for position in object.slots.indices where !own.contains(position) {
         object.slotsAtEventStart?[position] = object.slots[position]
@@ -346,7 +349,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Discards a new object's changes and its insertion. What remains is a fault without a row.
+  /// Discards a new object's changes and its insertion, leaving a fault without a row.
   private func forgetInsertion(of object: NSManagedObject) {
     let key = object.identifier.key
     forgetChanges(of: object)
@@ -354,16 +357,16 @@ extension NSManagedObjectContext {
     for other in changed.objects { other.forgetDestinations { $0.key == key } }
   }
 
-  /// Turns an object whose row could not be read back into a fault, which may be read now.
+  /// Turns an object whose row could not be read back into a fault, which may become readable.
   func revive(_ object: NSManagedObject) {
     object.isInaccessible = false
     forgetChanges(of: object)
     object.turnIntoFault(keeping: nil)
   }
 
-  /// Discards all unsaved changes, and everything from the undo stack.
+  /// Discards all unsaved changes, and clears the undo stack.
   ///
-  /// Posts `didChangeObjectsNotification`: objects whose values were restored are refreshed, objects whose deletion was
+  /// Posts `didChangeObjectsNotification`: objects with restored values are refreshed, objects whose deletion was
   /// undone are inserted, and new objects are deleted.
   public func rollback() {
     ConcurrencyDebug.check(self)
@@ -405,13 +408,13 @@ extension NSManagedObjectContext {
     if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
   }
 
-  /// Forgets all objects, which become faults without a context.
+  /// Removes all objects from the context. They become faults without a context.
   ///
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
     ConcurrencyDebug.check(self)
     undoManager?.removeAllActions()
-    // A new object is not in the registry until its identifier is asked for.
+    // A new object is not in the registry until its identifier is first accessed.
     let new = changed.objects.filter { $0.knownKey == nil }
     let all = registry.objects + new
     let ids = postsNotifications ? all.map(\.objectID) : []

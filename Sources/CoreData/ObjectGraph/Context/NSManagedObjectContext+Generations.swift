@@ -4,18 +4,18 @@
 import CoreDataMistakes
 import Foundation
 
-/// Which state of the stores a context reads.
+/// The state of the stores that a context reads.
 enum ContextGeneration {
-  /// That of each moment.
+  /// The current state at each read.
   case latest
-  /// That of the next read.
+  /// The state at the next read.
   case pinnedByNextRead
   case pinned(NSQueryGenerationToken)
 }
 
 extension NSManagedObjectContext {
-  /// The state of the stores that the context reads: nil for that of each moment, which is the default,
-  /// `NSQueryGenerationToken.current` if the next read pins it, or the token of a state.
+  /// The state of the stores that the context reads: nil, the default, for the current state at each read;
+  /// `NSQueryGenerationToken.current` if the next read pins the context; or the token of a state.
   public var queryGenerationToken: NSQueryGenerationToken? {
     switch generation {
     case .latest: nil
@@ -24,16 +24,16 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Chooses the state of the stores that fetches and faults read. Objects that have their values keep these until they
-  /// are refreshed.
+  /// Chooses the state of the stores that fetches and faults read. Objects that already have their values keep them
+  /// until they are refreshed.
   ///
   /// Saving, merging and `reset()` pin the context to a newer state. Saving detects conflicts with the current rows.
-  /// Setting the generation of a context with a parent stops the program: it reads what its parent reads.
+  /// Setting the generation of a context with a parent traps, because the context reads what its parent reads.
   ///
-  /// - Parameter generation: `NSQueryGenerationToken.current` for the state when the context next reads, the token of a
-  ///   context of the same coordinator for the state that it reads, or nil for that of each moment.
-  /// - Throws: 134091 if a store does not keep states, as only SQLite stores with a write-ahead log do, or if the token is
-  ///   of another coordinator; the stores' errors.
+  /// - Parameter generation: `NSQueryGenerationToken.current` for the state at the context's next read; the token of a
+  ///   context of the same coordinator for the state that it reads; or nil for the current state at each read.
+  /// - Throws: 134091 if a store cannot pin a state, which only SQLite stores with a write-ahead log can, or if the
+  ///   token belongs to another coordinator; the stores' errors.
   public func setQueryGenerationFrom(_ generation: NSQueryGenerationToken?) throws {
     ConcurrencyDebug.check(self)
     trap(unless: parent == nil, "A context with a parent reads what its parent reads: set the parent's generation.")
@@ -45,14 +45,14 @@ extension NSManagedObjectContext {
       guard pinned.belongs(to: coordinator) else { throw StoreErrors.otherGeneration() }
       self.generation = .pinned(generation)
     } else {
-      // Whether all stores keep states is known only by trying.
+      // Only trying shows whether all stores can pin a state.
       _ = try QueryGeneration(coordinator)
       self.generation = .pinnedByNextRead
     }
     readAhead.removeAll()
   }
 
-  /// Returns the state to read, and pins the context to it; nil for that of each moment.
+  /// Returns the state to read, and pins the context to it; nil for the current state at each read.
   func readGeneration() throws -> QueryGeneration? {
     switch generation {
     case .latest: return nil
@@ -64,7 +64,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Runs a body that resolves conflicts: these are with current rows, which a pinned context does not read.
+  /// Runs a body that resolves conflicts. These involve the current rows, which a pinned context does not read.
   func readingLatest<Result>(_ body: () throws -> Result) rethrows -> Result {
     let pinned = generation
     if case .latest = pinned { return try body() }
@@ -77,7 +77,7 @@ extension NSManagedObjectContext {
     return try body()
   }
 
-  /// Has a pinned context read a newer state from now on.
+  /// Makes a pinned context read a newer state from now on.
   func advanceGeneration() {
     if case .pinned = generation { generation = .pinnedByNextRead }
   }
@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
   func advanceGenerationAfterSave() -> [String: Any] {
     if case .latest = generation { return [:] }
     generation = .pinnedByNextRead
-    // The save has succeeded. If the state cannot be opened, the next read tries again and throws.
+    // The save has succeeded. If the state cannot be opened, the next read retries, and throws.
     _ = try? readGeneration()
     return queryGenerationToken.map { [NSManagedObjectContextQueryGenerationKey: $0] } ?? [:]
   }

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The changes of one event, which undo reverses.
+/// The changes of one event, which undo reverts.
 struct EventChanges {
   /// The change of one object.
   struct Entry {
@@ -12,7 +12,7 @@ struct EventChanges {
     let isPresent: Bool
     /// The slots at the start of the event; empty for a new object.
     let before: [Slot]
-    /// The slots at its end.
+    /// The slots at the end of the event.
     let after: [Slot]
   }
 
@@ -26,7 +26,7 @@ struct EventRecorder {
     let wasPresent: Bool
     let isPresent: Bool
     let slots: [Slot]
-    /// Whether the object changes only by forgetting others, which are not saved and have been deleted.
+    /// Whether the object changed only by losing references to unsaved objects that have been deleted.
     let isBystander: Bool
   }
 
@@ -34,7 +34,8 @@ struct EventRecorder {
   private let manager: UndoManager
   private var starts: [Start] = []
 
-  /// Nil if nothing is to be recorded. Called when deletions have been propagated, and before objects are forgotten.
+  /// Creates a recorder; nil if there is nothing to record. Called after deletions have been propagated, and before
+  /// objects are removed.
   init?(_ context: NSManagedObjectContext) {
     guard let manager = context.undoManager, manager.isUndoRegistrationEnabled, !context.touched.isEmpty else {
       return nil
@@ -48,7 +49,7 @@ struct EventRecorder {
       let wasPresent =
         event.contains(.inserted)
         ? false : event.contains([.deleted, .revived]) ? isPresent : !event.contains(.revived)
-      // Once the deletion has been saved, the members could not be read any more.
+      // Once the deletion has been saved, the members can no longer be read.
       if !isPresent, object.isRealized {
         for position in object.slots.indices { object.readRelationship(at: position) }
       }
@@ -69,7 +70,7 @@ struct EventRecorder {
     object.slotsAtEventStart ?? object.snapshot?.slots ?? object.slots
   }
 
-  /// Registers the changes with the undo manager. Called when the event has been processed.
+  /// Registers the changes with the undo manager. Called after the event has been processed.
   func register() {
     let entries = starts.compactMap { start -> EventChanges.Entry? in
       guard start.wasPresent || start.isPresent, start.object.isRealized else { return nil }
@@ -90,28 +91,28 @@ struct EventRecorder {
 }
 
 extension NSManagedObjectContext {
-  /// Undoes the last group of changes of the undo manager; without one, does nothing.
+  /// Undoes the last group of changes of the undo manager. Does nothing if there is none.
   public func undo() {
     guard let undoManager else { return }
     processPendingChanges()
     undoManager.undo()
   }
 
-  /// Redoes the group of changes that was undone last; without an undo manager, does nothing.
+  /// Redoes the group of changes that was undone last. Does nothing without an undo manager.
   public func redo() {
     guard let undoManager else { return }
     processPendingChanges()
     undoManager.redo()
   }
 
-  /// Brings the objects of an event back to what they were before it. What is changed by this is an event of its own,
+  /// Restores the objects of an event to their state before it. The changes made by this are an event of their own,
   /// which the undo manager records for redo.
   func revert(_ changes: EventChanges) {
-    // Changes that have not been processed are an event of their own.
+    // Unprocessed changes are an event of their own.
     processPendingChanges()
-    // Objects come before the relationships that lead to them.
+    // Restore objects before the relationships that refer to them.
     let deleted = changes.entries.filter { $0.wasPresent && !$0.isPresent }
-    // Only what was merged since, and is in no event, makes a difference between the values now and those of the event.
+    // The current values differ from those of the event only by what was merged since, which belongs to no event.
     let merged = Set(repeatedDeletions.unlinked + repeatedDeletions.cascading)
     let renewed = Set(deleted.lazy.map(\.object).filter { $0.context === self && $0.isRealized && merged.contains($0) })
     for entry in deleted.filter({ revive($0.object) }) {
@@ -134,7 +135,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns the values of an object before a deletion that has not been saved, with what has been merged since.
+  /// Returns the values of an object before an unsaved deletion, including what has been merged since.
   private func valuesBeforeDeletion(_ entry: EventChanges.Entry) -> [Slot] {
     let object = entry.object
     return entry.before.indices.map { position in
@@ -167,7 +168,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Sets the values that the event has changed back.
+  /// Restores the values that the event has changed.
   private func restoreValues(of entry: EventChanges.Entry) {
     let object = entry.object
     guard object.context === self, !object.isDeleted else { return }
@@ -185,12 +186,12 @@ extension NSManagedObjectContext {
     object.holds?.update()
   }
 
-  /// Undoes an insertion. An object that has been saved is deleted.
+  /// Undoes an insertion. An object that has been saved is deleted instead.
   private func withdraw(_ entry: EventChanges.Entry) {
     let object = entry.object
     guard object.context === self, !object.isDeleted else { return }
     object.realize()
-    // The other ends of the relationships of that event have been restored. Deletion rules apply to what is left.
+    // The other ends of relationships in that event have been restored. Deletion rules apply to the remaining ones.
     for position in object.table.firstRelationship..<object.table.count {
       switch (object.slots[position], entry.after[position]) {
       case (.toOne(let id), .toOne(let made)) where id.current.key == made.current.key: object.slots[position] = .null
@@ -205,8 +206,8 @@ extension NSManagedObjectContext {
     unprocessedDeletions.append(object)
   }
 
-  /// Returns a slot as it was before an event, with permanent identifiers, and without objects that are gone. What has
-  /// changed in a to-many relationship since the event is kept.
+  /// Returns a slot as it was before an event, with permanent identifiers and without missing objects. Changes of a
+  /// to-many relationship since the event are kept.
   private func restored(_ before: Slot, from after: Slot, over current: Slot) -> Slot {
     switch before {
     case .toOne(let id): return isGone(id.current) ? .null : .toOne(id.current)

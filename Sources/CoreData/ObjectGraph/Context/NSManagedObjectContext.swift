@@ -5,84 +5,86 @@ import CoreDataMistakes
 import Dispatch
 import Foundation
 
-/// How a context is tied to a queue.
+/// The queue that a context is bound to.
 public enum NSManagedObjectContextConcurrencyType: UInt, Sendable {
-  /// No queue: the context is used by the thread that made it.
+  /// No queue: the context is used by the thread that created it.
   case confinementConcurrencyType = 0
-  /// A queue of the context's own.
+  /// A private queue of the context.
   case privateQueueConcurrencyType = 1
   /// The main queue.
   case mainQueueConcurrencyType = 2
 }
 
-/// A workspace for managed objects, which fetches them, tracks their changes and saves these together.
+/// A workspace for managed objects, which fetches them, tracks their changes, and saves these together.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {
-  // The queue confines a context. What is used on other threads is in `ContextFamily` and `ObjectRegistry`, which guard it.
+  // A context is confined to its queue. State that other threads use is guarded by `ContextFamily` and
+  // `ObjectRegistry`.
 
-  /// How a context is tied to a queue.
+  /// The queue that a context is bound to.
   public struct ConcurrencyType: Hashable, Sendable {
     let value: NSManagedObjectContextConcurrencyType
     /// The main queue.
     public static let mainQueue = ConcurrencyType(value: .mainQueueConcurrencyType)
-    /// A queue of the context's own.
+    /// A private queue of the context.
     public static let privateQueue = ConcurrencyType(value: .privateQueueConcurrencyType)
   }
 
-  /// How the context is tied to a queue.
+  /// The queue that the context is bound to.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
   let queue: ContextQueue
   let registry = ObjectRegistry()
   /// Objects with unsaved changes, retained until they are saved.
   @exclusivity(unchecked) var changed = ChangeList()
-  /// Deleted objects whose deletion rules have not been applied.
+  /// Deleted objects whose deletion rules have not been applied yet.
   var unprocessedDeletions: [NSManagedObject] = []
-  /// Deleted objects whose deletion rules are applied again.
+  /// Deleted objects whose deletion rules must be applied again.
   var repeatedDeletions = RepeatedDeletions()
   /// The number of calls of `awakeFromInsert()` in progress.
   var insertionDepth = 0
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
-  /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
+  /// Prefetched rows whose objects have not been created yet; kept until the next prefetching fetch or save.
   @exclusivity(unchecked) var readAhead = ReadAhead()
-  /// That of the last destination of a relationship for which an object has been made.
+  /// The row layout of the last relationship destination for which an object was created.
   @exclusivity(unchecked) var lastDestinationLayout: RowLayout?
-  /// Members that have left relationships whose members have not been read; nil except during a save that allows it.
+  /// Members removed from relationships whose members have not been read; nil except during a save that allows
+  /// deferring.
   var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
-  /// Live ordered sets by which relationships have been changed in the current event. Making another one takes as long as
+  /// Live ordered sets that have changed relationships in the current event. Creating another one takes as long as
   /// reading the members.
   private var liveSets: [RelationshipOrderedSet] = []
   /// The stores chosen for new objects.
   var assignments: [ObjectKey: NSPersistentStore] = [:]
-  /// Which state of the stores the context reads.
+  /// The state of the stores that the context reads.
   var generation = ContextGeneration.latest
-  /// Objects without changes that the next save checks.
+  /// Unchanged objects that the next save checks for conflicts.
   var conflictChecks: [NSManagedObject] = []
-  /// When the rows that faults keep were read, in seconds of the system's uptime; recorded only with a
+  /// The times at which the rows kept by faults were read, in seconds of system uptime; recorded only with a
   /// `stalenessInterval`.
   var rowTimes: [ObjectKey: TimeInterval] = [:]
   /// The sets of objects of the notifications about the current save.
   var eventSets = EventSets()
-  /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
+  /// The first error from firing a fault where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
-  /// Whether reading a property whose value cannot be read is a `readingFailure`. Otherwise it is an error of the object, if
-  /// that is saved.
+  /// Whether reading an unreadable property value is a `readingFailure`. Otherwise it is an error of the object,
+  /// reported only if that is saved.
   var throwsForUnreadableValues = false
-  /// The fetched properties whose requests are being executed, one because of another.
+  /// The fetched properties whose requests are being executed, nested in one another.
   var fetchedProperties: [FetchedPropertyUse] = []
-  /// The changed objects as they were before the merge policy of the current save resolved conflicts.
+  /// The changed objects before the merge policy of the current save resolved conflicts.
   var stateBeforeMerging: ChangedObjects?
   private var knownCoordinator: NSPersistentStoreCoordinator?
   private var knownParent: NSManagedObjectContext?
-  /// The entity of which an object was last made by name.
+  /// The entity of the object last created by name.
   @exclusivity(unchecked) private var lastEntity: NSEntityDescription?
   @exclusivity(unchecked) private var lastEntityModel: NSManagedObjectModel?
   @exclusivity(unchecked) private var lastEntityName = ""
   /// The context's place in a tree of contexts.
   let family = ContextFamily()
 
-  /// Makes a context.
+  /// Creates a context.
   ///
-  /// - Parameter ct: how the context is tied to a queue.
+  /// - Parameter ct: the queue that the context is bound to.
   public init(concurrencyType ct: NSManagedObjectContextConcurrencyType) {
     concurrencyType = ct
     queue = ContextQueue(ct)
@@ -90,12 +92,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     registry.serve(self)
   }
 
-  /// Makes a context without a queue, for the thread that makes it.
+  /// Creates a context without a queue, for the thread that creates it.
   public convenience override init() { self.init(concurrencyType: .confinementConcurrencyType) }
 
-  /// Makes a context without a queue, for the thread that makes it.
+  /// Creates a context without a queue, for the thread that creates it.
   ///
-  /// Differs from Apple: calling it on a subclass stops the program; call the subclass's initializer.
+  /// Differs from Apple: traps when called on a subclass; call the subclass's initializer instead.
   public class func new() -> Self {
     trap(unless: self == NSManagedObjectContext.self, "Make a \(self) by one of its initializers instead of new().")
     return unsafeDowncast(NSManagedObjectContext(), to: Self.self)
@@ -106,9 +108,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     registry.abandon()
   }
 
-  /// Makes a context.
+  /// Creates a context.
   ///
-  /// - Parameter type: how the context is tied to a queue.
+  /// - Parameter type: the queue that the context is bound to.
   public convenience init(_ type: ConcurrencyType) {
     self.init(concurrencyType: type.value)
   }
@@ -116,7 +118,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The coordinator whose stores the context reads and writes; for a context with a parent, the parent's. Setting it to
   /// nil resets the context.
   ///
-  /// Setting the coordinator of a context that has a parent, or replacing one by another, stops the program.
+  /// Traps if the coordinator of a context with a parent is set, or if one coordinator is replaced with another.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { knownParent?.persistentStoreCoordinator ?? knownCoordinator }
     set {
@@ -137,9 +139,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// The context that this one reads from and saves to, instead of stores; nil by default. Retained.
   ///
-  /// Fetches see the parent's objects with its unsaved changes. `save()` hands the changes to the parent, whose own
-  /// `save()` hands them on. Setting the parent to nil resets the context. Setting a parent without a queue, a
-  /// descendant of this context, or the parent of a context that has another parent or a coordinator stops the program.
+  /// Fetches see the parent's objects with its unsaved changes. `save()` passes the changes to the parent, whose own
+  /// `save()` passes them on. Setting the parent to nil resets the context. Traps for a parent without a queue or a
+  /// descendant of this context, and if the context already has another parent or a coordinator.
   open var parent: NSManagedObjectContext? {
     get { knownParent }
     set {
@@ -172,10 +174,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Records changes so that they can be undone; nil, the default, for no undo.
+  /// Records changes so that they can be undone; nil, the default, to disable undo.
   ///
-  /// Each `processPendingChanges()` registers what has changed since the last one. With `groupsByEvent` it also ends the
-  /// group, so that `undo()` undoes what has changed between two calls, or in a block of `perform(_:)`.
+  /// Each `processPendingChanges()` registers what has changed since the last one. With `groupsByEvent`, it also closes
+  /// the group, so that `undo()` undoes what has changed between two calls, or in a block of `perform(_:)`.
   open var undoManager: UndoManager? {
     willSet { if newValue !== undoManager { processPendingChanges() } }
   }
@@ -183,41 +185,40 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var name: String?
   /// The app's own values.
   public let userInfo = NSMutableDictionary()
-  /// Whether the context retains objects without changes; false by default.
+  /// Whether the context retains unchanged objects; false by default.
   open var retainsRegisteredObjects = false {
     didSet { registry.retainsObjects = retainsRegisteredObjects }
   }
-  /// Whether a fault whose row is gone becomes a deleted object without values, which `deletedObjects` contains until the next
-  /// save, instead of stopping the program; true by default.
+  /// Whether a fault whose row is missing becomes a deleted object without values, which `deletedObjects` contains
+  /// until the next save, instead of trapping; true by default.
   open var shouldDeleteInaccessibleFaults = true
-  /// For how many seconds a fault may use a row that was read before the fault fires; older rows are read again. Negative,
-  /// the default, for any time; 0 for never.
+  /// The maximum age in seconds of a row when it is used by a fault; older rows are read again. Negative, the default,
+  /// for no limit; 0 to always read again.
   ///
-  /// Differs from Apple: no rows are cached in the coordinator, so this concerns only rows that the context itself has
-  /// fetched.
+  /// Differs from Apple: the coordinator caches no rows, so this affects only rows that the context itself has fetched.
   @exclusivity(unchecked) open var stalenessInterval: TimeInterval = -1 {
     didSet { registry.keepsRows.store(stalenessInterval < 0, ordering: .relaxed) }
   }
 
-  /// Called when a fault fires whose row is gone. Returns `shouldDeleteInaccessibleFaults`; override it to decide for each
-  /// object.
+  /// Called when a fault fires whose row is missing. Returns `shouldDeleteInaccessibleFaults`; override it to decide
+  /// for each object.
   ///
   /// - Parameters:
   ///   - fault: the object.
   ///   - oid: its identifier.
-  ///   - property: the property whose access has fired the fault; nil for none.
-  /// - Returns: true to turn the fault into a deleted object without values, false to stop the program.
+  ///   - property: the property whose access has fired the fault; nil if there is none.
+  /// - Returns: true to turn the fault into a deleted object without values, false to trap.
   open func shouldHandleInaccessibleFault(
     _ fault: NSManagedObject, for oid: NSManagedObjectID, triggeredByProperty property: NSPropertyDescription?
   ) -> Bool {
     shouldDeleteInaccessibleFaults
   }
 
-  /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default), or not before the next save
-  /// (false).
+  /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default) or only by the next
+  /// save (false).
   open var propagatesDeletesAtEndOfEvent = true
-  /// Whether the context merges what others save to its coordinator or to its parent, and what the parent itself saves
-  /// or merges; false by default.
+  /// Whether the context merges what others save to its coordinator or parent, and what the parent itself saves or
+  /// merges; false by default.
   open var automaticallyMergesChangesFromParent = false {
     didSet {
       guard automaticallyMergesChangesFromParent != oldValue else { return }
@@ -230,8 +231,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       }
     }
   }
-  /// How `save()` handles rows that have changed in the store since they were read. Must be an `NSMergePolicy`;
-  /// anything else stops the program.
+  /// The policy by which `save()` handles rows that have changed in the store since they were read. Must be an
+  /// `NSMergePolicy`; anything else traps.
   open var mergePolicy: Any = NSMergePolicy.error {
     didSet {
       trap(
@@ -244,19 +245,19 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether the context has unsaved changes.
   open var hasChanges: Bool { !changed.isEmpty }
 
-  /// Objects that the next save inserts.
+  /// The objects that the next save inserts.
   open var insertedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isInserted && !$0.isDeleted }) }
 
-  /// Objects with unsaved changes.
+  /// The objects with unsaved changes.
   open var updatedObjects: Set<NSManagedObject> { Set(changed.objects.filter(\.isUpdated)) }
 
-  /// Objects that the next save deletes.
+  /// The objects that the next save deletes.
   open var deletedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isDeleted && !$0.isInserted }) }
 
-  /// All objects registered with the context.
+  /// The objects registered with the context.
   open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
 
-  /// Returns the object of an identifier if it is registered with the context.
+  /// Returns the object for an identifier if it is registered with the context.
   ///
   /// - Parameter objectID: an identifier.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
@@ -303,7 +304,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     unprocessedDeletions.append(object)
   }
 
-  /// Chooses the store of a new object; needed where several stores hold its entity.
+  /// Chooses the store of a new object; required if several stores hold its entity.
   ///
   /// - Parameters:
   ///   - object: a new managed object.
@@ -327,15 +328,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   private static let keptLiveSets = 8
 
-  // MARK: Points where the framework's own subclasses differ
+  // MARK: Overridden by the framework's own subclasses
 
-  /// Whether the context posts notifications and has other contexts of its coordinator merge what it saves.
+  /// Whether the context posts notifications, and other contexts of its coordinator merge what it saves.
   var postsNotifications: Bool { true }
 
   /// Whether `save()` validates the objects.
   var validatesOnSave: Bool { true }
 
-  /// Whether objects keep their values when a save has written them; otherwise they become faults.
+  /// Whether objects keep their values after a save; otherwise they become faults.
   var keepsSavedValues: Bool { true }
 
   /// Called before a fetch, and before the members of a relationship are read.
@@ -350,7 +351,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Called with the results of `fetch(_:)`.
   func noteFetchResults<Result>(_ results: [Result]) {}
 
-  /// The coordinator; stops the program if there is none.
+  /// The coordinator. Traps if there is none.
   var coordinator: NSPersistentStoreCoordinator {
     if let knownParent { return knownParent.coordinator }
     guard let knownCoordinator else {
@@ -361,17 +362,17 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     return knownCoordinator
   }
 
-  /// Returns the entity of a name, for a new object.
+  /// Returns the entity with a name, for a new object.
   func entity(named name: String) -> NSEntityDescription? {
     let model = coordinator.managedObjectModel
-    // A program makes many objects of one entity after the other.
+    // Programs create many objects of one entity in a row.
     if let entity = lastEntity, lastEntityModel === model, lastEntityName == name { return entity }
     let entity = model.entitiesByName[name]
     (lastEntity, lastEntityModel, lastEntityName) = (entity, model, name)
     return entity
   }
 
-  /// Returns the entity whose objects are of a class; stops the program unless there is exactly one.
+  /// Returns the entity whose objects have a class. Traps unless there is exactly one.
   func entity(forClass type: NSManagedObject.Type) -> NSEntityDescription {
     let all = coordinator.managedObjectModel.entities
     for entity in all { ManagedObjectClasses.offer(type, for: entity) }
@@ -386,7 +387,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 }
 
-/// The queue of a context. Immutable. Synchronous calls from the queue itself run at once.
+/// The queue of a context. Immutable. Synchronous calls from the queue itself run immediately.
 final class ContextQueue: @unchecked Sendable {
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
   private let queue: DispatchQueue?
@@ -406,14 +407,14 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
-  /// The queues that are blocked until the current thread's work is done. A call to one of them runs at once, since
-  /// waiting for it would deadlock.
+  /// The queues that are blocked until the current thread's work is done. A call to one of them runs immediately,
+  /// because waiting for it would deadlock.
   private static var waiting: Set<ObjectIdentifier> {
     get { Thread.current.threadDictionary["OpenCoreData.waiting"] as? Set<ObjectIdentifier> ?? [] }
     set { Thread.current.threadDictionary["OpenCoreData.waiting"] = newValue }
   }
 
-  /// Marks the main queue, which another thread than the main one may serve if the program's `main` is asynchronous.
+  /// Marks the main queue. If the program's `main` is asynchronous, a thread other than the main thread may serve it.
   private static let mainMark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -423,7 +424,7 @@ final class ContextQueue: @unchecked Sendable {
   /// Whether the current thread is executing for the main queue.
   static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: mainMark) == true }
 
-  /// What stands for the main queue among the queues that wait.
+  /// Represents the main queue among the waiting queues.
   private static let mainIdentity = ObjectIdentifier(DispatchQueue.main)
 
   private var identity: ObjectIdentifier { isMain ? ContextQueue.mainIdentity : ObjectIdentifier(self) }
@@ -437,7 +438,7 @@ final class ContextQueue: @unchecked Sendable {
   func sync<T>(_ body: () throws -> T) rethrows -> T {
     guard let queue, !isCurrent else { return try body() }
     var waiting = ContextQueue.waiting.union([identity])
-    // The caller's own queue waits too.
+    // The caller's own queue is waiting too.
     if let caller = DispatchQueue.getSpecific(key: ContextQueue.key) { waiting.insert(caller) }
     if ContextQueue.isOnMain { waiting.insert(ContextQueue.mainIdentity) }
     return try queue.sync {
@@ -448,7 +449,7 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
-  /// Runs a body on the queue later; without a queue, at once.
+  /// Runs a body on the queue asynchronously; without a queue, immediately.
   func async(_ body: @escaping @Sendable () -> Void) {
     guard let queue else {
       body()
@@ -457,8 +458,8 @@ final class ContextQueue: @unchecked Sendable {
     queue.async(execute: body)
   }
 
-  /// Runs a block on the queue; at once if the caller is on it and `schedule` is `immediate`. `rescue` rethrows the
-  /// block's error, which lets callers be `rethrows`.
+  /// Runs a block on the queue. Runs it immediately if the caller is on the queue and `schedule` is `immediate`.
+  /// `rescue` rethrows the block's error, which lets callers be `rethrows`.
   func run<T>(
     _ schedule: NSManagedObjectContext.ScheduledTaskType, isolation: isolated (any Actor)?,
     _ body: @escaping () throws -> T, rescue: (any Error) throws -> T
@@ -474,7 +475,7 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
-  /// Carries a closure to another queue and its result back, while the caller waits.
+  /// Transfers a closure to another queue, and its result back, while the caller waits.
   private struct Work<T>: @unchecked Sendable {
     let body: () throws -> T
 
@@ -491,17 +492,17 @@ final class ContextQueue: @unchecked Sendable {
 }
 
 extension NSManagedObjectContext {
-  /// When `perform(schedule:_:)` runs its block.
+  /// The time at which `perform(schedule:_:)` runs its block.
   public enum ScheduledTaskType: Sendable {
-    /// At once if the caller is already on the context's queue.
+    /// Immediately, if the caller is already on the context's queue.
     case immediate
     /// After the blocks already enqueued.
     case enqueued
   }
 
-  /// Runs a block on the context's queue and returns at once.
+  /// Runs a block on the context's queue, and returns immediately.
   ///
-  /// - Parameter block: work with the context's objects.
+  /// - Parameter block: the work to do with the context's objects.
   public func perform(_ block: @escaping () -> Void) {
     // The block runs only on the context's queue.
     nonisolated(unsafe) let block = block
@@ -513,22 +514,22 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Runs a block on the context's queue and waits for it.
+  /// Runs a block on the context's queue, and waits for it.
   ///
-  /// - Parameter block: work with the context's objects.
+  /// - Parameter block: the work to do with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
     try queue.sync { try running(block) }
   }
 
-  // Before Swift 6.2 a function that runs where its caller runs needs a parameter for that.
+  // Before Swift 6.2, a function that runs in its caller's isolation needs a parameter for that.
   #if compiler(>=6.2)
   /// Runs a block on the context's queue.
   ///
   /// - Parameters:
-  ///   - schedule: when to run the block.
-  ///   - block: work with the context's objects.
+  ///   - schedule: the time at which to run the block.
+  ///   - block: the work to do with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   public nonisolated(nonsending) func perform<T>(
@@ -540,9 +541,9 @@ extension NSManagedObjectContext {
   /// Runs a block on the context's queue.
   ///
   /// - Parameters:
-  ///   - schedule: when to run the block.
-  ///   - isolation: where the caller runs; leave it out.
-  ///   - block: work with the context's objects.
+  ///   - schedule: the time at which to run the block.
+  ///   - isolation: the caller's isolation; leave it out.
+  ///   - block: the work to do with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   public func perform<T>(
@@ -553,7 +554,7 @@ extension NSManagedObjectContext {
   }
   #endif
 
-  /// Runs a block, and processes the changes it has made.
+  /// Runs a block, and processes the changes made by it.
   private func processing<T>(_ block: () throws -> T) rethrows -> T {
     try running {
       defer { processPendingChanges() }

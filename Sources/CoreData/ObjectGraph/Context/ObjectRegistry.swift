@@ -11,27 +11,27 @@ import Synchronization
 /// object, before it is deallocated, removes its own address under the lock. So an address found under the lock is that
 /// of an object, possibly of one being deallocated, which `swift_tryRetain` refuses to retain.
 ///
-/// Weak references would be simpler, but each makes a side table for its object, through which all its reference
-/// counting goes from then on. That takes a third of the time of a save.
+/// Weak references would be simpler, but each one allocates a side table for its object, through which all reference
+/// counting of the object goes from then on. That takes a third of the time of a save.
 final class ObjectRegistry: @unchecked Sendable {
-  /// Set once, before any other thread can reach the context.
+  /// The context. Set once, before any other thread can reach the context.
   private var served: WeakAddress<NSManagedObjectContext>?
-  /// That of `served`, since reading it from there would count references to the memory, and every access to an object comes
-  /// here.
+  /// The address of `served`. Reading it from there would retain the memory, and every access to an object takes this
+  /// path.
   private var address: UnsafeMutableRawPointer?
   private let lock = NSLock()
   // The lock prevents overlapping accesses.
   @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
   @exclusivity(unchecked) private var isRetaining = false
-  /// Tells incremental stores of their objects; nil while the program has none.
+  /// Reports registrations to incremental stores; nil while the program has none.
   @exclusivity(unchecked) private var interest: StoreInterest?
-  /// Whether objects hold the destinations of relationships that are read. False while the framework reads for itself.
+  /// Whether objects hold the destinations of relationships that are read. False while the framework itself reads them.
   @exclusivity(unchecked) var isHolding = true
-  /// How often objects have left the context while they lived.
+  /// The number of times that objects have left the context before they were deallocated.
   @exclusivity(unchecked) private(set) var withdrawals = 0
 
-  /// Whether a fault may use the row that it keeps: the context is alive, and rows do not become stale.
+  /// Whether a fault may use the row that it keeps: true if the context is alive, and rows do not become stale.
   let keepsRows = Atomic<Bool>(true)
 
   /// The context; nil once it is being deallocated. May be called on any thread.
@@ -46,7 +46,7 @@ final class ObjectRegistry: @unchecked Sendable {
   /// Releases what objects hold when the context is deallocated.
   func abandon() {
     keepsRows.store(false, ordering: .relaxed)
-    // Retained objects retain the registry in turn, and objects may hold each other.
+    // Retained objects retain the registry, and objects may hold each other.
     retainsObjects = false
     for object in objects { object.holds?.release() }
     interest?.removeAll()
@@ -66,7 +66,7 @@ final class ObjectRegistry: @unchecked Sendable {
         }
         return released
       }
-      // An object that is deallocated calls back into the registry, so the lock must not be held.
+      // An object that is deallocated calls back into the registry, so the lock must not be held here.
       withExtendedLifetime(released) {}
     }
   }
@@ -82,21 +82,21 @@ final class ObjectRegistry: @unchecked Sendable {
     return ObjectRegistry.object(at: address)
   }
 
-  /// Returns the objects of several keys; nil where there is none.
+  /// Returns the objects for several keys; nil for keys without an object.
   func objects(_ keys: [ObjectKey]) -> [NSManagedObject?] {
     lock.lock()
     defer { lock.unlock() }
     return keys.map { key in entries[key].flatMap { ObjectRegistry.object(at: $0) } }
   }
 
-  /// Returns the objects of several rows; nil where there is none.
+  /// Returns the objects for several rows; nil for rows without an object.
   func objects(_ layout: RowLayout, _ numbers: [Int64]) -> [NSManagedObject?] {
     lock.lock()
     defer { lock.unlock() }
     return numbers.map { number in entries[layout.key(number)].flatMap { ObjectRegistry.object(at: $0) } }
   }
 
-  /// Returns the registered objects of several rows, with their positions among the rows.
+  /// Returns the registered objects of several rows, with the positions of their rows.
   func known(_ layout: RowLayout, _ numbers: [Int64]) -> [(position: Int, object: NSManagedObject)] {
     lock.lock()
     defer { lock.unlock() }
@@ -117,13 +117,13 @@ final class ObjectRegistry: @unchecked Sendable {
     Unmanaged.passUnretained(object).toOpaque()
   }
 
-  /// Registers a new object. It can be found once it has an identifier.
+  /// Registers a new object. It can be found after it has got an identifier.
   func take(_ object: NSManagedObject) {
     object.registry = self
     if object.knownKey != nil { add(object) }
   }
 
-  /// Gives a new object its temporary identifier. May be called on any thread.
+  /// Assigns a temporary identifier to a new object. May be called on any thread.
   func identify(_ object: NSManagedObject) -> NSManagedObjectID {
     lock.lock()
     defer { lock.unlock() }
@@ -134,9 +134,9 @@ final class ObjectRegistry: @unchecked Sendable {
     return id
   }
 
-  /// Gives an object its permanent identifier.
+  /// Assigns a permanent identifier to an object.
   ///
-  /// - Returns: its temporary identifier, if it had been given one.
+  /// - Returns: its temporary identifier, if it had one.
   func assign(_ id: NSManagedObjectID, to object: NSManagedObject) -> NSManagedObjectID? {
     lock.lock()
     defer { lock.unlock() }
@@ -161,15 +161,15 @@ final class ObjectRegistry: @unchecked Sendable {
     file(object, key)
   }
 
-  /// Registers new faults under the keys of their identifiers. An object that has been registered under such a key
-  /// meanwhile takes the place of the new one.
+  /// Registers new faults under the keys of their identifiers. If an object has been registered under such a key
+  /// meanwhile, it replaces the new one.
   ///
   /// - Parameters:
-  ///   - objects: the objects; nil where there is none.
-  ///   - isKnown: where the objects are registered already.
-  ///   - key: the key of an object, by its position.
+  ///   - objects: the objects; nil elements are skipped.
+  ///   - isKnown: for each object, whether it is already registered.
+  ///   - key: returns the key of an object by its position.
   func add(_ objects: inout [NSManagedObject?], unless isKnown: [Bool], _ key: (Int) -> ObjectKey) {
-    // The lock must not be held where the last reference to an object goes.
+    // The lock must not be held while the last reference to an object is released.
     var replaced: [NSManagedObject] = []
     lock.lock()
     for position in objects.indices where !isKnown[position] {
@@ -239,17 +239,17 @@ final class ObjectRegistry: @unchecked Sendable {
 
 /// The addresses of objects by key.
 ///
-/// Every object is looked up here when it is made, found and deallocated. Stores count their keys up, and a fetch usually
-/// finds rows in that order: so keys that follow each other share a page. A hash table has the pages, and the page that
-/// was used last is tried first.
+/// Every object is looked up here when it is created, found and deallocated. Stores assign ascending keys, and a fetch
+/// usually finds rows in that order, so consecutive keys share a page. A hash table contains the pages, and the page
+/// used last is tried first.
 struct ObjectTable {
-  /// How many addresses a page has: a power of two. Objects whose keys are far apart need a page each.
+  /// The number of addresses in a page, a power of two. Objects with distant keys need a page each.
   private static let pageSize = 8
   private static let smallest = 16
   private static let large = 1 << 14
 
   private struct Entry {
-    /// The key of an object, with the number of the page in place of the object's.
+    /// The key of an object, with the page's number in place of the object's.
     var key: ObjectKey
     /// The number of the page in `slots`; negative in a free entry.
     var page: Int
@@ -257,15 +257,15 @@ struct ObjectTable {
     static var free: Entry { Entry(key: ObjectKey(store: 0, root: 0, number: 0), page: -1) }
   }
 
-  /// Their number is a power of two. An entry is at its home, the index its key hashes to, or else at the next free
-  /// index.
+  /// The entries; their number is a power of two. An entry is at its home, the index that its key hashes to, or else at
+  /// the next free index.
   private var entries = ContiguousArray(repeating: Entry.free, count: smallest)
   /// The pages, one after the other.
   private var slots: ContiguousArray<UnsafeMutableRawPointer?> = []
-  /// How many addresses each page has.
+  /// The number of addresses in each page.
   private var counts: ContiguousArray<UInt8> = []
   private var freePages: [Int] = []
-  /// The page that was used last.
+  /// The page used last.
   private var last = Entry.free
   private(set) var count = 0
 
@@ -282,14 +282,14 @@ struct ObjectTable {
 
   private static func offset(_ key: ObjectKey) -> Int { Int(truncatingIfNeeded: key.number) & (pageSize - 1) }
 
-  /// The index of a page's entry, or of the free entry where it belongs.
+  /// Returns the index of a page's entry, or of the free entry for it.
   private func index(of pageKey: ObjectKey) -> Int {
     var index = home(of: pageKey)
     while entries[index].page >= 0, entries[index].key != pageKey { index = (index + 1) & mask }
     return index
   }
 
-  /// The page of a key; negative for none.
+  /// Returns the page of a key; a negative number if there is none.
   private mutating func page(of key: ObjectKey) -> Int {
     let pageKey = Self.pageKey(key)
     if last.key == pageKey, last.page >= 0 { return last.page }
@@ -305,7 +305,7 @@ struct ObjectTable {
     }
   }
 
-  /// Stores an address under a key, replacing the one that is there.
+  /// Stores an address under a key, replacing the existing one.
   mutating func insert(_ address: UnsafeMutableRawPointer, for key: ObjectKey) {
     var page = page(of: key)
     if page < 0 { page = addPage(for: Self.pageKey(key)) }
@@ -319,9 +319,9 @@ struct ObjectTable {
 
   mutating func remove(_ key: ObjectKey) { remove(key, of: nil) }
 
-  /// Removes the address under a key, if it is a given one.
+  /// Removes the address under a key.
   ///
-  /// - Parameter address: the address; nil for any.
+  /// - Parameter address: removes only this address; nil for any.
   /// - Returns: whether an address has been removed.
   @discardableResult
   mutating func remove(_ key: ObjectKey, of address: UnsafeMutableRawPointer?) -> Bool {
@@ -345,7 +345,7 @@ struct ObjectTable {
       counts.append(0)
       slots.append(contentsOf: repeatElement(nil, count: Self.pageSize))
     }
-    // Half of the entries are free, so that a search ends soon. A small table soon becomes a large one.
+    // Half of the entries are kept free, so that searches are short. A small table quickly grows to a large one.
     if (counts.count - freePages.count) * 2 > entries.count {
       resize(to: entries.count * (entries.count < Self.large ? 4 : 2))
     }
@@ -358,11 +358,11 @@ struct ObjectTable {
     last = .free
     closeGap(at: index(of: key))
     freePages.append(page)
-    // What a large fetch has needed is not kept for ever.
+    // The memory needed by a large fetch is not kept forever.
     if count == 0, counts.count > Self.smallest { self = ObjectTable() }
   }
 
-  /// Moves entries that probing would no longer reach across the gap.
+  /// Moves entries that probing could no longer reach across the gap.
   private mutating func closeGap(at index: Int) {
     var gap = index
     var next = (gap + 1) & mask
@@ -386,6 +386,6 @@ struct ObjectTable {
 
   mutating func removeAll() { self = ObjectTable() }
 
-  /// All addresses, in no particular order.
+  /// All addresses, in arbitrary order.
   var addresses: [UnsafeMutableRawPointer] { slots.compactMap { $0 } }
 }

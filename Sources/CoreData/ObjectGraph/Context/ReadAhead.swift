@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rows that prefetching has read, until objects are made for them.
+/// Rows read by prefetching, kept until objects are created for them.
 struct ReadAhead {
   private var rows: [ObjectKey: RowSnapshot] = [:]
   private var members: [WaitingRows] = []
@@ -17,7 +17,7 @@ struct ReadAhead {
     for row in read { rows[row.key] = row }
   }
 
-  /// Keeps the rows of members, which their relationships find without a search.
+  /// Keeps the rows of members, which relationships find without a search.
   mutating func add(_ waiting: WaitingRows) { members.append(waiting) }
 
   mutating func removeAll() {
@@ -46,7 +46,7 @@ extension NSManagedObjectContext {
     return ToMany(members, isOrdered: isOrdered)
   }
 
-  /// Keeps the rows of a relationship's members for any use, before its members change.
+  /// Keeps the rows of a relationship's members for general use, before its members change.
   func keepRows(of members: MemberRows) {
     for index in members.numbers.indices {
       guard let row = members.row(at: index, for: self) else { return }

@@ -1,18 +1,18 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes relationships whole after a merge policy has resolved conflicts one object at a time: the two ends of each agree, and
-/// none leads to a row that is gone or that the save deletes.
+/// Restores the consistency of relationships after a merge policy has resolved conflicts object by object: both ends
+/// agree, and no relationship refers to a row that is missing or that the save deletes.
 ///
-/// An object whose row keeps its values, or gets other ones than the context knew of, may contradict what the context has done
-/// to the objects at the other ends, none of which need be in conflict.
+/// An object whose row keeps its values, or gets values unknown to the context, may contradict the context's changes of
+/// the objects at the other ends, even if none of those is in conflict.
 final class RelationshipSettlement {
-  /// An object in conflict, as it was before the conflict was resolved.
+  /// An object in conflict, in its state before the conflict was resolved.
   struct Conflicting {
     let object: NSManagedObject
     let row: RowSnapshot?
     let wasDeleted: Bool
-    /// The values in the context, and those that they were based on.
+    /// The values in the context, and the values that these were based on.
     let own: [Slot]
     let base: [Slot]
 
@@ -25,14 +25,14 @@ final class RelationshipSettlement {
 
   private let context: NSManagedObjectContext
   private let policy: NSMergePolicyType
-  /// Objects that have lost a destination, and may be invalid now.
+  /// Objects that have lost a destination, and may now be invalid.
   private var cut: [NSManagedObject] = []
 
   init(in context: NSManagedObjectContext, policy: NSMergePolicyType) {
     (self.context, self.policy) = (context, policy)
   }
 
-  /// - Throws: the store's errors; those of validation, for objects that cannot be without a destination that is gone.
+  /// - Throws: the store's errors; the errors of validation, for objects that require a missing destination.
   func run(_ conflicts: [Conflicting]) throws {
     try context.throwingReadingFailures {
       forgetGone(conflicts)
@@ -54,7 +54,8 @@ final class RelationshipSettlement {
     }
   }
 
-  /// Has no changed object lead to one whose row others have deleted, as their deletion would have done.
+  /// Removes references of changed objects to objects whose rows others have deleted, as deleting them here would have
+  /// done.
   private func forgetGone(_ conflicts: [Conflicting]) {
     let gone = Set(conflicts.filter { $0.object.isInaccessible && !$0.wasDeleted }.map(\.object.key))
     if gone.isEmpty { return }
@@ -66,7 +67,7 @@ final class RelationshipSettlement {
 
   // MARK: Rows that others have changed
 
-  /// Has the other ends of an object's to-one relationships agree with the values that the policy has given it.
+  /// Updates the other ends of an object's to-one relationships to the values that the policy has chosen.
   private func settle(_ conflict: Conflicting) throws {
     let object = conflict.object
     guard let row = conflict.row else { return }
@@ -83,7 +84,7 @@ final class RelationshipSettlement {
     }
   }
 
-  /// Has an object whose changes are discarded keep the members that others' changes give it, and lose those that these take.
+  /// Applies others' additions and removals of members to an object whose own changes are discarded.
   private func keepMembers(_ conflict: Conflicting) {
     let object = conflict.object
     for (position, relationship, inverse) in ends(of: object) where relationship.isToMany {
@@ -115,7 +116,7 @@ final class RelationshipSettlement {
 
   /// Removes an object from the other end of its relationship to `id`, which it no longer has.
   ///
-  /// - Parameter isStored: whether the object's row had it until now.
+  /// - Parameter isStored: whether the object's row contained the relationship until now.
   private func unlink(
     _ object: NSManagedObject, from id: NSManagedObjectID, isStored: Bool, _ relationship: NSRelationshipDescription,
     _ inverse: NSRelationshipDescription
@@ -130,9 +131,9 @@ final class RelationshipSettlement {
     cut.append(other)
   }
 
-  /// Has the destination of a to-one relationship lead back, or the relationship to nothing if there is no destination.
+  /// Updates the inverse of a to-one relationship. If there is no destination, clears the relationship.
   ///
-  /// - Parameter isKnown: whether the row had the destination before, and the context has not changed it.
+  /// - Parameter isKnown: whether the row already had the destination, and the context has not changed it.
   private func link(
     _ object: NSManagedObject, at position: Int, to id: NSManagedObjectID, isKnown: Bool,
     _ relationship: NSRelationshipDescription, _ inverse: NSRelationshipDescription
@@ -153,8 +154,8 @@ final class RelationshipSettlement {
     other.addInverse(of: relationship, to: object)
   }
 
-  /// Ends a relationship to an object that the save deletes; or keeps that object, if the policy is to keep what is stored,
-  /// and the object that stays would not have been without it.
+  /// Ends a relationship to an object that the save deletes. If the policy keeps the stored values, and the remaining
+  /// object requires the relationship, keeps the deleted object instead.
   private func leave(
     _ object: NSManagedObject, at position: Int, _ other: NSManagedObject, _ relationship: NSRelationshipDescription,
     _ inverse: NSRelationshipDescription
@@ -180,7 +181,8 @@ final class RelationshipSettlement {
     cut.append(object)
   }
 
-  /// Relates an object again that is not deleted after all, to those that its deletion has only been removed from.
+  /// Restores the relationships of an object that is not deleted after all, to objects from which its deletion alone
+  /// has removed it.
   private func restore(_ object: NSManagedObject, own: [Slot]) throws {
     for (position, relationship, inverse) in ends(of: object) {
       guard relationship.isToMany else {
@@ -197,7 +199,7 @@ final class RelationshipSettlement {
           destinations(member.snapshot?.slots ?? [], back).contains(where: { $0.key == object.key })
         else { continue }
         let current = member.objectIDs(forRelationshipNamed: inverse.name)
-        // One that the program has given another destination keeps that.
+        // An object to which the program has assigned another destination keeps that.
         if inverse.isToMany ? current.contains(where: { $0.key == object.key }) : !current.isEmpty { continue }
         member.addInverse(of: relationship, to: object)
       }
@@ -206,7 +208,8 @@ final class RelationshipSettlement {
 
   // MARK: Rows that others have deleted
 
-  /// Relates an object that is inserted again to those of its destinations that are there, and not others' meanwhile.
+  /// Restores the relationships of an object that is inserted again, to destinations that exist and that others have
+  /// not taken meanwhile.
   private func insertAgain(_ conflict: Conflicting) throws {
     let object = conflict.object
     for position in object.table.firstRelationship..<object.table.count {
@@ -238,7 +241,7 @@ final class RelationshipSettlement {
 
   // MARK: Parts
 
-  /// The relationships of an object with both ends.
+  /// Returns the relationships of an object, with both ends.
   private func ends(
     of object: NSManagedObject
   ) -> [(position: Int, NSRelationshipDescription, inverse: NSRelationshipDescription)] {
@@ -263,15 +266,15 @@ final class RelationshipSettlement {
     }
   }
 
-  /// Whether the save writes an object's row, and so tells whether it has changed in the store.
+  /// Returns whether the save writes an object's row, and so detects changes in the store.
   private func isWritten(_ object: NSManagedObject) -> Bool {
     context.changed.contains(object)
       && (object.isInserted || object.isDeleted || object.hasDeferredRemovals || !object.changedStoredSlots().isEmpty)
   }
 
-  /// Bases an object on its current row, if the save does not write that.
+  /// Bases an object on its current row, unless the save writes that row.
   ///
-  /// - Returns: false if there is none.
+  /// - Returns: false if there is no row.
   private func takeStoredRow(of object: NSManagedObject) throws -> Bool {
     guard let row = try context.coordinator.row(for: object.identifier, in: context) else { return false }
     if object.hasChanges { return context.renew(object, keepingChanges: true) }

@@ -4,18 +4,18 @@
 import Foundation
 import Synchronization
 
-/// A store that is told which of its objects contexts have registered.
+/// A store that is notified of the objects that contexts register.
 protocol RegistrationObserver: NSPersistentStore {
   func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID])
   func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID])
 }
 
-/// The objects of such stores that a context has registered, and what the stores are still to be told of them.
+/// The objects of such stores that a context has registered, and the pending notifications.
 ///
-/// Objects are registered and released on any thread, under the lock of their registry. So the stores are told later, on
-/// the queue of their coordinator, with exclusive access to the stores, and in order.
+/// Objects are registered and released on any thread, under the lock of their registry. So the stores are notified
+/// later, on the queue of their coordinator, with exclusive access to the stores, and in order.
 final class StoreInterest {
-  /// Whether the program has made a store that is told.
+  /// Whether the program has created a store that is notified.
   static let isNeeded = Atomic<Bool>(false)
 
   private struct Report {
@@ -28,7 +28,7 @@ final class StoreInterest {
   private var registered: [ObjectKey: NSManagedObjectID] = [:]
   private var reports: [Report] = []
 
-  /// Notes that the context has registered an object.
+  /// Records that the context has registered an object.
   func add(_ id: NSManagedObjectID) {
     guard let store = id.persistentStore as? any RegistrationObserver else { return }
     lock.withLock {
@@ -37,7 +37,7 @@ final class StoreInterest {
     }
   }
 
-  /// Notes that the context has no object of a key any more.
+  /// Records that the context no longer has an object with a key.
   func remove(_ key: ObjectKey) {
     lock.withLock {
       guard let id = registered.removeValue(forKey: key), let store = id.persistentStore as? any RegistrationObserver
@@ -48,21 +48,21 @@ final class StoreInterest {
     }
   }
 
-  /// Notes that the context has no objects any more.
+  /// Records that the context no longer has any objects.
   func removeAll() {
     for key in lock.withLock({ Array(registered.keys) }) { remove(key) }
   }
 
-  /// Adds to the last report if it is of the same kind. The lock must be held.
+  /// Appends to the last report if it is of the same kind. The lock must be held.
   private func note(_ id: NSManagedObjectID, of store: any RegistrationObserver, isRegistered: Bool) {
-    // A store that has been removed serves no context.
+    // A removed store serves no context.
     guard let coordinator = store.persistentStoreCoordinator else { return }
     if let last = reports.last, last.store === store, last.isRegistered == isRegistered {
       reports[reports.count - 1].ids.append(id)
       return
     }
     reports.append(Report(isRegistered: isRegistered, store: store, ids: [id]))
-    // If there were reports before, they wait for a block that will find this one too.
+    // If there were reports before, a scheduled block will process this one too.
     if reports.count == 1 { coordinator.perform { self.tellStores() } }
   }
 

@@ -5,17 +5,17 @@ import Foundation
 
 /// One execution of an asynchronous fetch request.
 ///
-/// A context of its own finds the objects and reads their rows in parts, so that there is progress. The rows then become
-/// objects on the queue of the context that fetches.
+/// A context of its own finds the objects and reads their rows in parts, so that progress can be reported. The rows
+/// then become objects on the queue of the context that fetches.
 final class AsynchronousFetch {
-  /// How many rows are read at a time.
+  /// The number of rows in a part.
   private static let partSize = 500
 
-  /// What has been read.
+  /// The result of reading.
   private enum Reading {
     /// The identifiers in order, and the rows that have been read.
     case objects([NSManagedObjectID], [ObjectKey: RowSnapshot])
-    /// Results that are no objects.
+    /// Results that are not objects.
     case values([Any])
   }
 
@@ -49,8 +49,8 @@ final class AsynchronousFetch {
   /// Begins to read.
   ///
   /// - Parameters:
-  ///   - typing: checks the type of the results, on the context's queue.
-  ///   - completion: called on the context's queue in the end.
+  ///   - typing: checks the types of the results, on the context's queue.
+  ///   - completion: called on the context's queue when the fetch has ended.
   /// - Throws: as `setQueryGenerationFrom(_:)`.
   func begin(typing: @escaping ([Any]) throws -> [Any], completion: @escaping () -> Void) throws {
     let reader = NSManagedObjectContext(.privateQueue)
@@ -76,12 +76,12 @@ final class AsynchronousFetch {
   }
 
   private func checkCancellation() throws {
-    // The progress of a caller may have been cancelled before.
+    // The caller's progress may already have been cancelled.
     if progress.isCancelled { interruption.interrupt() }
     try interruption.check()
   }
 
-  /// Reads the stores, on the queue of the fetch's own context.
+  /// Reads the stores, on the queue of the reading context.
   private func read(in reader: NSManagedObjectContext) throws -> Reading {
     try checkCancellation()
     var specification = specification
@@ -108,7 +108,7 @@ final class AsynchronousFetch {
     return .objects(ids, rows)
   }
 
-  /// Makes the results of what has been read, on the queue of the context.
+  /// Makes the results from what has been read, on the context's queue.
   private func finish(_ reading: Reading) throws -> [Any] {
     try checkCancellation()
     if specification.includesPendingChanges, context.hasChanges {
@@ -122,7 +122,7 @@ final class AsynchronousFetch {
     if rows.isEmpty {
       objects = context.faults(ids, batchSize: specification.fetchBatchSize)
     } else {
-      // A row without values was deleted while others were read.
+      // A missing row was deleted while others were read.
       objects = context.objects(
         for: ids.compactMap { rows[$0.key] }, refreshing: specification.shouldRefreshRefetchedObjects)
     }

@@ -19,15 +19,15 @@ struct DictionaryResults {
   private let entity: NSEntityDescription
   private let columns: [Column]
   private let isDistinct: Bool
-  /// The properties whose values divide the objects into groups.
+  /// The properties by whose values the objects are grouped.
   private let groupColumns: [Column]
   /// The condition for groups.
   private let having: PredicateSyntax?
 
-  /// Whether the request asks for aggregates, and so for one dictionary of all objects.
+  /// Whether the request asks for aggregates, and thus for one dictionary over all objects.
   var isSummary: Bool { columns.contains { $0.summary != nil } }
 
-  /// What a store must know to make the dictionaries itself.
+  /// The criteria for a store that makes the dictionaries itself.
   var criteria: ResultCriteria {
     func columns(_ columns: [Column]) -> [ResultCriteria.Column] {
       columns.map { .init(name: $0.name, expression: $0.expression) }
@@ -36,7 +36,7 @@ struct DictionaryResults {
       columns: columns(self.columns), groups: columns(groupColumns), having: having, isDistinct: isDistinct)
   }
 
-  /// Whether values are read from other objects than those of the entity.
+  /// Whether values are read from objects other than those of the entity.
   var leadsElsewhere: Bool {
     ((columns + groupColumns).flatMap(\.expression.keyPaths) + (having?.keyPaths ?? [])).contains { path in
       path.contains(".") || entity.relationshipsByName[path]?.isToMany == true
@@ -70,7 +70,7 @@ struct DictionaryResults {
     }
   }
 
-  /// Throws if a request groups its results in a way that has no meaning.
+  /// Throws if the grouping of a request is invalid.
   static func check(_ specification: FetchSpecification) throws {
     if specification.isGrouped, specification.resultType != .dictionaryResultType {
       throw ObjectGraphErrors.badRequest(
@@ -122,7 +122,8 @@ struct DictionaryResults {
     }
   }
 
-  /// Returns the aggregate that an expression asks for, as `max:(price)` or `@max.price`; nil for other expressions.
+  /// Returns the aggregate that an expression asks for, such as `max:(price)` or `@max.price`; nil for other
+  /// expressions.
   private static func summary(_ tree: ExpressionSyntax) -> (([NSManagedObject]) throws -> Any?)? {
     switch tree {
     case .keyPath(let path) where path.hasPrefix("@"):
@@ -142,7 +143,7 @@ struct DictionaryResults {
     }
   }
 
-  /// Returns one dictionary of all objects. Values that are not aggregates are those of the first object.
+  /// Returns one dictionary over all objects. Values other than aggregates are those of the first object.
   private func summary(of objects: [NSManagedObject]) throws -> NSDictionary {
     let dictionary = NSMutableDictionary()
     for column in columns {
@@ -192,8 +193,8 @@ struct DictionaryResults {
     return result
   }
 
-  /// Whether a group meets the condition, which may use the results' names as variables or keys, properties of the
-  /// objects that are equal in the group, and aggregates.
+  /// Returns whether a group meets the condition. The condition may refer to the names of results as variables or keys,
+  /// to properties that are equal within the group, and to aggregates.
   private func isWanted(_ dictionary: NSDictionary, _ group: [NSManagedObject]) throws -> Bool {
     guard let having else { return true }
     let names = Set(columns.map(\.name))

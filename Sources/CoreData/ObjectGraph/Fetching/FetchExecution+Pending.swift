@@ -4,17 +4,17 @@
 import CoreDataPredicates
 import Foundation
 
-/// Fetches beside unsaved changes whose cost does not depend on the number of stored objects: the stores leave out the changed
-/// objects, and those that match are added in memory. A context with a parent asks for as many objects more as its changes may
-/// remove.
+/// Fetches that merge unsaved changes at a cost independent of the number of stored objects. The stores leave out the
+/// changed objects, and matching ones are added in memory. A context with a parent asks for as many additional objects
+/// as its changes may remove.
 ///
-/// Objects that are equal in the order have the order of the stores and of their primary keys; new objects come last. In a
-/// context with a parent they have the order in which the parent has them; those that only the context has come last.
+/// Objects that sort equally are ordered by store and primary key; new objects come last. In a context with a parent
+/// they have the parent's order, followed by those that only the context has.
 extension FetchExecution {
-  /// A list is merged by comparisons with rows that are read one by one, unless there are too many for that.
+  /// The number of comparisons per object up to which a list is merged by comparing rows that are read one by one.
   private static let comparisonsPerObject = 16
 
-  /// Whether the rows are those of stores, and not of a parent context or of requests that stores execute.
+  /// Whether the rows come from stores, and not from a parent context or from requests that stores execute.
   private var areReadFromStores: Bool {
     context.parent == nil && !hasExecutingStore
   }
@@ -22,7 +22,7 @@ extension FetchExecution {
   /// Whether a store executes whole requests.
   private var hasExecutingStore: Bool { sources.contains { ($0 as? StoreReader)?.store is NSIncrementalStore } }
 
-  /// Whether an object with unsaved changes may decide the order of others.
+  /// Whether an object with unsaved changes may affect the order of others.
   private var isOrderedByUnsaved: Bool {
     for path in query.order.map(\.keyPath) where path.contains(".") {
       var source = query.entity
@@ -36,8 +36,8 @@ extension FetchExecution {
     return false
   }
 
-  /// Returns the query for the rows of objects without unsaved changes, as many as may be within offset and limit; nil if that
-  /// number is too large.
+  /// Returns the query for the rows of objects without unsaved changes, as many as may be within offset and limit; nil
+  /// if that number is too large.
   private func unchanged(in source: any RowReading) -> RowQuery? {
     var rows = query
     rows.offset = 0
@@ -62,12 +62,13 @@ extension FetchExecution {
     return overflow || isTooLarge ? nil : sum
   }
 
-  /// Returns the objects with unsaved changes that match.
+  /// Returns the matching objects with unsaved changes.
   private func matchingPending() throws -> [NSManagedObject] {
     try pending.filter { try !$0.isDeleted && isWanted($0) }
   }
 
-  /// Returns the objects within offset and limit; nil if there is no limit, or if the stores do not evaluate everything.
+  /// Returns the objects within offset and limit; nil if there is no limit, or if the stores cannot evaluate the whole
+  /// request.
   func firstMatching() throws -> [NSManagedObject]? {
     guard query.limit > 0, areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
     var objects: [NSManagedObject] = []
@@ -78,8 +79,8 @@ extension FetchExecution {
     return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects + matchingPending())))
   }
 
-  /// Returns the objects within offset and limit, of those that the parent has first; nil if there is no limit, or if the order
-  /// is not the parent's.
+  /// Returns the objects within offset and limit, starting from the parent's first ones; nil if there is no limit, or
+  /// if the order is not the parent's.
   ///
   /// Objects that have changed in the parent since this context read them are placed by the parent's values.
   func firstMatchingOfParent() throws -> [NSManagedObject]? {
@@ -92,8 +93,8 @@ extension FetchExecution {
     let found = try parentObjects(first)
     var objects = try withPending(found)
     if found.count >= end {
-      // The parent may have more objects. Those among them that have changed here stand in its order before those that it
-      // does not have.
+      // The parent may have more objects. Those of them that have changed here precede, in the parent's order, the
+      // objects that the parent does not have.
       let known = Set(found.map(ObjectIdentifier.init))
       let start = objects.firstIndex { !known.contains(ObjectIdentifier($0)) } ?? objects.endIndex
       try arrangeAsInParent(&objects[start...])
@@ -101,7 +102,7 @@ extension FetchExecution {
     return window(try ObjectOrder(query.order).sorted(objects))
   }
 
-  /// Puts changed objects that the parent has too before the others, in its order.
+  /// Moves changed objects that the parent also has before the others, in the parent's order.
   private func arrangeAsInParent(_ objects: inout ArraySlice<NSManagedObject>) throws {
     let ids = objects.lazy.filter { !$0.isInserted }.map(\.objectID)
     guard objects.count > 1, !ids.isEmpty else { return }
@@ -120,8 +121,8 @@ extension FetchExecution {
     return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
   }
 
-  /// Returns the count that the stores or the parent give, corrected by the objects with unsaved changes; nil if the stores do
-  /// not evaluate the predicate.
+  /// Returns the count from the stores or the parent, adjusted by the objects with unsaved changes; nil if the stores
+  /// cannot evaluate the predicate.
   func countWithPending() throws -> Int? {
     guard !hasExecutingStore, !isOpaque else { return nil }
     var count = try matchingPending().count
@@ -135,14 +136,14 @@ extension FetchExecution {
     return query.limit > 0 ? min(count, query.limit) : count
   }
 
-  /// The places of the stores among the sources, by the numbers of the stores.
+  /// The positions of the stores among the sources, by the numbers of the stores.
   private var places: [UInt32: Int] {
     Dictionary(
       sources.enumerated().compactMap { place, source in (source as? StoreReader).map { ($0.store.number, place) } }
     ) { first, _ in first }
   }
 
-  /// Returns the objects in the order in which stores have rows that are equal in all other respects.
+  /// Returns the objects in the order in which stores return rows that sort equally.
   func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
     guard areReadFromStores else { return objects }
     let places = places
@@ -153,9 +154,9 @@ extension FetchExecution {
     return objects.filter { !$0.isInserted }.sorted { place($0) < place($1) } + objects.filter(\.isInserted)
   }
 
-  /// Returns the identifiers of all objects that may be within offset and limit, in order, without reading their rows; nil if
-  /// these are needed, or if the stores do not evaluate everything. It is also nil for one store without unsaved changes, which
-  /// gives the identifiers itself.
+  /// Returns the identifiers of all objects that may be within offset and limit, in order, without reading their rows.
+  /// Returns nil if the rows are needed, if the stores cannot evaluate the whole request, and for a single store
+  /// without unsaved changes, which returns the identifiers itself.
   func mergedIdentifiers() throws -> [NSManagedObjectID]? {
     guard !hasExecutingStore, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
     if context.parent != nil { return try identifiersOfParent() }
@@ -169,8 +170,8 @@ extension FetchExecution {
     }
   }
 
-  /// Returns the objects of one store with few unsaved changes among them, in order, which are not all sorted again; nil if
-  /// the changes are many, or if the store does not evaluate everything.
+  /// Returns the objects of one store, in order, with few unsaved changes merged in without sorting everything again;
+  /// nil if there are many changes, or if the store cannot evaluate the whole request.
   func mergedObjects() throws -> [NSManagedObject]? {
     guard !pending.isEmpty, query.limit == 0, areReadFromStores, sources.count == 1, !isOpaque, !isSortedByCode,
       !isOrderedByUnsaved
@@ -186,7 +187,7 @@ extension FetchExecution {
     let objects = try merged(others, sorted, \.self, \.self) {
       sorted[$1].isInserted || others[$0].key.number < sorted[$1].key.number
     }
-    // Everything that was read is kept, for a sort of all.
+    // Everything that was read is kept for sorting all objects.
     return window(try objects ?? order.sorted(inOrderOfKeys(others + matching)))
   }
 
@@ -195,9 +196,9 @@ extension FetchExecution {
   /// - Parameters:
   ///   - others: the others, in order.
   ///   - matching: the objects, in order.
-  ///   - element: returns the element of the list for an object.
-  ///   - object: returns the object of an element.
-  ///   - isBefore: whether one of the others is before an object that is equal in the order, by their positions.
+  ///   - element: returns the list element for an object.
+  ///   - object: returns the object of a list element.
+  ///   - isBefore: returns whether one of the others precedes an object that sorts equally, by their positions.
   private func merged<Element>(
     _ others: [Element], _ matching: [NSManagedObject], _ element: (NSManagedObject) -> Element,
     _ object: (Element) -> NSManagedObject, _ isBefore: (Int, Int) -> Bool
@@ -231,8 +232,8 @@ extension FetchExecution {
     return merged + others[start...]
   }
 
-  /// Returns what `mergedIdentifiers()` does in a context with a parent; nil also with a limit, for which
-  /// `firstMatchingOfParent()` reads what it needs.
+  /// Implements `mergedIdentifiers()` for a context with a parent. Also returns nil for a request with a limit, for
+  /// which `firstMatchingOfParent()` reads what it needs.
   ///
   /// Objects that have changed in the parent since this context read them are placed by the parent's values.
   private func identifiersOfParent() throws -> [NSManagedObjectID]? {
@@ -246,7 +247,7 @@ extension FetchExecution {
     for (place, id) in found.enumerated() {
       if unsaved.contains(id.current.key) { places[id.current.key] = place } else { unchanged.append((id, place)) }
     }
-    // Those that the parent does not find come last.
+    // Objects that the parent does not find come last.
     func place(_ object: NSManagedObject) -> Int { places[object.identifier.current.key] ?? found.count }
     let matching = try matchingPending().enumerated().sorted {
       (place($0.element), $0.offset) < (place($1.element), $1.offset)
@@ -255,7 +256,7 @@ extension FetchExecution {
     return try merged(unchanged.map(\.id), sorted, \.objectID, stored) { unchanged[$0].place < place(sorted[$1]) }
   }
 
-  /// Returns what `mergedIdentifiers()` does, by the values that the stores give of each row.
+  /// Implements `mergedIdentifiers()` with the sort key values that the stores return for each row.
   private func identifiersOfSeveralStores() throws -> [NSManagedObjectID]? {
     typealias Entry = (id: NSManagedObjectID, values: [Any?], rank: (Int, Int64))
     var entries: [Entry] = []
@@ -276,7 +277,7 @@ extension FetchExecution {
         ? (places.count + 1, Int64(position)) : (places[object.key.store] ?? places.count, object.key.number)
       entries.append((object.objectID, try order.values(of: object), rank))
     }
-    // Each store's entries are in order already, which makes sorting a merge.
+    // Each store's entries are already in order, so that sorting merges them.
     return try entries.sorted { left, right in
       switch try order.order(left.values, right.values) {
       case .orderedAscending: true

@@ -5,7 +5,7 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// One fetch: queries the stores, and merges the context's unsaved changes into the results.
+/// A single fetch: queries the stores, and merges the context's unsaved changes into the results.
 struct FetchExecution {
   private(set) var specification: FetchSpecification
   let context: NSManagedObjectContext
@@ -14,11 +14,12 @@ struct FetchExecution {
   private(set) var query: RowQuery
   /// Whether only Foundation can evaluate the predicate, because it contains a block.
   let isOpaque: Bool
-  /// Whether the objects are sorted by a Swift key path, which only the program can read.
+  /// Whether objects are sorted by a Swift key path, which only the program can read.
   let isSortedByCode: Bool
-  /// The objects whose unsaved changes decide whether and where they are found, which the stores do not know.
+  /// The objects whose unsaved changes decide whether and where they appear in the results. The stores do not know
+  /// these changes.
   let pending: [NSManagedObject]
-  /// A predicate that holds wherever the request's does; nil if nothing of it is known.
+  /// A predicate implied by the request's; nil if none is known.
   private let necessary: PredicateSyntax?
 
   init(
@@ -57,7 +58,7 @@ struct FetchExecution {
     query.offset = specification.fetchOffset
     self.query = query
     self.isOpaque = isOpaque
-    // Dictionaries have values that neither the predicate nor the order reads.
+    // Dictionaries contain values that neither the predicate nor the order reads.
     let isAnythingRead =
       isOpaque || isSortedByCode || specification.resultType == .dictionaryResultType || specification.isGrouped
       || FetchExecution.incrementalStore(of: sources) != nil
@@ -66,9 +67,9 @@ struct FetchExecution {
       ? PendingObjects(query, isAnythingRead: isAnythingRead, in: context).objects() : []
   }
 
-  /// Makes the fetch that answers a child's query.
+  /// Creates the fetch that answers a child's query.
   ///
-  /// - Parameter isRefreshing: whether unchanged objects are reread.
+  /// - Parameter isRefreshing: whether unchanged objects are read again.
   init(
     _ query: RowQuery, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?, isRefreshing: Bool
   ) throws {
@@ -96,7 +97,7 @@ struct FetchExecution {
     (self.specification.fetchLimit, self.specification.fetchOffset) = (query.limit, query.offset)
   }
 
-  /// Throws if a key path is not in the model.
+  /// Throws if a key path does not exist in the model.
   private static func check(_ path: String, of entity: NSEntityDescription) throws {
     var source = entity
     for key in path.split(separator: ".").map(String.init) where !key.hasPrefix("@") {
@@ -112,7 +113,7 @@ struct FetchExecution {
     }
   }
 
-  /// Throws if a query compares or sorts by a key path that has several values for an object.
+  /// Throws if a query compares or sorts by a key path with several values per object.
   private static func checkSingleValues(_ query: RowQuery) throws {
     for path in query.order.map(\.keyPath) {
       guard let name = toManyRelationship(in: path, of: query.entity) else { continue }
@@ -130,7 +131,7 @@ struct FetchExecution {
     }
   }
 
-  /// Returns the name of a to-many relationship in a key path without collection operators; nil for none.
+  /// Returns the name of a to-many relationship in a key path without collection operators; nil if there is none.
   private static func toManyRelationship(in path: String, of entity: NSEntityDescription) -> String? {
     guard !path.contains("@") else { return nil }
     var source = entity
@@ -157,12 +158,13 @@ struct FetchExecution {
     return entity
   }
 
-  /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
+  /// Whether a single store's results are final: there are no unsaved changes, and the store evaluates the whole
+  /// request.
   private var isAnsweredByStore: Bool {
     pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode && incrementalStore == nil
   }
 
-  /// The only store, if it is one that executes requests.
+  /// The only store, if it executes requests itself.
   private var incrementalStore: NSIncrementalStore? { Self.incrementalStore(of: sources) }
 
   private static func incrementalStore(of sources: [any RowReading]) -> NSIncrementalStore? {
@@ -196,12 +198,12 @@ struct FetchExecution {
     return try matching().map(\.objectID)
   }
 
-  /// Returns the values of the objects for a child.
+  /// Returns the objects' values for a child.
   func rowsForChild() throws -> [RowSnapshot] {
     try matching().compactMap(context.rowForChild)
   }
 
-  /// Returns dictionaries for a child; nil if they must be made of objects.
+  /// Returns dictionaries for a child; nil if they must be made from objects.
   func dictionariesForChild(_ results: ResultCriteria) throws -> [NSDictionary]? {
     isAnsweredByStore && !context.hasChanges ? try sources[0].dictionaries(for: query, results) : nil
   }
@@ -233,7 +235,7 @@ struct FetchExecution {
     guard specification.returnsDistinctResults || results.isSummary || specification.isGrouped else {
       return try results.dictionaries(of: matching())
     }
-    // Offset and limit count dictionaries, each of which may stand for several objects.
+    // Offset and limit count dictionaries, each of which may represent several objects.
     return try window(results.dictionaries(of: unbounded().matching()))
   }
 
@@ -264,7 +266,7 @@ struct FetchExecution {
     return window(objects)
   }
 
-  /// Sorts with the descriptors themselves. The sort is stable.
+  /// Sorts with the request's descriptors directly. The sort is stable.
   private func sortedByCode(_ objects: [NSManagedObject]) -> [NSManagedObject] {
     let descriptors = specification.sortDescriptors ?? []
     return objects.enumerated().sorted { left, right in
@@ -299,24 +301,24 @@ struct FetchExecution {
     return found.filter { !excluded.contains($0.key) }
   }
 
-  /// Returns the objects of the rows that match a query; nil if the source cannot evaluate its predicate or order.
+  /// Returns the objects for the rows that match a query; nil if the source cannot evaluate its predicate or order.
   func objects(for query: RowQuery, in source: any RowReading) throws -> [NSManagedObject]? {
     try source.rows(for: query) {
       context.objects(for: $0, refreshing: specification.shouldRefreshRefetchedObjects)
     }
   }
 
-  /// Returns the objects of a source that match a query, without regard to the changes of this context.
+  /// Returns the objects of a source that match a query, ignoring this context's changes.
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
     if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
     if !isOpaque, let objects = try objects(for: query, in: source) { return objects }
-    // The store cannot express the predicate or the order: read the rows that may match, and filter in memory.
+    // The store cannot express the predicate or the order, so read the rows that may match, and filter in memory.
     let rows = try candidates(query, in: source)
     return try context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects).filter(isWanted)
   }
 
-  /// Returns the rows among which those are that match a query: as few as the store can tell from the parts of the predicate
-  /// that it can express, or all rows of the entity.
+  /// Returns a superset of the rows that match a query: as small as the store can make it with the parts of the
+  /// predicate that it can express, or all rows of the entity.
   private func candidates(_ query: RowQuery, in source: any RowReading) throws -> [RowSnapshot] {
     var candidates = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
     candidates.excludedIDs = query.excludedIDs
@@ -324,7 +326,7 @@ struct FetchExecution {
       candidates.findsCandidates = true
       candidates.predicate = necessary
       if let rows = try source.rows(for: candidates) { return rows }
-      // A calculation has failed that memory does otherwise.
+      // A calculation has failed in SQL that has a result in memory.
       candidates.findsCandidates = false
       candidates.predicate = nil
     }
@@ -336,20 +338,21 @@ struct FetchExecution {
     return rows
   }
 
-  /// Whether a predicate means the same for the stored values and for those of the context, except of pending objects.
+  /// Returns whether a predicate has the same result for the stored values and for those of the context, except for
+  /// pending objects.
   private func isDecidedByStoredValues(_ predicate: PredicateSyntax) -> Bool {
     if !context.hasChanges { return true }
     return specification.includesPendingChanges
       && predicate.keyPaths.allSatisfy { query.entity.attributesByName[$0]?.isTransient == false }
   }
 
-  /// Removes the objects that no longer match because of unsaved changes, and appends those that match because of them.
+  /// Removes objects that no longer match because of unsaved changes, and appends objects that match because of them.
   func withPending(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
     guard !pending.isEmpty else { return objects }
     let unsaved = Set(pending.map(ObjectIdentifier.init))
     let matching = try pending.filter { try !$0.isDeleted && isWanted($0) }
     let remaining = Set(matching.map(ObjectIdentifier.init))
-    // Objects keep the order of the store; those that only the context has come last.
+    // Objects keep the order of the store. Objects that only the context has come last.
     let inPlace = objects.filter {
       !unsaved.contains(ObjectIdentifier($0)) || remaining.contains(ObjectIdentifier($0))
     }
@@ -379,7 +382,7 @@ struct FetchExecution {
 }
 
 extension SortKey {
-  /// The key of a request's descriptor; nil for a Swift key path, which only the program can read.
+  /// Creates the key for a request's descriptor; nil for a Swift key path, which only the program can read.
   ///
   /// - Throws: 134060 for a descriptor with a comparator.
   init?(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {

@@ -10,11 +10,11 @@ extension NSManagedObjectContext {
   /// Includes this context's unsaved changes unless the request excludes them: inserted objects are found, deleted ones
   /// are not, and changed ones are matched by their new values.
   ///
-  /// - Parameter request: what to fetch.
+  /// - Parameter request: the request to execute.
   /// - Throws: 134060 for an entity or key path that is not in the model; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] { try fetch(request.specification) }
 
-  /// Returns what a request asks for; see `fetch(_:)`.
+  /// Returns the results of a request; see `fetch(_:)`.
   func fetch<T>(_ specification: FetchSpecification) throws -> [T] {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
     if specification.resultType == .managedObjectResultType, let type = T.self as? NSManagedObject.Type {
       let objects = try fetching(specification, specification.affectedStores) { try $0.objects() }
       noteFetchResults(objects)
-      // One and the same type.
+      // The types are identical.
       if type == NSManagedObject.self { return unsafeBitCast(objects, to: [T].self) }
       if Self.areAll(objects, of: type) {
         return objects.withUnsafeBufferPointer { $0.withMemoryRebound(to: T.self) { Array($0) } }
@@ -34,7 +34,7 @@ extension NSManagedObjectContext {
     return try typed(results, for: specification)
   }
 
-  /// Whether all objects are of a class or its subclasses. Casting each of them takes longer than making it.
+  /// Returns whether all objects are instances of a class. Casting each of them takes longer than creating it.
   private static func areAll(_ objects: [NSManagedObject], of wanted: NSManagedObject.Type) -> Bool {
     var last: NSManagedObject.Type?
     for object in objects {
@@ -46,7 +46,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Offers the class of a request's results for its entity.
+  /// Registers the class of a request's results for the request's entity.
   func offerClass(_ type: Any.Type, for specification: FetchSpecification) {
     let named = (type as? NSManagedObject.Type).flatMap { $0 == NSManagedObject.self ? nil : $0 }
     guard let type = named ?? specification.objectClass as? NSManagedObject.Type,
@@ -56,7 +56,7 @@ extension NSManagedObjectContext {
     ManagedObjectClasses.offer(type, for: entity)
   }
 
-  /// Returns results with the type of their request.
+  /// Casts results to the type of their request.
   func typed<T>(_ results: [Any], for specification: FetchSpecification) throws -> [T] {
     try results.map { result in
       guard let typed = result as? T else {
@@ -70,9 +70,9 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns how many objects a request would find.
+  /// Returns the number of objects that a request would find.
   ///
-  /// - Parameter request: what to count.
+  /// - Parameter request: the request to count.
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     ConcurrencyDebug.check(self)
@@ -92,7 +92,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Runs a fetch. Objects do not hold the destinations of relationships that the fetch itself reads to evaluate them.
+  /// Runs a fetch. Relationships that the fetch reads to evaluate objects do not hold their destinations.
   private func fetching<Results>(
     _ specification: FetchSpecification, _ affectedStores: [NSPersistentStore]?,
     _ results: (FetchExecution) throws -> Results
@@ -111,7 +111,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Fetches the objects of a fetched property. Errors are kept in `readingFailure`, and the next `save()` throws the
+  /// Fetches the objects of a fetched property. Errors are stored in `readingFailure`, and the next `save()` throws the
   /// first.
   func fetchedObjects(_ specification: FetchSpecification) -> [Any] {
     do {
@@ -123,9 +123,9 @@ extension NSManagedObjectContext {
   }
 }
 
-/// A fetched property of an object.
+/// The evaluation of an object's fetched property.
 struct FetchedPropertyUse: Equatable {
-  /// How many requests of fetched properties may be executed because of each other.
+  /// The maximum depth of fetched properties whose requests depend on each other.
   static let limit = 32
 
   let object: NSManagedObjectID
@@ -136,7 +136,7 @@ extension NSManagedObject {
   /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.
   final func fetchedValues(of property: NSFetchedPropertyDescription) -> [Any] {
     guard let context, let request = property.fetchRequest else { return [] }
-    // After a failure, the request that needs this one fails anyway: it must not try every object first.
+    // After a failure, the request that needs this one fails anyway, without trying every object first.
     if !context.fetchedProperties.isEmpty, context.readingFailure != nil { return [] }
     let use = FetchedPropertyUse(object: objectID, name: property.name)
     guard context.fetchedProperties.count < FetchedPropertyUse.limit, !context.fetchedProperties.contains(use) else {
@@ -160,22 +160,22 @@ extension NSManagedObject {
 
 /// Reads the destinations of relationships with one query per entity, instead of one per object.
 struct Prefetching {
-  /// How many rows one query asks for.
+  /// The number of rows in one query.
   static let batchSize = 500
 
   let context: NSManagedObjectContext
 
   /// Reads the destinations of key paths.
   ///
-  /// - Parameter areHeld: whether the objects hold the destinations on the way to others, which know the members that have
-  ///   been read for them.
+  /// - Parameter areHeld: whether the objects hold the intermediate destinations, which contain the members read for
+  ///   them.
   func prefetch(_ keyPaths: [String], of objects: [NSManagedObject], areHeld: Bool = false) throws {
     for keyPath in keyPaths {
       var level = objects
       let keys = keyPath.split(separator: ".").map(String.init)
       for (position, key) in keys.enumerated() {
         let rest = try prefetchMembers(key, of: level)
-        // The objects of the last relationship are made when the program asks for them.
+        // The objects of the last relationship are created when the program first accesses them.
         let isLast = position == keys.count - 1
         level = try prefetch(key, of: isLast ? prefetchDestinations(key, of: rest) : level, areHeld: areHeld && !isLast)
       }
@@ -185,7 +185,7 @@ struct Prefetching {
   /// Reads one relationship of the objects, and the rows of its destinations.
   ///
   /// - Parameter areHeld: whether the objects hold their destinations.
-  /// - Returns: the destinations, which must be retained for as long as their rows are of use.
+  /// - Returns: the destinations, which must be retained for as long as their rows are needed.
   func prefetch(_ key: String, of objects: [NSManagedObject], areHeld: Bool = false) throws -> [NSManagedObject] {
     try context.readMembers(ofRelationshipNamed: key, for: objects)
     var destinations: [NSManagedObject] = []
@@ -217,9 +217,9 @@ struct Prefetching {
     }
   }
 
-  /// Reads the members of a relationship that have the keys of their owners, together with their rows.
+  /// Reads the members of a relationship whose rows contain their owners' keys, together with the rows.
   ///
-  /// - Returns: the objects whose members have been read before, or have to be read otherwise.
+  /// - Returns: the objects whose members were already read, or must be read in another way.
   private func prefetchMembers(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
     guard context.parent == nil, context.stalenessInterval < 0 else { return objects }
     var rest: [NSManagedObject] = []
@@ -260,7 +260,7 @@ struct Prefetching {
     return rest
   }
 
-  /// The destinations of one entity, and the objects that lead to them.
+  /// The destinations of one entity, and the objects that refer to them.
   private struct Destinations {
     let entity: NSEntityDescription
     let store: UInt32
@@ -268,9 +268,9 @@ struct Prefetching {
     var sources: [NSManagedObject] = []
   }
 
-  /// Reads the rows of the destinations of a relationship to one that have no objects.
+  /// Reads the rows of a to-one relationship's destinations that have no objects yet.
   ///
-  /// - Returns: the objects whose destinations have objects, or have to be read otherwise.
+  /// - Returns: the objects whose destinations already have objects, or must be read in another way.
   private func prefetchDestinations(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
     guard context.parent == nil, context.stalenessInterval < 0 else { return objects }
     var rest: [NSManagedObject] = []
@@ -348,7 +348,7 @@ extension Prefetching {
 }
 
 extension NSManagedObjectContext {
-  /// Returns the objects of identifiers. Faults among them read their rows in batches if there is a batch size.
+  /// Returns the objects for identifiers. With a batch size, faults read their rows in batches.
   func faults(_ ids: [NSManagedObjectID], batchSize: Int) -> [NSManagedObject] {
     let batch = batchSize > 0 ? FetchBatch(ids, size: batchSize) : nil
     return ids.map { id in
@@ -360,7 +360,7 @@ extension NSManagedObjectContext {
   }
 }
 
-/// The results of a request with a `fetchBatchSize`. Its objects are faults; firing one reads the rows of its whole
+/// The results of a request with a `fetchBatchSize`. Its objects are faults. Firing one reads the rows of its whole
 /// batch.
 final class FetchBatch {
   private let ids: [NSManagedObjectID]
@@ -383,7 +383,7 @@ final class FetchBatch {
   }
 }
 
-/// A sort descriptor over a Swift key path to values that Foundation cannot compare: optionals and identifiers.
+/// A sort descriptor for a Swift key path to values that Foundation cannot compare: optionals and identifiers.
 final class KeyPathSortDescriptor: NSSortDescriptor {
   private let order: (Any, Any) -> ComparisonResult
 
@@ -401,7 +401,7 @@ final class KeyPathSortDescriptor: NSSortDescriptor {
     super.init(keyPath: \SortKey.keyPath, ascending: isAscending)
   }
 
-  /// Replaces an identifier by its primary key, which sorts rows in the order of their insertion.
+  /// Replaces an identifier with its primary key, so that rows sort in the order of their insertion.
   private static func comparable(_ value: Any?) -> Any? {
     guard let id = Operand.unwrapped(value) as? NSManagedObjectID else { return value }
     return NSNumber(value: id.key.number)
@@ -413,8 +413,8 @@ final class KeyPathSortDescriptor: NSSortDescriptor {
 }
 
 extension KeyedSortDescriptor where Self: NSSortDescriptor {
-  /// Makes a descriptor that sorts managed objects by a Swift key path, possibly to an optional. Fetches sort by it in
-  /// memory.
+  /// Creates a descriptor that sorts managed objects by a Swift key path, possibly to an optional. Fetches sort by it
+  /// in memory.
   public init<Root: NSManagedObject, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
     self = unsafeDowncast(
       KeyPathSortDescriptor(keyPath, isAscending: ascending) as NSSortDescriptor, to: Self.self)

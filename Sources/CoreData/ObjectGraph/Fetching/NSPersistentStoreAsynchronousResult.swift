@@ -5,7 +5,7 @@ import Foundation
 
 /// The result of a request that is executed in the background. May be used on any thread.
 open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchecked Sendable {
-  /// Guards what changes.
+  /// The fetch, which guards its mutable state.
   let fetch: AsynchronousFetch
 
   init(_ fetch: AsynchronousFetch) {
@@ -16,7 +16,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchec
   /// The context that executes the request.
   open var managedObjectContext: NSManagedObjectContext { fetch.context }
 
-  /// Why the request failed; nil while it runs and if it succeeds. After `cancel()`, error 3072.
+  /// The reason why the request failed; nil while it runs, and if it succeeds. After `cancel()`, error 3072.
   open var operationError: (any Error)? { fetch.error }
 
   /// The progress in rows, a child of the progress that was current when the request was executed. Cancelling it cancels
@@ -29,7 +29,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchec
 
 /// The result of an asynchronous fetch request.
 ///
-/// Differs from Apple: `ResultType` has no constraint, as that of `NSFetchRequest`.
+/// Differs from Apple: `ResultType` has no constraint, as in `NSFetchRequest`.
 open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousResult, @unchecked Sendable {
   /// The request.
   public let fetchRequest: NSAsynchronousFetchRequest<ResultType>
@@ -43,19 +43,19 @@ open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousR
   open var finalResult: [ResultType]? { fetch.results?.compactMap { $0 as? ResultType } }
 }
 
-/// Called on the context's queue when an asynchronous fetch is done, has failed or was cancelled.
+/// A block called on the context's queue when an asynchronous fetch has finished, failed or been cancelled.
 public typealias NSPersistentStoreAsynchronousFetchResultCompletionBlock =
   (NSAsynchronousFetchResult<any NSFetchRequestResult>) -> Void
 
 /// A fetch that reads the stores in the background. The context executes it with `execute(_:)`, and can be used
 /// meanwhile.
 ///
-/// Differs from Apple: `ResultType` has no constraint, as that of `NSFetchRequest`. If the context has unsaved changes
-/// when the rows have been read, it fetches once more to include them.
+/// Differs from Apple: `ResultType` has no constraint, as in `NSFetchRequest`. If the context has unsaved changes when
+/// the rows have been read, it fetches once more to include them.
 open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Sendable {
   /// The request for the objects.
   public let fetchRequest: NSFetchRequest<ResultType>
-  /// The number of results that the progress assumes until it is known; 0 for an unknown number.
+  /// The number of results that the progress assumes until the actual number is known; 0 if unknown.
   open var estimatedResultCount: Int {
     get { estimate.value }
     set { estimate.value = newValue }
@@ -63,11 +63,11 @@ open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, @un
   private let estimate = Guarded(0)
   private let completion: ((NSAsynchronousFetchResult<ResultType>) -> Void)?
 
-  /// Makes a request.
+  /// Creates a request.
   ///
   /// - Parameters:
-  ///   - request: what to fetch.
-  ///   - blk: called on the context's queue when the results are there, or when the request has failed or was cancelled.
+  ///   - request: the request for the objects.
+  ///   - blk: called on the context's queue when the request has finished, failed or been cancelled.
   public init(
     fetchRequest request: NSFetchRequest<ResultType>,
     completionBlock blk: ((NSAsynchronousFetchResult<ResultType>) -> Void)? = nil
@@ -84,7 +84,7 @@ open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, @un
     set { fetchRequest.affectedStores = newValue }
   }
 
-  /// The block that is called when the request is done; nil for none.
+  /// The block called when the request has finished; nil if there is none.
   open var completionBlock: NSPersistentStoreAsynchronousFetchResultCompletionBlock? {
     guard let completion else { return nil }
     return { [self] result in completion(NSAsynchronousFetchResult(result.fetch, of: self)) }

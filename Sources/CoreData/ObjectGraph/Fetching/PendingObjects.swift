@@ -3,18 +3,19 @@
 
 import CoreDataPredicates
 
-/// The objects with unsaved changes that a fetch has to evaluate in memory: as few as possible, since there may be as many as
-/// the store has rows.
+/// The objects with unsaved changes that a fetch must evaluate in memory: as few as possible, since there may be as
+/// many of them as rows in the store.
 ///
-/// The store knows an object as the context does if no value that the predicate or the order reads has been changed. A predicate
-/// such as `SELF IN %@` is about the objects that it lists only.
+/// The store and the context agree on an object if no value that the predicate or the order reads has been changed. A
+/// predicate such as `SELF IN %@` concerns only the objects that it lists.
 struct PendingObjects {
   private let query: RowQuery
   private let context: NSManagedObjectContext
-  /// The names of the properties that decide what is found, and in which order; nil if anything may.
+  /// The names of the properties that affect the results or their order; nil if any may.
   private let names: [String]?
 
-  /// - Parameter isAnythingRead: whether more is read of an object than the predicate and the order of the query name.
+  /// - Parameter isAnythingRead: whether the fetch reads properties other than those named in the query's predicate and
+  ///   order.
   init(_ query: RowQuery, isAnythingRead: Bool, in context: NSManagedObjectContext) {
     self.query = query
     self.context = context
@@ -30,7 +31,7 @@ struct PendingObjects {
       ?? context.changed.objectsOfEntities { isWanted($0) }
     var positions: (table: UInt32, read: [Int])?
     return candidates.filter { object in
-      // A row that is found after all revives its object.
+      // If its row is found after all, the object is revived.
       if object.isInaccessible { return false }
       guard let names, !object.isInserted, !object.isDeleted else { return true }
       let table = object.table
@@ -43,7 +44,7 @@ struct PendingObjects {
     query.includesSubentities ? entity.isKindOf(entity: query.entity) : entity === query.entity
   }
 
-  /// Returns those of some objects that have unsaved changes.
+  /// Returns the listed objects that have unsaved changes.
   private func changed(_ listed: [Listed]) -> [NSManagedObject] {
     var found: [ObjectIdentifier: NSManagedObject] = [:]
     for listed in listed {
@@ -72,7 +73,7 @@ struct PendingObjects {
     }
   }
 
-  /// Returns the objects of which a predicate can only hold; nil if it names none.
+  /// Returns the only objects for which a predicate can be true; nil if it lists none.
   private static func listedObjects(_ predicate: PredicateSyntax) -> [Listed]? {
     switch predicate {
     case .and(let parts): return parts.lazy.compactMap { listedObjects($0) }.first
@@ -97,7 +98,7 @@ struct PendingObjects {
     }
   }
 
-  /// Returns the names of the stored properties that a query reads of an object; nil if it may read anything else.
+  /// Returns the names of the stored properties that a query reads; nil if it may read others.
   private static func names(readBy query: RowQuery) -> [String]? {
     guard let read = query.predicate.map({ keyPaths(readBy: $0) }) ?? [] else { return nil }
     var names: Set<String> = []
@@ -117,7 +118,7 @@ struct PendingObjects {
     return Array(names)
   }
 
-  /// Returns the key paths that a predicate reads of the evaluated object; nil if it may read others.
+  /// Returns the key paths that a predicate reads from the evaluated object; nil if it may read others.
   private static func keyPaths(readBy predicate: PredicateSyntax) -> [String]? {
     switch predicate {
     case .constant: return []
@@ -126,7 +127,7 @@ struct PendingObjects {
     case .comparison(let comparison):
       guard comparison.op != .customSelector else { return nil }
       return all([comparison.left, comparison.right]) { side in
-        // What is compared with an object as a whole is its identity.
+        // Comparing an object as a whole compares its identity.
         if side == .evaluatedObject, [.equalTo, .notEqualTo, .in].contains(comparison.op) { return [] }
         return keyPaths(readBy: side)
       }
@@ -157,7 +158,7 @@ struct PendingObjects {
 }
 
 extension NSManagedObject {
-  /// Whether one of some values differs from that of the row as it was last read, or may differ.
+  /// Returns whether one of the values differs, or may differ, from that of the row as last read.
   final func differsFromRow(atOneOf positions: [Int]) -> Bool {
     guard isRealized, !hasDeferredRemovals, let snapshot else { return true }
     if let packed = snapshot.packed {

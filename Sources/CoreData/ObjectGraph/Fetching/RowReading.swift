@@ -5,14 +5,14 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// Where a context reads rows: a store, a generation of a store, or the context's parent.
+/// The source from which a context reads rows: a store, a generation of a store, or the context's parent.
 protocol RowReading {
   /// Returns the rows that match a query; nil if its predicate or order cannot be evaluated here. The caller then reads
   /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
-  /// Returns what is made of the rows that match a query; nil as for `rows(for:)`. The next rows may be read while something
-  /// is made of those before.
+  /// Makes results of the rows that match a query; returns nil as for `rows(for:)`. The following rows may be
+  /// prefetched.
   func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]?
 
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
@@ -21,10 +21,10 @@ protocol RowReading {
   /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
 
-  /// Returns the dictionaries that a request asks for; nil if they must be made of objects.
+  /// Returns the dictionaries that a request asks for; nil if they must be made from objects.
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]?
 
-  /// Returns the rows of identifiers of one entity, as far as they exist, in any order.
+  /// Returns the existing rows for identifiers of one entity, in any order.
   func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot]
 }
 
@@ -54,7 +54,7 @@ struct StoreReader: RowReading {
     return try coordinator.reading(store, for: context, body)
   }
 
-  /// The query with the keys of the objects to leave out.
+  /// Returns the query, excluding the keys of the objects to leave out.
   private func own(_ query: RowQuery) -> RowQuery {
     guard !query.excludedIDs.isEmpty else { return query }
     var own = query
@@ -66,7 +66,7 @@ struct StoreReader: RowReading {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: own(query)) } }
 
   func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]? {
-    // Contexts on other threads, and nested reads, may be of the same generation.
+    // Contexts on other threads, and nested reads, may use the same generation.
     if let generation { return try generation.reading { try $0.rows(for: own(query)) }.map(make) }
     return try coordinator.rows(of: store, for: own(query), make)
   }
@@ -85,7 +85,7 @@ struct StoreReader: RowReading {
     try reading { try $0.dictionaries(for: own(query), results) }
   }
 
-  /// Returns the rows of an entity that have some primary keys; nil if the store can only search for them.
+  /// Returns the rows of an entity with the given primary keys; nil if the store can only search for them.
   func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
     try reading { try $0.rows(of: entity, primaryKeys: primaryKeys) }
   }
@@ -109,11 +109,11 @@ struct StoreReader: RowReading {
   }
 }
 
-/// Reads from the parent of a context, which answers with its own values, unsaved ones included.
+/// Reads from the parent of a context, which returns its own values, including unsaved ones.
 struct ParentReader: RowReading {
   let parent: NSManagedObjectContext
   var affectedStores: [NSPersistentStore]?
-  /// Whether the parent rereads rows of unchanged objects that it has already.
+  /// Whether the parent reads rows of unchanged objects again.
   var isRefreshing = false
 
   private func fetching<Result>(_ query: RowQuery, _ body: (FetchExecution) throws -> Result) throws -> Result {
@@ -169,7 +169,7 @@ struct ParentReader: RowReading {
 }
 
 extension NSManagedObjectContext {
-  /// Returns what to read the rows of an entity from.
+  /// Returns the sources of an entity's rows.
   ///
   /// - Throws: 134060 if no store holds the entity.
   func readers(
@@ -189,8 +189,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns the reader of an identifier's store in the generation that the context is pinned to; nil if it is pinned to
-  /// none, or to one without that store.
+  /// Returns the reader for an identifier's store in the pinned generation; nil if the context is not pinned, or to a
+  /// generation without that store.
   private func generationReader(for id: NSManagedObjectID) throws -> StoreReader? {
     guard let generation = try readGeneration(), let store = id.rowStore,
       let state = generation[store]
@@ -253,10 +253,10 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns the values of an object as a row for a child; nil if the object is deleted, has no row, or cannot be read,
-  /// which `serving` throws.
+  /// Returns the values of an object as a row for a child; nil if the object is deleted, has no row, or cannot be read.
+  /// In the last case `serving` throws.
   ///
-  /// Transient values stay in the context that has computed them.
+  /// Transient values are not passed to children.
   func rowForChild(_ object: NSManagedObject) -> RowSnapshot? {
     if object.isInaccessible { revive(object) }
     if object.isDeleted { return nil }

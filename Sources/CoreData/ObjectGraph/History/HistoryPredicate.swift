@@ -5,7 +5,7 @@ import CoreDataPredicates
 import Foundation
 
 extension PredicateSyntax {
-  /// Returns a predicate about transactions or changes in which tokens are compared as positions in the history of each store,
+  /// Returns a predicate for transactions or changes in which tokens are compared as positions in each store's history,
   /// and entities by their names.
   func comparingHistory() throws -> PredicateSyntax {
     try comparingTokens().replacing { expression in
@@ -14,7 +14,7 @@ extension PredicateSyntax {
     }
   }
 
-  /// A constant with the names of entities in their place.
+  /// Returns a constant in which entities are replaced with their names.
   private static func naming(_ value: PlainValue) -> PlainValue {
     switch value {
     case .object(let object): (object.value.base as? NSEntityDescription)?.name.map { .string($0) } ?? value
@@ -36,8 +36,8 @@ extension PredicateSyntax {
 }
 
 extension ComparisonSyntax {
-  /// The comparison of a transaction's token with a constant one as a comparison of transaction numbers; nil for another
-  /// comparison.
+  /// The comparison of a transaction's token with a constant, rewritten as a comparison of transaction numbers; nil for
+  /// any other comparison.
   fileprivate var comparingTokens: PredicateSyntax? {
     guard modifier == .direct else { return nil }
     if let transaction = Self.transaction(left) {
@@ -58,13 +58,14 @@ extension ComparisonSyntax {
     return Self.compare(transaction, op, tokens[0])
   }
 
-  /// The operators of order, with those for exchanged sides.
+  /// The ordering operators, with their counterparts for exchanged sides.
   private static let mirrored: [Operator: Operator] = [
     .lessThan: .greaterThan, .lessThanOrEqualTo: .greaterThanOrEqualTo, .greaterThan: .lessThan,
     .greaterThanOrEqualTo: .lessThanOrEqualTo,
   ]
 
-  /// The beginning of the key path to a transaction whose token an expression reads: `transaction.` or nothing.
+  /// Returns the prefix of the key path to the transaction whose token an expression reads: `transaction.` or an empty
+  /// string.
   private static func transaction(_ expression: ExpressionSyntax) -> String? {
     switch expression {
     case .keyPath(let path), .keyPathOf(.evaluatedObject, let path):
@@ -86,7 +87,7 @@ extension ComparisonSyntax {
     }
   }
 
-  /// Compares a transaction with a position. The transactions of a store that the token does not know are after it.
+  /// Compares a transaction with a position. All transactions of a store that is missing in the token are after it.
   private static func compare(
     _ transaction: String, _ op: Operator, _ token: NSPersistentHistoryToken
   ) -> PredicateSyntax {

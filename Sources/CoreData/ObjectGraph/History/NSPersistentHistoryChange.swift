@@ -32,7 +32,7 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, NSFetchRequestResult,
 
   /// - Parameters:
   ///   - change: the change as a store reads it.
-  ///   - transaction: the transaction without its changes, which would retain this one.
+  ///   - transaction: the transaction without its changes, since these would retain this change.
   init(_ change: ObjectHistoryChange, in transaction: NSPersistentHistoryTransaction) {
     facts = change.stored
     id = change.id
@@ -76,7 +76,7 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, NSFetchRequestResult,
   /// Returns the change itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Changes are equal if they are the same change of a store.
+  /// Returns whether both are the same change of a store.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPersistentHistoryChange else { return false }
     return other.facts.number == facts.number && other.knownTransaction.storeID == knownTransaction.storeID

@@ -5,7 +5,7 @@ import Foundation
 
 /// A request that fetches or deletes a part of the persistent history of stores.
 open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecked Sendable {
-  /// Where a part of history begins or ends.
+  /// The position where a part of history begins or ends.
   enum Position {
     case beginning
     case token(NSPersistentHistoryToken)
@@ -22,10 +22,10 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
   private let content = Guarded(Content())
 
   var position: Position { content.position }
-  /// Whether the request deletes history before its position, instead of fetching what is after it.
+  /// Whether the request deletes history before its position, instead of fetching the history after it.
   var deletes: Bool { content.deletes }
 
-  /// What the request returns: by default transactions with their changes, or the status of a deletion.
+  /// The kind of result: by default transactions with their changes, or the status of a deletion.
   open var resultType: NSPersistentHistoryResultType {
     get { content.resultType }
     set { content.resultType = newValue }
@@ -37,13 +37,13 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
     set { content.fetchRequest = newValue }
   }
 
-  /// The token that the request was made with.
+  /// The token that the request was created with.
   open var token: NSPersistentHistoryToken? {
     if case .token(let token) = position { return token }
     return nil
   }
 
-  /// Makes a request that fetches all history.
+  /// Creates a request that fetches all history.
   public required override init() {
     super.init()
   }
@@ -56,7 +56,7 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
     return request
   }
 
-  /// Makes a request that fetches the history after a token.
+  /// Creates a request that fetches the history after a token.
   ///
   /// - Parameter token: a token of the stores; nil for all history. Executing the request throws 134301 if a part of the
   ///   history after the token has been deleted.
@@ -64,19 +64,20 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
     make(token.map { .token($0) } ?? .beginning)
   }
 
-  /// Makes a request that fetches the history after a time.
+  /// Creates a request that fetches the history after a time.
   ///
   /// - Parameter date: the time.
   open class func fetchHistory(after date: Date) -> Self { make(.date(date)) }
 
-  /// Makes a request that fetches the history of a transaction's store after the transaction, and that of other stores.
+  /// Creates a request that fetches the history of a transaction's store after the transaction, and that of other
+  /// stores.
   ///
   /// - Parameter transaction: the transaction; nil for all history.
   open class func fetchHistory(after transaction: NSPersistentHistoryTransaction?) -> Self {
     fetchHistory(after: transaction?.token)
   }
 
-  /// Makes a request that fetches the history that a fetch request finds.
+  /// Creates a request that fetches the history that a fetch request finds.
   ///
   /// - Parameter fetchRequest: see `fetchRequest`.
   open class func fetchHistory(withFetch fetchRequest: NSFetchRequest<any NSFetchRequestResult>) -> Self {
@@ -85,21 +86,21 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
     return request
   }
 
-  /// Makes a request that deletes the transactions before that of a token.
+  /// Creates a request that deletes the transactions before a token's transaction.
   ///
-  /// - Parameter token: a token of the stores; with nil, nothing is deleted.
+  /// - Parameter token: a token of the stores; nil to delete nothing.
   open class func deleteHistory(before token: NSPersistentHistoryToken?) -> Self {
     make(token.map { .token($0) } ?? .beginning, deletes: true)
   }
 
-  /// Makes a request that deletes the transactions before a time.
+  /// Creates a request that deletes the transactions before a time.
   ///
   /// - Parameter date: the time.
   open class func deleteHistory(before date: Date) -> Self { make(.date(date), deletes: true) }
 
-  /// Makes a request that deletes the transactions of a store before another one.
+  /// Creates a request that deletes the transactions of a store before a given one.
   ///
-  /// - Parameter transaction: the transaction; with nil, nothing is deleted.
+  /// - Parameter transaction: the transaction; nil to delete nothing.
   open class func deleteHistory(before transaction: NSPersistentHistoryTransaction?) -> Self {
     deleteHistory(before: transaction?.token)
   }

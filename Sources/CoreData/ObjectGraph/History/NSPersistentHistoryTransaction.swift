@@ -4,7 +4,7 @@
 import CoreDataStoreFiles
 import Foundation
 
-/// A transaction in persistent history: a save or a batch request that changed a store, or a migration stage with a label.
+/// A transaction in persistent history: a save or a batch request that changed a store, or a labelled migration stage.
 open class NSPersistentHistoryTransaction: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
   private let facts: HistoryTransaction
   private let store: String
@@ -17,14 +17,14 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, NSFetchRequestRe
     super.init()
   }
 
-  /// Returns the transaction with changes.
+  /// Returns a copy of the transaction with changes.
   func adding(_ changes: [NSPersistentHistoryChange]) -> NSPersistentHistoryTransaction {
     NSPersistentHistoryTransaction(facts, store: store, changes: changes)
   }
 
   /// The number of the transaction, which grows with each transaction of its store.
   open var transactionNumber: Int64 { facts.number }
-  /// When the transaction was made.
+  /// The time of the transaction.
   open var timestamp: Date { Date(timeIntervalSinceReferenceDate: facts.time) }
   /// The UUID of the store.
   open var storeID: String { store }
@@ -74,7 +74,7 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, NSFetchRequestRe
   /// Returns the transaction itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Transactions are equal if they are the same transaction of a store.
+  /// Returns whether both are the same transaction of a store.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPersistentHistoryTransaction else { return false }
     return other.store == store && other.facts.number == facts.number

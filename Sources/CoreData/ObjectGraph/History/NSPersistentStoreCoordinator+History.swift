@@ -6,7 +6,7 @@ import CoreDataStoreFiles
 import Foundation
 
 extension HistoryOrigin {
-  /// The origin of changes by a context.
+  /// Creates the origin of a context's changes.
   init(_ context: NSManagedObjectContext) {
     self.init(
       ofProgramWithContextName: context.name ?? context.coordinator.migrationStageLabel,
@@ -15,8 +15,8 @@ extension HistoryOrigin {
 }
 
 extension NSManagedObjectContext {
-  /// The origin of what a request changes that this context executes. A child hands the request to its parent: the name and
-  /// the author are those of the root of the tree, and those of a child where the contexts above it have none.
+  /// The origin of changes by a request that this context executes. A child passes the request to its parent. So the
+  /// name and the author are those of the root of the tree, or of the nearest descendant on the way that has them.
   var requestOrigin: HistoryOrigin {
     guard let parent else { return HistoryOrigin(self) }
     var origin = parent.queue.sync { parent.requestOrigin }
@@ -30,7 +30,7 @@ extension NSPersistentStoreCoordinator {
   /// Executes a request about history.
   func execute(_ request: NSPersistentHistoryChangeRequest) throws -> NSPersistentHistoryResult {
     try withLock {
-      // Requests may be changed on other threads: each property is read once.
+      // Requests may be changed on other threads, so each property is read once.
       let specification = request.fetchRequest?.specification
       let affected = request.affectedStores ?? specification?.affectedStores ?? persistentStores
       let stores = affected.compactMap { $0 as? any HistoryStore }.filter(\.hasHistory)
@@ -159,7 +159,7 @@ private struct HistoryFetch {
     }
   }
 
-  /// Returns the transactions of changes, each once, in the order of their first changes.
+  /// Returns the distinct transactions of changes, in the order of their first changes.
   private func grouped(
     _ changes: [NSPersistentHistoryChange]
   ) -> [(bare: NSPersistentHistoryTransaction, changes: [NSPersistentHistoryChange])] {
@@ -181,7 +181,7 @@ private struct HistoryFetch {
     switch position {
     case .beginning: .all
     case .date(let date): .since(date.timeIntervalSinceReferenceDate)
-    // A store that the token does not know was added later.
+    // The store was added after the token was created.
     case .token(let token): store.identifier.flatMap { token.numbers[$0] }.map { .after($0) } ?? .all
     }
   }

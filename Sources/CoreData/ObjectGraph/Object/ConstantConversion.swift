@@ -6,11 +6,12 @@ import CoreDataStoreFiles
 import Foundation
 
 extension PredicateSyntax {
-  /// Returns the predicate with constants in the type of the attributes that they are compared with, as SQLite converts them
-  /// for a column: a number that is compared with a text becomes a text, and a text that is compared with a number becomes a
-  /// number if it is one.
+  /// Returns the predicate with constants converted to the types of the attributes that they are compared with, as
+  /// SQLite converts them for a column: a number compared with a string becomes a string, and a string compared with a
+  /// number becomes a number if possible.
   ///
-  /// This is done before a predicate reaches a store or the evaluation in memory, so that all give the same answer.
+  /// The conversion happens before a predicate reaches a store or the in-memory evaluation, so that all give the same
+  /// result.
   ///
   /// - Parameter entity: the entity of the evaluated objects.
   func convertingConstants(for entity: NSEntityDescription) -> PredicateSyntax {
@@ -19,14 +20,14 @@ extension PredicateSyntax {
 }
 
 extension NSPredicate {
-  /// Returns the predicate as `PredicateSyntax.convertingConstants(for:)` does. Blocks stay what they are.
+  /// Returns the predicate, converted as by `PredicateSyntax.convertingConstants(for:)`. Blocks are unchanged.
   func convertingConstants(for entity: NSEntityDescription) -> NSPredicate {
     do {
       let syntax = try PredicateSyntax(self)
       let converted = syntax.convertingConstants(for: entity)
       return converted == syntax ? self : .make(converted)
     } catch {
-      // It contains a block.
+      // It is or contains a block.
       guard let compound = self as? NSCompoundPredicate else { return self }
       return FormatCompoundPredicate(
         type: compound.compoundPredicateType,
@@ -90,11 +91,11 @@ private struct ConstantConversion {
 
   private func withinSubqueries(_ expression: ExpressionSyntax) -> ExpressionSyntax {
     switch expression {
-    // The usual cases, which have no parts.
+    // The common cases, which have no parts.
     case .constant, .evaluatedObject, .variable, .keyPath, .anyKey: return expression
     default: break
     }
-    // Without errors of its own, `replacing` throws none.
+    // `replacing` throws no errors of its own.
     return
       (try? expression.replacing { part in
         guard case .subquery(let collection, let variable, let predicate) = part else { return nil }
@@ -107,10 +108,11 @@ private struct ConstantConversion {
 
   // MARK: Attributes
 
-  /// The kind of the attribute that an expression reads, and whether it is one of the members of a relationship.
+  /// Returns the kind of the attribute that an expression reads, and whether it belongs to the members of a
+  /// relationship.
   private func attribute(of expression: ExpressionSyntax) -> (kind: Kind, isOfMembers: Bool)? {
     guard let (start, path) = path(of: expression) else { return nil }
-    // The usual case first: a key of the object.
+    // The common case first: a key of the object.
     if let position = start.slotTable.position(of: path) {
       return Kind(start.slotTable.kinds[position]).map { ($0, false) }
     }
@@ -136,7 +138,7 @@ private struct ConstantConversion {
     return nil
   }
 
-  /// The entity of the members of a collection.
+  /// Returns the entity of a collection's members.
   private func destination(of expression: ExpressionSyntax) -> NSEntityDescription? {
     if case .subquery(let collection, _, _) = expression { return destination(of: collection) }
     guard let (start, path) = path(of: expression) else { return nil }
@@ -187,7 +189,7 @@ private struct ConstantConversion {
     }
   }
 
-  /// The text of a number in SQLite, which has a fraction for every real number.
+  /// Returns the text of a number in SQLite, which includes a fraction for every real number.
   private static func text(_ number: Double) -> String? {
     guard number.isFinite else { return nil }
     let digits = String(format: "%.15g", number)
@@ -214,7 +216,7 @@ private struct ConstantConversion {
     return Int64(digits).map { .integer($0) } ?? Decimal(string: digits).map { .decimal($0) }
   }
 
-  /// A text without the spaces around it; nil for one with other characters than those of a number.
+  /// Returns a string without surrounding spaces; nil if it contains characters that do not occur in numbers.
   private static func digits(_ text: String) -> String? {
     let digits = text.trimmingCharacters(in: .whitespacesAndNewlines)
     return digits.isEmpty || digits.utf8.contains(where: { !"0123456789+-.eE".utf8.contains($0) }) ? nil : digits

@@ -3,24 +3,25 @@
 
 import Foundation
 
-/// The members that a to-many relationship was last read as, in the collections that the program has asked for.
+/// The members that a to-many relationship had when it was last read, in the collections that the program has asked
+/// for.
 ///
-/// The relationship is read as the same collections until it changes. The objects are held after that too.
+/// Reading the relationship returns the same collections until it changes. The objects are held even after that.
 final class HeldMembers {
-  /// The members that the collections are made of; nil once they have changed.
+  /// The members from which the collections were made; nil once they have changed.
   private var members: ToMany?
-  /// How many objects had left the context when the collections were made. Members among them would be other objects now.
+  /// The registry's `withdrawals` when the collections were made. If it has grown, members may be other objects now.
   let withdrawals: Int
   private let isOrdered: Bool
-  /// Nil once a set has been made of members without an order.
+  /// The members as an array; nil after a set of unordered members has been made.
   private var array: [NSManagedObject]?
   private var knownSet: Set<NSManagedObject>?
   private(set) lazy var objectSet = NSSet(array: objects)
   private(set) lazy var orderedSet = NSOrderedSet(array: objects)
-  /// A set of objects of the class that an accessor declares.
+  /// A set of objects of the class declared by an accessor.
   private var knownTypedSet: Any?
 
-  /// Makes an empty collection.
+  /// Creates an empty collection.
   init() {
     members = nil
     array = []
@@ -46,25 +47,25 @@ final class HeldMembers {
     if let knownSet { return knownSet }
     let made = Set(objects)
     knownSet = made
-    // Mostly nobody asks for an array too, and each retains the objects.
+    // Usually the array is not requested too, and each collection retains the objects.
     if !isOrdered { array = nil }
     return made
   }
 
-  /// Whether these are the members of a relationship.
+  /// Returns whether these are the members of a relationship.
   func isCopy(of members: ToMany) -> Bool { self.members?.isCopy(of: members) == true }
 
-  /// Notes that the members are about to change.
+  /// Records that the members are about to change.
   func outdate() { members = nil }
 
-  /// Notes that they have not changed after all.
+  /// Records that the members have not changed after all.
   func renew(_ members: ToMany) { self.members = members }
 
   /// Returns the members as objects of a class; nil if one of them is of another class.
   func typedSet<Member: NSManagedObject>(of type: Member.Type) -> Set<Member>? {
-    // One and the same type.
+    // The types are identical.
     if type == NSManagedObject.self { return unsafeBitCast(set, to: Set<Member>.self) }
-    // A cast to the type that it has copies nothing; any other would copy the elements.
+    // A cast to the set's own type copies nothing. Any other would copy the elements.
     if let knownTypedSet, Swift.type(of: knownTypedSet) == Set<Member>.self, let known = knownTypedSet as? Set<Member> {
       return known
     }

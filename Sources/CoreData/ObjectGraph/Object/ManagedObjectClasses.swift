@@ -7,39 +7,39 @@ import Foundation
 /// Finds the classes that entities name.
 ///
 /// A name in a model may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product
-/// module"), or be bare. The last two are looked up among the classes that the program has registered, in the main
-/// executable's module, and in the modules that have resources beside the executable. A class of yet another module, such
-/// as a library's or a test's, is also found once the program has used it as a type: in `Person(context:)`,
+/// module"), or be bare. In the last two cases, the class is looked up among those registered by the program, in the
+/// main executable's module, and in the modules that have resources beside the executable. A class of any other module,
+/// such as a library's or a test's, is found after the program has used it as a type: in `Person(context:)`,
 /// `Person(entity:insertInto:)`, or `NSFetchRequest<Person>`.
 public enum ManagedObjectClasses {
   private static let registry = ClassRegistry()
 
   /// Registers a class under the name that models use for it.
   ///
-  /// Needed only for a class of another module than the main executable's, if the model names it without its module and
-  /// the program does not use it as a type before its objects are made. An addition to Apple's API.
+  /// Needed only for a class outside the main executable's module, if the model names it without its module and the
+  /// program does not use it as a type before its objects are created. An addition to Apple's API.
   ///
   /// - Parameters:
   ///   - type: the class.
-  ///   - name: the name in the model; by default the class's own name. A name registered for another class stops the
-  ///     program.
+  ///   - name: the name in the model; by default the class's own name. Traps if the name is registered for another
+  ///     class.
   public static func register(_ type: NSManagedObject.Type, as name: String? = nil) {
     registry.register(type, as: name ?? String(describing: type))
   }
 
-  /// Returns the class of an entity's objects; `NSManagedObject` if the class that the model names is not found, as on
+  /// Returns the class of an entity's objects; `NSManagedObject` if the class named in the model is not found, as on
   /// Apple's systems.
   static func of(_ entity: NSEntityDescription) -> NSManagedObject.Type {
     if let known = found(for: entity) { return known }
     let name: String = entity.managedObjectClassName
     let found = name == "NSManagedObject" ? nil : registry.type(named: name, of: NSManagedObject.self)
-    // A class that is not found may be registered later.
+    // A missing class may be registered later.
     guard found != nil || name == "NSManagedObject" else { return NSManagedObject.self }
     remember(found ?? NSManagedObject.self, for: entity)
     return found ?? NSManagedObject.self
   }
 
-  /// Returns a sentence about the class that an entity names, if that is not found; nil otherwise.
+  /// Returns a sentence about an entity's class if it is not found; nil otherwise.
   static func missingClass(of entity: NSEntityDescription) -> String? {
     guard found(for: entity) == nil, of(entity) == NSManagedObject.self,
       entity.managedObjectClassName != "NSManagedObject"
@@ -59,7 +59,7 @@ public enum ManagedObjectClasses {
     entity.foundClass.store(unsafeBitCast(type, to: UnsafeRawPointer.self), ordering: .releasing)
   }
 
-  /// Uses a class that the program has used as a type for an entity that names it without a module and whose class is
+  /// Registers a class that the program has used as a type, if the entity names it without a module and the class is
   /// not found otherwise.
   static func offer(_ type: NSManagedObject.Type, for entity: NSEntityDescription) {
     guard type != NSManagedObject.self, found(for: entity) == nil, of(entity) == NSManagedObject.self,
@@ -68,7 +68,7 @@ public enum ManagedObjectClasses {
     remember(type, for: entity)
   }
 
-  /// Returns the entity whose objects are of a class, in the loaded model that has exactly one; nil for none.
+  /// Returns the entity whose objects have a class, if exactly one in a loaded model does; nil otherwise.
   static func entity(of type: NSManagedObject.Type) -> NSEntityDescription? {
     for model in LoadedModels.all {
       let entities = model.entities.filter { entity in
@@ -82,15 +82,15 @@ public enum ManagedObjectClasses {
     return nil
   }
 
-  /// Returns a request for the objects of a class. Without a loaded model that has the class, the entity is assumed to
-  /// have its name.
+  /// Returns a request for the objects of a class. If no loaded model contains the class, the entity is assumed to have
+  /// the same name.
   fileprivate static func request<Result>(for type: NSManagedObject.Type) -> NSFetchRequest<Result> {
     let request = NSFetchRequest<Result>(entityName: entity(of: type)?.name ?? String(describing: type))
     request.specification.objectClass = type == NSManagedObject.self ? nil : type
     return request
   }
 
-  /// Whether an entity names a class, without its module.
+  /// Returns whether an entity names a class, disregarding the module.
   private static func names(_ type: NSManagedObject.Type, _ entity: NSEntityDescription) -> Bool {
     let name: String = entity.managedObjectClassName
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
@@ -101,13 +101,13 @@ public enum ManagedObjectClasses {
 extension NSManagedObject {
   /// Returns a request for the objects of this class.
   ///
-  /// A subclass may declare its own, as Xcode generates it: `class func fetchRequest() -> NSFetchRequest<Person>`.
+  /// A subclass may declare its own, as generated by Xcode: `class func fetchRequest() -> NSFetchRequest<Person>`.
   @_disfavoredOverload
   public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     ManagedObjectClasses.request(for: self)
   }
 
-  /// Returns a request for the objects of this class, of the type that the caller expects.
+  /// Returns a request for the objects of this class, with the type that the caller expects.
   ///
   ///     let request: NSFetchRequest<Person> = Person.fetchRequest()
   ///
@@ -117,12 +117,12 @@ extension NSManagedObject {
   public class func fetchRequest<Result>() -> NSFetchRequest<Result> { ManagedObjectClasses.request(for: self) }
 }
 
-/// A protocol that gives `NSManagedObject` the initializer `init(context:)`: a subclass may declare its own, and still
-/// be made by `T(context:)` and `Self(context:)`, which is possible only with an initializer of a protocol.
+/// A protocol that gives `NSManagedObject` the initializer `init(context:)`. Because the initializer belongs to a
+/// protocol, a subclass may declare its own, and still be created with `T(context:)` and `Self(context:)`.
 public protocol ContextCreated {}
 
 extension ContextCreated where Self: NSManagedObject {
-  /// Makes an object of the entity that has this class, and inserts it.
+  /// Creates an object of the entity that has this class, and inserts it.
   ///
   /// - Parameter moc: the context, whose model must have exactly one entity with this class.
   public init(context moc: NSManagedObjectContext) { self.init(newIn: moc) }
@@ -131,17 +131,17 @@ extension ContextCreated where Self: NSManagedObject {
 /// Finds classes by their names in models and mapping models.
 ///
 /// A name may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product module"), or be
-/// bare. The last two are looked up among the classes that the program has registered, in the main executable's module, and
-/// in the modules that have resources beside the executable (`ProgramClasses`).
+/// bare. In the last two cases, the class is looked up among those registered by the program, in the main executable's
+/// module, and in the modules that have resources beside the executable (`ProgramClasses`).
 final class ClassRegistry: @unchecked Sendable {
-  // The lock guards all of them.
+  // Guards the following properties.
   private let lock = NSLock()
   private var registered: [String: AnyClass] = [:]
   private var found: [String: AnyClass] = [:]
   private var isMissing: Set<String> = []
 
-  /// Registers a class under a name. A name taken by another class stops the program, since which of the two would be
-  /// found would depend on the order of registration.
+  /// Registers a class under a name. Traps if the name belongs to another class, because the order of registration
+  /// would decide which of them is found.
   func register(_ type: AnyClass, as name: String) {
     let other: AnyClass? = lock.withLock {
       if let known = registered[name], known != type { return known }
@@ -157,7 +157,7 @@ final class ClassRegistry: @unchecked Sendable {
     }
   }
 
-  /// Returns the subclass of `base` with that name, if any. Results are cached until a class is registered.
+  /// Returns the subclass of `base` with a name; nil if there is none. Results are cached until a class is registered.
   func type<Class: AnyObject>(named name: String, of base: Class.Type) -> Class.Type? {
     lock.withLock {
       if let known = found[name] { return known as? Class.Type }
@@ -168,13 +168,13 @@ final class ClassRegistry: @unchecked Sendable {
     }
   }
 
-  /// Returns the class of that name, whatever its superclass, for error messages.
+  /// Returns the class with a name, whatever its superclass, for error messages.
   func anyType(named name: String) -> AnyClass? { lock.withLock { candidates(for: name).first } }
 
   private func candidates(for name: String) -> [AnyClass] {
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
     let known = [registered[name], registered[bare]].compactMap { $0 }
-    // Foundation complains about names with two dots.
+    // Foundation logs a complaint about names with two dots.
     let names = bare.contains(".") ? [bare] : [bare, "\(Self.mainModule).\(bare)"]
     return known + names.compactMap { NSClassFromString($0) } + [ProgramClasses.named(bare)].compactMap { $0 }
   }
@@ -187,7 +187,7 @@ final class ClassRegistry: @unchecked Sendable {
 }
 
 extension NSEntityDescription {
-  /// Returns the entity of that name in the model of a context.
+  /// Returns the entity with a name in the model of a context.
   ///
   /// - Parameters:
   ///   - entityName: the entity's name.
@@ -197,10 +197,10 @@ extension NSEntityDescription {
     context.coordinator.managedObjectModel.entitiesByName[entityName]
   }
 
-  /// Makes an object of the entity of that name, of the class that the model names for it, and inserts it.
+  /// Creates an object of the named entity, with the class that the model names for it, and inserts it.
   ///
   /// - Parameters:
-  ///   - entityName: the name of an entity of the context's model. An unknown name stops the program.
+  ///   - entityName: the name of an entity of the context's model. Traps for an unknown name.
   ///   - context: a context with a coordinator.
   public class func insertNewObject(
     forEntityName entityName: String, into context: NSManagedObjectContext

@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NSManagedObject {
-  /// The identifier; nil for a new object whose identifier has not been asked for. May be read on any thread.
+  /// The identifier; nil for a new object whose identifier has not been accessed yet. May be read on any thread.
   final var knownIdentifier: NSManagedObjectID? {
     if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
     return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
   }
 
-  /// The row that the identifier will be made of; nil if there is one already, and for other objects.
+  /// The row from which the identifier will be made; nil if the identifier exists, and for other objects.
   final var unidentifiedRow: (layout: RowLayout, primaryKey: Int64)? {
     if storedIdentifier.load(ordering: .acquiring) != nil { return nil }
     return rowLayout.map { ($0, primaryKey) }
   }
 
-  /// The key of the identifier, without making one; nil as for `knownIdentifier`. May be read on any thread.
+  /// The key of the identifier, without creating one; nil as for `knownIdentifier`. May be read on any thread.
   final var knownKey: ObjectKey? {
     if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue().key }
     return rowLayout.map { $0.key(primaryKey) }
   }
 
-  /// The identifier. A new object gets a temporary one, and is registered under it, only when it is first asked for:
-  /// many objects are saved, and get a permanent one, before that.
+  /// The identifier. A new object gets a temporary one, and is registered under it, on first access. Many objects are
+  /// saved, and get a permanent one, before that.
   final var identifier: NSManagedObjectID {
     if let knownIdentifier { return knownIdentifier }
     if let registry { return registry.identify(self) }
@@ -34,9 +34,9 @@ extension NSManagedObject {
   /// The key of the identifier.
   final var key: ObjectKey { knownKey ?? identifier.key }
 
-  /// Gives the object an identifier, unless another thread has done so first.
+  /// Assigns an identifier, unless another thread has done so first.
   ///
-  /// - Returns: the identifier that the object has now.
+  /// - Returns: the object's identifier.
   final func takeIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
     let reference = Unmanaged.passRetained(made)
     let (isFirst, known) = storedIdentifier.compareExchange(
@@ -52,14 +52,14 @@ extension NSManagedObject {
     if let old { keep(old.takeRetainedValue()) }
   }
 
-  /// Keeps a replaced identifier or registry as long as the object lives.
+  /// Retains a replaced identifier or registry for the object's lifetime.
   final func keep(_ replaced: AnyObject) {
     let rarities = rarities ?? Rarities()
     self.rarities = rarities
     rarities.replaced.append(replaced)
   }
 
-  /// Makes a fault for a row.
+  /// Creates a fault for a row.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
     let entity = identifier.entityDescription
     let object = fault(of: entity, ManagedObjectClasses.of(entity))
@@ -67,7 +67,7 @@ extension NSManagedObject {
     return object
   }
 
-  /// Makes a fault for a row whose identifier is made when it is first asked for.
+  /// Creates a fault for a row whose identifier is made on first access.
   ///
   /// - Parameter type: the class of the entity's objects.
   static func makeFault(_ layout: RowLayout, _ primaryKey: Int64, of type: NSManagedObject.Type) -> NSManagedObject {

@@ -6,19 +6,19 @@ import Foundation
 
 /// Key-value coding beyond the properties of the model.
 extension NSManagedObject {
-  /// The answer of the methods for undefined keys to a caller that wants to know whether the class defines a key.
+  /// A marker returned by the methods for undefined keys to a caller that checks whether the class defines a key.
   final class UndefinedKeyProbe {
     var refused: String?
   }
 
-  /// Sets a property, and tells observers.
+  /// Sets a property, and notifies observers.
   final func change(_ value: Any?, at position: Int, _ key: String) {
     willChangeValue(forKey: key)
     store(value, at: position)
     didChangeValue(forKey: key)
   }
 
-  /// Returns the value of a key without a slot.
+  /// Returns the value for a key without a slot.
   final func unstoredValue(forKey key: String) -> Any? {
     if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
       willAccessValue(forKey: key)
@@ -30,8 +30,8 @@ extension NSManagedObject {
     return value(forUndefinedKey: key)
   }
 
-  /// Returns the value of a key of the object itself, as key-value coding finds it by the names of the accessors; nil for
-  /// any other key.
+  /// Returns the value for a key of the object itself, found like in key-value coding by the names of its accessors;
+  /// nil for any other key.
   private func ownValue(forKey key: String) -> (value: Any?, Void)? {
     switch key {
     case "self": (self, ())
@@ -53,7 +53,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Refuses an undefined key: stops the program, or tells the caller that is asking whether the class defines it.
+  /// Rejects an undefined key: traps, or informs the caller that checks whether the class defines it.
   final func refuse(_ key: String) -> Any? {
     if let probe = rarities?.probe {
       probe.refused = key
@@ -62,9 +62,9 @@ extension NSManagedObject {
     return Misuse.stop { throw ObjectGraphErrors.unknownKey(key, of: entity) }
   }
 
-  /// Returns the value of a key that the model does not have.
+  /// Returns the value for a key that the model does not contain.
   ///
-  /// - Throws: `EvaluationError.unknownKey` if neither the object nor its class has one.
+  /// - Throws: `EvaluationError.unknownKey` if neither the object nor its class defines the key.
   private func valueIfDefined(forKey key: String) throws -> Any? {
     let (probe, outer) = (UndefinedKeyProbe(), rarities?.probe)
     rarities = rarities ?? Rarities()
@@ -77,7 +77,7 @@ extension NSManagedObject {
     return value
   }
 
-  /// Sets the value of a key that the model does not have, by the class's `setValue(_:forUndefinedKey:)`.
+  /// Sets the value for a key that the model does not contain, with the class's `setValue(_:forUndefinedKey:)`.
   ///
   /// - Throws: 134060 if the class does not define the key.
   final func setIfDefined(_ value: Any?, forUndefinedKey key: String) throws {
@@ -91,8 +91,8 @@ extension NSManagedObject {
 
   /// Returns a live set of the to-many relationship at the end of a key path: changing it changes the relationship.
   ///
-  /// - Parameter keyPath: names of properties with dots between them, of which the last is an unordered to-many
-  ///   relationship. A path that leads to no object stops the program.
+  /// - Parameter keyPath: property names separated by dots, ending in an unordered to-many relationship. Traps if the
+  ///   path leads to no object.
   public final func mutableSetValue(forKeyPath keyPath: String) -> NSMutableSet {
     let (owner, key) = Misuse.stop { try relationshipOwner(at: keyPath) }
     return owner.mutableSetValue(forKey: key)
@@ -100,14 +100,14 @@ extension NSManagedObject {
 
   /// Returns a live ordered set of the to-many relationship at the end of a key path: changing it changes the relationship.
   ///
-  /// - Parameter keyPath: names of properties with dots between them, of which the last is an ordered to-many
-  ///   relationship. A path that leads to no object stops the program.
+  /// - Parameter keyPath: property names separated by dots, ending in an ordered to-many relationship. Traps if the
+  ///   path leads to no object.
   public final func mutableOrderedSetValue(forKeyPath keyPath: String) -> NSMutableOrderedSet {
     let (owner, key) = Misuse.stop { try relationshipOwner(at: keyPath) }
     return owner.mutableOrderedSetValue(forKey: key)
   }
 
-  /// Returns the object that has the last property of a key path, and the name of the property.
+  /// Returns the object that has the last property of a key path, and the property's name.
   private func relationshipOwner(at keyPath: String) throws -> (NSManagedObject, String) {
     guard let dot = keyPath.lastIndex(of: ".") else { return (self, keyPath) }
     let path = String(keyPath[..<dot])
@@ -129,7 +129,7 @@ extension NSManagedObject: KeyValueReading, ObjectIdentified {
 }
 
 extension NSAttributeType {
-  /// Whether a class may declare a property of the type as a number or a Boolean that is not optional.
+  /// Whether a class may declare a property of the type as a number or Boolean that is not optional.
   var isScalar: Bool {
     switch self {
     case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
@@ -144,8 +144,8 @@ extension NSManagedObject {
   /// Turns the object into a fault.
   ///
   /// - Parameters:
-  ///   - row: the row to take the values from when the fault fires; nil to read it then.
-  ///   - keepsTransients: whether the object gets its transient values back when the fault fires.
+  ///   - row: the row from which to take the values when the fault fires; nil to read it then.
+  ///   - keepsTransients: whether transient values are restored when the fault fires.
   final func turnIntoFault(keeping row: RowSnapshot?, keepsTransients: Bool = false) {
     guard isRealized else {
       snapshot = row

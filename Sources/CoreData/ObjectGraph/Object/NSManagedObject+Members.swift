@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The members of a to-many relationship by their number and place.
+/// Access to single members of a to-many relationship.
 extension NSManagedObject {
-  /// The number of members, of which no collection is made.
+  /// Returns the number of members, without making a collection.
   final func memberCount(at position: Int) -> Int {
     realize()
     readRelationship(at: position)
@@ -19,7 +19,7 @@ extension NSManagedObject {
     return memberCount(at: position)
   }
 
-  /// Returns the index of a member; nil for no member.
+  /// Returns the index of a member; nil if the object is not a member.
   final func memberIndex(of object: NSManagedObject, at position: Int) -> Int? {
     realize()
     readRelationship(at: position)
@@ -35,13 +35,13 @@ extension NSManagedObject {
     return context.object(for: members.id(at: index))
   }
 
-  /// Removes the member at an index of an ordered relationship, and notes the change.
+  /// Removes the member at an index of an ordered relationship, and records the change.
   final func removeMember(_ index: Int, at position: Int) {
     if let object = member(index, at: position) { removeMember(object, at: position) }
   }
 
-  /// Replaces the member at an index of an ordered relationship, and notes the change. An object that is a member already
-  /// keeps the first of its two places.
+  /// Replaces the member at an index of an ordered relationship, and records the change. If the new object is already a
+  /// member, it keeps the first of its two positions.
   final func replaceMember(_ index: Int, with object: NSManagedObject, at position: Int) {
     guard let old = member(index, at: position), old !== object, let relationship = table.relationship(at: position)
     else { return }
@@ -58,7 +58,7 @@ extension NSManagedObject {
     didChangeValue(forKey: key)
   }
 
-  /// Exchanges two members of an ordered relationship, and notes the change.
+  /// Exchanges two members of an ordered relationship, and records the change.
   final func exchangeMembers(_ one: Int, _ other: Int, at position: Int) {
     guard one != other else { return }
     let (low, high) = (min(one, other), max(one, other))
@@ -72,9 +72,9 @@ extension NSManagedObject {
     didChangeValue(forKey: table.names[position])
   }
 
-  /// Moves a member of an ordered relationship, and notes the change.
+  /// Moves a member of an ordered relationship, and records the change.
   ///
-  /// - Parameter target: its index afterwards.
+  /// - Parameter target: the resulting index.
   final func moveMember(_ index: Int, to target: Int, at position: Int) {
     guard index != target, let object = member(index, at: position) else { return }
     let id = object.identifier

@@ -6,9 +6,9 @@ import Foundation
 
 /// Relationships and their inverses, which change together.
 ///
-/// Every change goes through `link` and `unlink`, which change one side. Their callers change each side once.
+/// Every change goes through `link` and `unlink`, which change one side. Their callers call them once for each side.
 extension NSManagedObject {
-  /// Sets the destination of a to-one relationship, and updates the inverses of the old and the new one.
+  /// Sets the destination of a to-one relationship, and updates the inverses of the old and the new destination.
   final func setDestination(
     _ destination: NSManagedObject?, at position: Int, of relationship: NSRelationshipDescription
   ) {
@@ -42,7 +42,7 @@ extension NSManagedObject {
 
   /// Adds a member to a to-many relationship, on both sides.
   ///
-  /// - Parameter index: where to insert it into an ordered relationship; nil for the end.
+  /// - Parameter index: the index at which to insert it into an ordered relationship; nil for the end.
   final func add(
     _ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription, index: Int? = nil
   ) {
@@ -56,7 +56,7 @@ extension NSManagedObject {
     object.removeInverse(of: relationship, to: self)
   }
 
-  /// The destinations of a relationship.
+  /// Returns the destinations of a relationship.
   final func linkedObjects(at position: Int) -> [NSManagedObject] {
     realize()
     if let destination = packedDestination(at: position) { return context.map { [$0.object(for: destination)] } ?? [] }
@@ -69,7 +69,7 @@ extension NSManagedObject {
     }
   }
 
-  /// The destination of a to-one relationship.
+  /// Returns the destination of a to-one relationship.
   private func destination(at position: Int) -> NSManagedObject? {
     realize()
     if let destination = packedDestination(at: position) { return context?.object(for: destination) }
@@ -77,7 +77,7 @@ extension NSManagedObject {
     return context?.object(for: id)
   }
 
-  /// Remembers the members of a to-many relationship, until `updateInverses(ofMembersAt:)`.
+  /// Remembers the members of a to-many relationship until `updateInverses(ofMembersAt:)`.
   final func noteMembersBefore(_ key: String) {
     guard let position = table.position(of: key), table.relationship(at: position)?.isToMany == true else { return }
     makeHolds().membersBefore[position] = linkedObjects(at: position)
@@ -125,8 +125,9 @@ extension NSManagedObject {
     }
   }
 
-  /// Reads the object again if it is older than what `source` says, which leads to it while its own relationship does not lead
-  /// back. If the save writes its row, it finds the conflict anyway; what the current event has changed is the context's own.
+  /// Reads this object again if it is older than `source`, that is, if `source` refers to it but its own relationship
+  /// does not refer back. If the save writes its row, it detects the conflict anyway. What the current event has
+  /// changed is the context's own.
   ///
   /// - Returns: whether the object has been read again.
   @discardableResult
@@ -138,7 +139,7 @@ extension NSManagedObject {
   }
 
   private func noteInverseChange(of key: String, _ change: () -> Void) {
-    // The change is one of the other object, even if this one is awakening.
+    // The change belongs to the other object, even if this one is awakening.
     let wasAwakening = isAwakening
     if wasAwakening { isAwakening = false }
     willChangeValue(forKey: key)
@@ -177,7 +178,7 @@ extension NSManagedObject {
     return removeUnnoted(object, at: position)
   }
 
-  /// Removes a member from a relationship that has been read, as a part of a change that has been noted.
+  /// Removes a member from a relationship that has been read, as part of a change that is already recorded.
   @discardableResult
   final func removeUnnoted(_ object: NSManagedObject, at position: Int) -> Bool {
     let id = object.identifier
@@ -186,7 +187,7 @@ extension NSManagedObject {
     return true
   }
 
-  /// Changes members in place. Nothing else refers to them meanwhile, so that they are not copied.
+  /// Changes members in place, without copying, because nothing else refers to them meanwhile.
   ///
   /// - Parameter change: returns nil if it has changed nothing.
   @discardableResult
@@ -203,9 +204,9 @@ extension NSManagedObject {
     return result
   }
 
-  /// Replaces temporary identifiers with the permanent ones that saving has made.
+  /// Replaces temporary identifiers with the permanent ones that a save has made.
   final func replaceTemporaryIDs() {
-    // Rows have none.
+    // Rows contain none.
     guard isRealized, !isPacked else { return }
     replaceTemporaryIDs(in: &slots)
     if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
@@ -227,13 +228,13 @@ extension NSManagedObject {
     return hasChanged
   }
 
-  /// Whether a relationship whose destinations are known leads to one of some objects.
+  /// Returns whether a relationship with known destinations refers to one of the objects.
   final func leads(to keys: Set<ObjectKey>) -> Bool {
     let relationships = table.firstRelationship..<table.count
     if !isRealized || isPacked, let packed = snapshot?.packed {
       return relationships.contains { packed.destination(at: $0).map { keys.contains($0.key) } ?? false }
     }
-    // A fault may keep its row, with members that have been read.
+    // A fault may keep its row, and members that have been read.
     guard let slots = isRealized ? slots : snapshot?.slots else { return false }
     return relationships.contains { position in
       switch slots[position] {
@@ -251,8 +252,8 @@ extension NSManagedObject {
     holds?.update()
   }
 
-  /// As `forgetDestinations(where:)`, in the values from the start of the current event too, so that undo does not bring the
-  /// destinations back.
+  /// As `forgetDestinations(where:)`, also in the values from the start of the current event, so that undo does not
+  /// restore the destinations.
   final func forgetMergedDestinations(where isGone: (NSManagedObjectID) -> Bool) {
     forgetDestinations(where: isGone)
     guard isRealized, !eventChanges.isEmpty, var start = slotsAtEventStart ?? snapshot?.slots else { return }
@@ -297,7 +298,7 @@ extension NSManagedObject {
     return position
   }
 
-  /// Whether an object is a member of a to-many relationship.
+  /// Returns whether an object is a member of a to-many relationship.
   final func isMember(_ object: NSManagedObject, at position: Int) -> Bool {
     realize()
     readRelationship(at: position)
@@ -305,22 +306,22 @@ extension NSManagedObject {
     return members.contains(object.identifier)
   }
 
-  /// Adds a member, and notes the change.
+  /// Adds a member, and records the change.
   ///
-  /// - Parameter index: where to insert it into an ordered relationship; nil for the end.
+  /// - Parameter index: the index at which to insert it into an ordered relationship; nil for the end.
   final func insertMember(_ member: Any, at position: Int, index: Int? = nil) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
       trap("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
     }
     Misuse.stop { try check(object, for: relationship) }
-    // Foundation's ordered set does nothing then either.
+    // Foundation's ordered set does nothing in this case either.
     if relationship.isOrdered, isMember(object, at: position) { return }
     willChangeValue(forKey: table.names[position])
     add(object, at: position, of: relationship, index: index)
     didChangeValue(forKey: table.names[position])
   }
 
-  /// Removes a member, and notes the change.
+  /// Removes a member, and records the change.
   final func removeMember(_ member: Any, at position: Int) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else { return }
     willChangeValue(forKey: table.names[position])
@@ -328,7 +329,7 @@ extension NSManagedObject {
     didChangeValue(forKey: table.names[position])
   }
 
-  /// Holds what a relationship was read as or set to: an object, or a collection of objects.
+  /// Holds the last value that a relationship was read as or set to: an object, or a collection of objects.
   final func hold(_ destination: AnyObject?, at position: Int) {
     guard let registry, registry.isHolding, destination != nil || holds != nil else { return }
     makeHolds().hold(destination, at: position)
@@ -341,9 +342,10 @@ extension NSManagedObject {
     return made
   }
 
-  /// Returns the members of a to-many relationship, and holds them. They are the same until the relationship changes.
+  /// Returns the members of a to-many relationship, and holds them. The result is the same until the relationship
+  /// changes.
   final func members(at position: Int) -> HeldMembers {
-    // The usual case first: nothing has changed since the last call.
+    // The common case first: nothing has changed since the last call.
     if isRealized, !isPacked, let known = holds?.members(at: position), known.withdrawals == registry?.withdrawals,
       case .toMany(let members) = slots[position], known.isCopy(of: members)
     {
@@ -365,26 +367,26 @@ extension NSManagedObject {
 }
 
 extension NSManagedObject {
-  /// The destination of a to-one relationship whose row is still packed; nil for any other.
+  /// Returns the destination of a to-one relationship whose row is still packed; nil for any other.
   final func packedDestination(at position: Int) -> PackedRow.Destination? {
     isPacked ? snapshot?.packed?.destination(at: position) : nil
   }
 
-  /// Whether the members of a relationship have not been read, without decoding a packed row.
+  /// Returns whether the members of a relationship have not been read, without decoding a packed row.
   final func isUnread(at position: Int) -> Bool {
     if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }
     if case .unread = slots[position] { return true }
     return false
   }
 
-  /// Reads the members of a to-many relationship, unless they have been read.
+  /// Reads the members of a to-many relationship, unless they have already been read.
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
     guard let context, !hasTemporaryID || context.parent != nil else {
       slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
       return
     }
-    // Members that cannot be read count as none in the slot and in the snapshot, so that no save removes them.
+    // Unreadable members are treated as missing both in the slot and in the snapshot, so that no save removes them.
     take(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
   }
 
@@ -398,11 +400,11 @@ extension NSManagedObject {
     let read = Slot.toMany(members)
     slots[position] = read
     snapshot?.slots[position] = read
-    // Reading is no change of the event.
+    // Reading is not a change of the event.
     if case .unread? = slotsAtEventStart?[position] { slotsAtEventStart?[position] = read }
   }
 
-  /// Returns whether a relationship is a fault: its members have not been read.
+  /// Returns whether a relationship is a fault, that is, whether its members have not been read.
   ///
   /// - Parameter key: the relationship's name.
   public final func hasFault(forRelationshipNamed key: String) -> Bool {
@@ -412,7 +414,7 @@ extension NSManagedObject {
     return false
   }
 
-  /// Returns the identifiers of a relationship's members, without making objects.
+  /// Returns the identifiers of a relationship's members, without creating objects.
   ///
   /// - Parameter key: the relationship's name.
   public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
@@ -427,25 +429,25 @@ extension NSManagedObject {
   }
 }
 
-/// The objects and live sets that an object keeps for its relationships, besides the identifiers in its slots.
+/// The objects and live sets that an object retains for its relationships, in addition to the identifiers in its slots.
 ///
-/// An object holds the destinations that a relationship was last read as or set to, since they may contain something
-/// that no store keeps. As two objects may hold each other, an object releases them when it turns into a fault or
-/// leaves its context, and when the context is deallocated.
+/// An object holds the last destinations that a relationship was read as or set to, because they may contain values
+/// that are not stored. Two objects may hold each other. So an object releases its destinations when it turns into a
+/// fault or leaves its context, and when the context is deallocated.
 final class RelationshipHolds {
   private struct View {
     let position: Int
     weak var set: RelationshipOrderedSet?
   }
 
-  /// By the position of the relationship, a managed object or `HeldMembers`. Few relationships of an
-  /// object are read, and a dictionary would take longer to make than a search in the list.
+  /// A managed object or `HeldMembers` for each relationship, by position. Usually only few relationships of an object
+  /// are read, and searching a list is faster than creating a dictionary.
   @exclusivity(unchecked) private var destinations: [(position: Int, value: AnyObject)] = []
-  /// The first of them, without the list's memory.
+  /// The first of the destinations, which needs no list.
   @exclusivity(unchecked) private var first: (position: Int, value: AnyObject)?
   /// The live sets of relationships.
   private var views: [View] = []
-  /// The members of relationships that are being changed by set mutations, by position.
+  /// The members of relationships that set mutations are changing, by position.
   var membersBefore: [Int: [NSManagedObject]] = [:]
   /// Whether a change in several steps is in progress, after which the views are updated.
   private var isChanging = false
@@ -464,13 +466,13 @@ final class RelationshipHolds {
     }
   }
 
-  /// The members that a to-many relationship was last read as.
+  /// Returns the members from the last read of a to-many relationship.
   func members(at position: Int) -> HeldMembers? {
     if let first, first.position == position { return first.value as? HeldMembers }
     return destinations.first { $0.position == position }?.value as? HeldMembers
   }
 
-  /// Releases all objects, which may release others in turn.
+  /// Releases all objects, which may in turn release others.
   func release() {
     guard first != nil || !destinations.isEmpty else { return }
     ReleaseChain.release { released in
@@ -486,13 +488,13 @@ final class RelationshipHolds {
     views.append(View(position: position, set: view))
   }
 
-  /// Returns the view of a relationship that the program has; nil for none.
+  /// Returns the program's live set of a relationship; nil if there is none.
   func view(at position: Int) -> RelationshipOrderedSet? {
     for view in views where view.position == position { if let set = view.set { return set } }
     return nil
   }
 
-  /// Returns the views of a relationship.
+  /// Returns the live sets of a relationship.
   private func views(at position: Int) -> [RelationshipOrderedSet] {
     isChanging || views.isEmpty ? [] : views.compactMap { $0.position == position ? $0.set : nil }
   }
@@ -505,7 +507,7 @@ final class RelationshipHolds {
     for view in views(at: position) { view.didRemove(object, at: index) }
   }
 
-  /// Makes a change in several steps, and then updates the views.
+  /// Runs a change in several steps, and then updates the views.
   func changing(_ position: Int, _ body: () -> Void) {
     let wasChanging = isChanging
     isChanging = true
@@ -519,20 +521,20 @@ final class RelationshipHolds {
     for view in views { view.set?.update() }
   }
 
-  /// Has all views update at the next access.
+  /// Makes all views update on the next access.
   func outdate() {
     for view in views { view.set?.outdate() }
   }
 }
 
-/// Releases objects that hold each other in a chain iteratively, since nested deallocation would exhaust the stack.
+/// Releases chains of objects that hold each other iteratively, because nested deallocation would exhaust the stack.
 enum ReleaseChain {
   private final class Queue {
     @exclusivity(unchecked) var objects: [AnyObject] = []
     @exclusivity(unchecked) var isReleasing = false
   }
 
-  /// The queue of a thread, made when it first releases something.
+  /// The queue of a thread, created on its first release.
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
     let failure = pthread_key_create(&key) { queue in
@@ -552,7 +554,7 @@ enum ReleaseChain {
 
   /// Releases objects.
   ///
-  /// - Parameter move: moves the objects to the end of a list, so that the caller does not release anything itself.
+  /// - Parameter move: moves the objects to the end of a list, so that the caller itself releases nothing.
   static func release(_ move: (inout [AnyObject]) -> Void) {
     let queue = queue
     move(&queue.objects)
@@ -563,6 +565,6 @@ enum ReleaseChain {
     if queue.objects.capacity > keptCapacity { queue.objects = [] }
   }
 
-  /// For how many objects a thread's queue keeps memory.
+  /// The number of objects for which a thread's queue keeps its memory.
   private static let keptCapacity = 64
 }

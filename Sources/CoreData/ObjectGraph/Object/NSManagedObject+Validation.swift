@@ -9,11 +9,11 @@ extension NSManagedObject {
   /// Validates all properties, one after another, with `validateValue(_:forKey:)`.
   final func validateProperties() throws {
     realize()
-    // What the program has computed from a missing value may be wrong.
+    // Values that the program has computed from an unreadable one may be wrong.
     var failures = missedValues.map { attribute, value in
       ValidationErrors.unreadable(.init(attribute, nil, self), value.problem, url: identifier.persistentStore?.url)
     }
-    // Only subclasses can override `validateValue`. Otherwise, properties that the model does not restrict are valid.
+    // Only subclasses can override `validateValue`. Otherwise, properties without restrictions in the model are valid.
     let positions =
       type(of: self) == NSManagedObject.self ? table.restricted + outOfRange() : Array(table.properties.indices)
     for position in positions {
@@ -29,13 +29,13 @@ extension NSManagedObject {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  /// The positions of unrestricted integer attributes whose value their type cannot hold.
+  /// Returns the positions of unrestricted integer attributes whose values are out of their type's range.
   private func outOfRange() -> [Int] {
     table.ranged.filter { !slot(at: $0).isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
   }
 
-  /// Whether a value is not read for validation: a relationship that is a fault cannot have changed, and neither can a value
-  /// that cannot be read.
+  /// Returns whether validation can skip reading a value. A relationship that is a fault cannot have changed, and
+  /// neither can an unreadable value.
   private func needsNoValue(at position: Int) -> Bool {
     isUnread(at: position) || isUnreadable(at: position)
   }
@@ -63,11 +63,11 @@ extension NSManagedObject {
   }
 }
 
-/// The rules of a model for values.
+/// The model's rules for values.
 enum ValidationRules {
   static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
     guard let value else {
-      // Saving computes derived attributes.
+      // A save computes derived attributes.
       if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
       throw ValidationErrors.missingValue(.init(attribute, value, object))
     }
@@ -101,8 +101,8 @@ enum ValidationRules {
     let count =
       Set<NSManagedObject>.exactly(value)?.count ?? (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
     if count == 0, relationship.isOptional { return }
-    // Models of SwiftData, and many of Xcode's, have to-many relationships that are not optional and have no minimum: stores of
-    // such models have objects without members.
+    // Models of SwiftData, and many of Xcode's, have to-many relationships that are not optional and have no minimum.
+    // Stores of such models contain objects without members.
     let minimum = relationship.minCount
     if count < minimum { throw ValidationErrors.tooFew(subject, count: count, minimum: minimum) }
     if relationship.maxCount > 0, count > relationship.maxCount {
@@ -124,12 +124,12 @@ enum ValidationRules {
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {
-    // Validation that leaves the value alone returns the same object, which may be a large set.
+    // Validation that does not change the value returns the same object, which may be a large set.
     if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
       return true
     }
     if let a = a as? String, let b = b as? String { return a.utf8.elementsEqual(b.utf8) }
-    // Foundation compares objects of the class NSData byte by byte.
+    // Foundation compares `NSData` objects byte by byte.
     if let a = a as? Data, let b = b as? Data { return a == b }
     return switch (a, b) {
     case (nil, nil): true
@@ -141,9 +141,9 @@ enum ValidationRules {
 }
 
 extension ValidationDocument {
-  /// Whether a value keeps the rule.
+  /// Returns whether a value satisfies the rule.
   ///
-  /// - Parameter value: as objects have it, a number as `NSNumber`.
+  /// - Parameter value: the value in the form in which objects have it; a number as `NSNumber`.
   /// - Throws: the reason why the rule cannot be evaluated.
   package func isKept(by value: Any) throws -> Bool { try PredicateEvaluator().evaluate(predicate, with: value) }
 }

@@ -4,13 +4,13 @@
 import Foundation
 
 extension NSManagedObject {
-  /// Reads and writes a property by its name.
+  /// The value of a property, by its name.
   public final subscript(key: String) -> Any? {
     get { value(forKey: key) }
     set { setValue(newValue, forKey: key) }
   }
 
-  /// The value of a property as the object's description has it.
+  /// Returns the value of a property for the object's description.
   final func describeSlot(_ name: String) -> String {
     guard let position = table.position(of: name) else { return "nil" }
     switch slots[position] {
@@ -21,7 +21,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Returns the position of a property's slot; stops the program for an unknown name, as on Apple's systems.
+  /// Returns the position of a property's slot. Traps for an unknown name, as on Apple's systems.
   final func position(of key: String) -> Int {
     if let position = table.position(of: key) { return position }
     return Misuse.stop { throw ObjectGraphErrors.unknownKey(key, of: entity) }
@@ -39,7 +39,7 @@ extension NSManagedObject {
       readRelationship(at: position)
       return resolvedValue(at: position)
     case .toMany(let members):
-      // A cast turns a set into an `NSSet` faster than an `NSSet` into a set.
+      // Casting a set to `NSSet` is faster than the reverse.
       let objects = context?.objects(of: members) ?? []
       return members.isOrdered ? NSOrderedSet(array: objects) : Set(objects)
     case .archived(let data):
@@ -73,7 +73,7 @@ extension NSManagedObject {
     return object
   }
 
-  /// Sets a slot, and for a relationship the inverse. Stops the program for a value that is not of the property's type.
+  /// Sets a slot and, for a relationship, the inverse. Traps for a value that does not have the property's type.
   final func store(_ value: Any?, at position: Int) {
     Misuse.stop { try storeChecked(value, at: position) }
   }
@@ -96,7 +96,7 @@ extension NSManagedObject {
     }
   }
 
-  /// - Throws: 1550 for a value that is not of the attribute's type.
+  /// - Throws: 1550 for a value that does not have the attribute's type.
   final func slot(
     of value: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType? = nil
   ) throws -> Slot {
@@ -106,7 +106,7 @@ extension NSManagedObject {
 
   /// Returns the objects in a value for a relationship.
   ///
-  /// - Throws: 1550 for anything but objects that can be its destinations.
+  /// - Throws: 1550 for anything other than objects that can be destinations of the relationship.
   final func destinations(in value: Any?, of relationship: NSRelationshipDescription) throws -> [NSManagedObject] {
     let elements: [Any]
     switch value {
@@ -145,7 +145,7 @@ extension NSManagedObject {
     ValidationErrors.wrongClass(.init(property, value, self), expected: wanted)
   }
 
-  /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
+  /// Returns the positions of slots that differ from the snapshot; for a new object, those of slots that are not empty.
   final func changedSlots() -> [Int] {
     guard isRealized else { return [] }
     if isPacked, !hasDeferredRemovals { return Array(changesOfPackedRow()) }
@@ -154,7 +154,7 @@ extension NSManagedObject {
     return slots.indices.filter { !slots[$0].isSame(as: old[$0]) }
   }
 
-  /// The positions of changed slots that are stored, that is not transient.
+  /// Returns the positions of changed slots that are stored, that is, not transient.
   final func changedStoredSlots() -> SlotSet {
     var changed = SlotSet()
     guard isRealized else { return changed }
@@ -172,7 +172,7 @@ extension NSManagedObject {
     return changed
   }
 
-  /// The positions of slots that differ from the row, which is still packed.
+  /// Returns the positions of slots that differ from the row, which is still packed.
   private func changesOfPackedRow() -> SlotSet {
     var changed = SlotSet()
     guard !packedChanges.isEmpty, let packed = snapshot?.packed else { return changed }
@@ -199,14 +199,15 @@ extension NSManagedObject {
 
   /// Marks the object as updated.
   final func noteChange() {
-    // Looking the context up costs more than setting a value.
+    // Looking up the context costs more than setting a value.
     if changes.contains(.updated), eventChanges.contains(.updated) { return }
     if isAwakening { return noteSetWhileAwakening() }
     guard let context else { return }
     context.noteUpdate(self)
   }
 
-  /// Returns the values that differ from those last fetched or saved, by property name. Transient properties are left out.
+  /// Returns the values that have changed since the last fetch or save, by property name. Transient properties are left
+  /// out.
   public final func changedValues() -> [String: Any] { values(at: changedSlots(), in: slots) }
 
   /// Returns, by property name, the earlier values of properties that have changed since the last
@@ -216,7 +217,8 @@ extension NSManagedObject {
     return values(at: slots.indices.filter { !slots[$0].isSame(as: before[$0]) }, in: before)
   }
 
-  /// Returns the values last fetched or saved, by property name; `NSNull` for none. Transient properties are left out.
+  /// Returns the values as of the last fetch or save, by property name, with `NSNull` for missing values. Transient
+  /// properties are left out.
   ///
   /// - Parameter keys: the names of properties; nil for all.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
@@ -266,7 +268,7 @@ extension NSManagedObject {
 
   /// Returns the value of a key path: `department.name`, `employees.@count`, `location.x`.
   ///
-  /// - Parameter keyPath: names of properties with dots between them, and collection operators.
+  /// - Parameter keyPath: property names separated by dots, and collection operators.
   public final func value(forKeyPath keyPath: String) -> Any? {
     Misuse.stop { try KeyPathReader.value(keyPath, of: self, .collections) }
   }
@@ -274,16 +276,16 @@ extension NSManagedObject {
   /// Sets the property at the end of a key path.
   ///
   /// - Parameters:
-  ///   - value: the new value; nil for none.
-  ///   - keyPath: names of properties with dots between them, possibly ending in an element of a composite attribute.
+  ///   - value: the new value; nil to remove it.
+  ///   - keyPath: property names separated by dots, possibly ending in an element of a composite attribute.
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
     Misuse.stop { try set(value, at: keyPath) { $0.setValue($1, forKey: $2) } }
   }
 
   /// Sets the property at the end of a key path with a setter for a single property.
   ///
-  /// - Throws: 134060 for an unknown key before the last, or a path that continues after a plain value; the setter's
-  ///   errors.
+  /// - Throws: 134060 for an unknown key before the last one, or a path that continues after an attribute's value; the
+  ///   setter's errors.
   final func set(
     _ value: Any?, at keyPath: String, by set: (NSManagedObject, Any?, String) throws -> Void
   ) throws {
@@ -314,7 +316,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Returns the values of several properties; `NSNull` for none.
+  /// Returns the values of several properties, with `NSNull` for missing values.
   ///
   /// - Parameter keys: names of properties.
   public final func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
@@ -323,24 +325,24 @@ extension NSManagedObject {
 
   /// Sets several properties.
   ///
-  /// - Parameter keyedValues: new values by property name; `NSNull` for none.
+  /// - Parameter keyedValues: the new values by property name; `NSNull` to remove a value.
   public final func setValuesForKeys(_ keyedValues: [String: Any]) {
     for (key, value) in keyedValues.sorted(by: { $0.key < $1.key }) {
       setValue(value is NSNull ? nil : value, forKey: key)
     }
   }
 
-  // Key-value coding with keys that come from outside the program: a form, a file, a request.
+  // Key-value coding with keys from outside the program: a form, a file, a request.
   //
-  // `value(forKey:)` and its relatives stop the program for an unknown key or a value of another type, as Apple's do,
-  // since keys in source code are the programmer's responsibility. These methods throw an error instead. They are
-  // additions to Apple's API.
+  // `value(forKey:)` and related methods trap for an unknown key or a value of another type, as Apple's do, because
+  // keys in source code are the programmer's responsibility. These methods throw an error instead. They are additions
+  // to Apple's API.
 
-  /// Returns the value of a key path, or throws.
+  /// Returns the value of a key path, and throws if there is none.
   ///
-  /// - Parameter keyPath: names of properties with dots between them, and collection operators.
-  /// - Throws: 134060 for an unknown key, or a path that continues after a plain value; 133000 for an object whose row
-  ///   is gone; the store's errors if a row cannot be read.
+  /// - Parameter keyPath: property names separated by dots, and collection operators.
+  /// - Throws: 134060 for an unknown key, or a path that continues after an attribute's value; 133000 for an object
+  ///   whose row is missing; the store's errors if a row cannot be read.
   public final func checkedValue(forKeyPath keyPath: String) throws -> Any? {
     try throwingReadingFailures {
       do {
@@ -351,14 +353,14 @@ extension NSManagedObject {
     }
   }
 
-  /// Sets the property at the end of a key path, or throws. For a relationship, also changes the inverse.
+  /// Sets the property at the end of a key path, and throws on failure. For a relationship, also changes the inverse.
   ///
   /// - Parameters:
-  ///   - value: the new value; nil or `NSNull` for none.
-  ///   - keyPath: names of properties with dots between them, possibly ending in an element of a composite attribute, or in
-  ///     a key that the class defines by `setValue(_:forUndefinedKey:)`.
-  /// - Throws: 134060 for an unknown key; 1550 for a value that is not of the property's type; the errors of
-  ///   `checkedValue(forKeyPath:)`. Nothing has changed then.
+  ///   - value: the new value; nil or `NSNull` to remove it.
+  ///   - keyPath: property names separated by dots, possibly ending in an element of a composite attribute, or in a key
+  ///     that the class defines with `setValue(_:forUndefinedKey:)`.
+  /// - Throws: 134060 for an unknown key; 1550 for a value that does not have the property's type; the errors of
+  ///   `checkedValue(forKeyPath:)`. On an error, nothing has changed.
   public final func setCheckedValue(_ value: Any?, forKeyPath keyPath: String) throws {
     try throwingReadingFailures {
       try set(value, at: keyPath) { object, value, key in
@@ -371,11 +373,12 @@ extension NSManagedObject {
     }
   }
 
-  /// Sets several properties, or throws.
+  /// Sets several properties, and throws for unknown keys and values of the wrong type.
   ///
-  /// - Parameter keyedValues: new values by property name; `NSNull` for none.
-  /// - Throws: 134060 for a key that neither the model nor the class has; 1550 for a value that is not of its property's
-  ///   type. Nothing has changed then but what the class's `setValue(_:forUndefinedKey:)` has set.
+  /// - Parameter keyedValues: the new values by property name; `NSNull` to remove a value.
+  /// - Throws: 134060 for a key that neither the model nor the class defines; 1550 for a value that does not have its
+  ///   property's type. On an error, nothing has changed except what the class's `setValue(_:forUndefinedKey:)` has
+  ///   set.
   public final func setCheckedValues(_ keyedValues: [String: Any]) throws {
     try throwingReadingFailures {
       let sorted = keyedValues.sorted { $0.key < $1.key }
@@ -388,7 +391,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Throws if a value is not of the property's type.
+  /// Throws if a value does not have the property's type.
   private func checkType(of value: Any?, forKey key: String) throws {
     guard let position = table.position(of: key) else {
       throw ObjectGraphErrors.unknownKey(key, of: entity)
@@ -399,7 +402,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Runs a closure, and throws if this object's row is gone or a row that it needed cannot be read.
+  /// Runs a closure, and throws if this object's row is missing, or if a row that the closure needed cannot be read.
   private func throwingReadingFailures<Value>(_ body: () throws -> Value) throws -> Value {
     guard let context else {
       if isRealized { return try body() }
@@ -417,7 +420,8 @@ extension NSManagedObject {
 }
 
 extension Set<NSManagedObject> {
-  /// Returns a value that is such a set; nil for any other. A cast would turn a subclass of `NSSet` into an empty set.
+  /// Returns a value that is exactly such a set; nil for any other. A cast would turn a subclass of `NSSet` into an
+  /// empty set.
   static func exactly(_ value: Any?) -> Set<NSManagedObject>? {
     guard let value, type(of: value) == Self.self else { return nil }
     return value as? Set<NSManagedObject>
@@ -425,7 +429,7 @@ extension Set<NSManagedObject> {
 }
 
 extension NSDictionary {
-  /// Returns the dictionary of a composite attribute with another value for one of its elements.
+  /// Returns the dictionary of a composite attribute with a new value for one of its elements.
   fileprivate func setting(_ value: Any?, at keyPath: String) -> NSDictionary {
     let changed = mutableCopy() as? NSMutableDictionary ?? NSMutableDictionary()
     if let dot = keyPath.firstIndex(of: ".") {

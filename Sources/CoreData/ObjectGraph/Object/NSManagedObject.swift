@@ -7,10 +7,10 @@ import Synchronization
 
 /// An object whose properties are described by an entity and kept in a persistent store.
 ///
-/// Differs from Apple: without an Objective-C runtime there are no dynamic accessors; properties are read and written
-/// with `value(forKey:)` and `setValue(_:forKey:)`, the string subscript, or computed properties over a `ManagedProperty`,
-/// which the plug-in `CoreDataModels` writes for `@NSManaged`. The designated initializer is `required`, since the
-/// framework instantiates classes by name.
+/// Differs from Apple: without an Objective-C runtime there are no dynamic accessors. Properties are read and written
+/// with `value(forKey:)` and `setValue(_:forKey:)`, with the string subscript, or with computed properties over a
+/// `ManagedProperty`, which the plug-in `CoreDataModels` generates for `@NSManaged`. The designated initializer is
+/// `required`, because the framework instantiates classes by name.
 open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The unsaved changes of an object.
   struct Changes: OptionSet {
@@ -18,7 +18,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let inserted = Changes(rawValue: 1)
     static let updated = Changes(rawValue: 2)
     static let deleted = Changes(rawValue: 4)
-    /// The object's deletion, or the undoing of its insertion, has been undone. Only among the changes of an event.
+    /// The deletion of the object was undone, or the undone insertion redone. Used only for the changes of an event.
     static let revived = Changes(rawValue: 8)
   }
 
@@ -28,10 +28,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let realized = State(rawValue: 2)
     static let packed = State(rawValue: 4)
     static let beingWritten = State(rawValue: 8)
-    /// No value has been read or set since the object was made; `unpackedSlots` are empty.
+    /// No value has been read or set since the object was created; `unpackedSlots` are empty.
     static let fresh = State(rawValue: 16)
     static let deferringRemovals = State(rawValue: 32)
-    /// `awakeFromFetch()` is running: what it sets is no change.
+    /// `awakeFromFetch()` is running. Values that it sets are not changes.
     static let awakening = State(rawValue: 64)
     /// `awakeFromFetch()` has set a value.
     static let setWhileAwakening = State(rawValue: 128)
@@ -41,16 +41,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public let entity: NSEntityDescription
   final let table: SlotTable
 
-  // Properties read with every value skip the exclusivity check: their accesses are short and confined to the context's
-  // queue, so none can overlap another.
+  // Properties accessed with every value skip the exclusivity check. Their accesses are short and confined to the
+  // context's queue, so none can overlap.
 
   // Other threads may read the identifier and the registry while the context's queue replaces them. Replaced ones live
-  // as long as the object, so that an address that was loaded can always be retained.
+  // as long as the object, so that a loaded address can always be retained.
   let storedIdentifier = Atomic<Unmanaged<NSManagedObjectID>?>(nil)
   private let storedRegistry = Atomic<Unmanaged<ObjectRegistry>?>(nil)
 
-  /// What the identifier of a row's object is made of when it is first asked for; nil for other objects. Immutable once
-  /// another thread can reach the object.
+  /// The layout from which the identifier of a row's object is made on first access; nil for other objects. Immutable
+  /// once another thread can reach the object.
   @exclusivity(unchecked) final var rowLayout: RowLayout?
   @exclusivity(unchecked) final var primaryKey: Int64 = 0
 
@@ -65,7 +65,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     }
   }
   final var context: NSManagedObjectContext? { registry?.context }
-  /// Whether the row proved to be gone or unreadable. Such an object has no values and is never written.
+  /// Whether the row turned out to be missing or unreadable. Such an object has no values and is never written.
   final var isInaccessible: Bool {
     get { state.contains(.inaccessible) }
     set { set(.inaccessible, newValue) }
@@ -75,7 +75,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     get { state.contains(.realized) }
     set { set(.realized, newValue) }
   }
-  /// Whether the values of an object that is no fault are still in its packed snapshot, but for `packedChanges`.
+  /// Whether the values are still in the packed snapshot, except for `packedChanges`. False for a fault.
   private(set) final var isPacked: Bool {
     get { state.contains(.packed) }
     set { set(.packed, newValue) }
@@ -86,7 +86,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     set { set(.beingWritten, newValue) }
   }
 
-  /// Whether members have left relationships that have not been read (`DeferredRemovals`). Only while `isPacked`.
+  /// Whether members have been removed from unread relationships (`DeferredRemovals`). Only while `isPacked`.
   final var hasDeferredRemovals: Bool {
     get { state.contains(.deferringRemovals) }
     set { set(.deferringRemovals, newValue) }
@@ -102,25 +102,25 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     if isMember { state.insert(member) } else { state.remove(member) }
   }
 
-  // The small properties are together, so that they share eight bytes.
+  // The small properties are adjacent, so that they share eight bytes.
   @exclusivity(unchecked) final var changes: Changes = []
   /// The changes since the last `processPendingChanges()`.
   @exclusivity(unchecked) final var eventChanges: Changes = []
   @exclusivity(unchecked) private var state: State = []
-  /// How often a value has been decoded from the packed row.
+  /// The number of values decoded from the packed row.
   @exclusivity(unchecked) private var packedReads: UInt8 = 0
   /// The object's position in the context's `ChangeList`.
   @exclusivity(unchecked) final var changePosition: UInt32 = 0
   @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
-  /// What differs from the packed row. Only attributes, and only while `isPacked` without deferred removals.
+  /// The differences from the packed row. Only attributes, and only while `isPacked` without deferred removals.
   @exclusivity(unchecked) private(set) final var packedChanges = SlotChanges()
-  // A property with observers would be watched for overlapping accesses all the same.
+  // A property with observers would be checked for overlapping accesses anyway.
   @exclusivity(unchecked) private var storedSnapshot: RowSnapshot?
   /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
   final var snapshot: RowSnapshot? {
     get { storedSnapshot }
     set {
-      // The values stay, whatever they are compared with from now on.
+      // The values do not change, whatever they are compared with from now on.
       if hasDeferredRemovals { unpack() }
       if isPacked { takeSlots(of: storedSnapshot?.slots ?? []) }
       storedSnapshot = newValue
@@ -128,14 +128,15 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   }
   /// The slots at the last `processPendingChanges()`.
   private enum EventStart {
-    /// Those of the snapshot.
+    /// The slots of the snapshot.
     case snapshot
-    /// Those of the packed row, but for these.
+    /// The slots of the packed row, with changes.
     case packed(SlotChanges)
     case decoded([Slot])
   }
   @exclusivity(unchecked) private var eventStart = EventStart.snapshot
-  /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`; nil if they are the snapshot's.
+  /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`; nil if they equal the
+  /// snapshot's.
   final var slotsAtEventStart: [Slot]? {
     get {
       switch eventStart {
@@ -148,10 +149,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   }
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
-  /// What few objects have; nil for all others.
+  /// Rarely used state; nil for most objects.
   @exclusivity(unchecked) final var rarities: Rarities?
 
-  /// Makes an object and inserts it.
+  /// Creates an object and inserts it.
   ///
   /// - Parameters:
   ///   - entity: the object's entity. An object of an abstract entity cannot be saved.
@@ -165,18 +166,18 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     if let context { context.insert(self) }
   }
 
-  /// Makes an object of the entity that has this class, and inserts it.
+  /// Creates an object of the entity that has this class, and inserts it.
   ///
-  /// `init(context:)` calls it for the class that is known only while the program runs. An addition to Apple's API.
+  /// `init(context:)` calls it on the dynamic class. An addition to Apple's API.
   ///
   /// - Parameter context: the context, whose model must have exactly one entity with this class.
   public required convenience init(newIn context: NSManagedObjectContext) {
     self.init(entity: context.entity(forClass: Self.self), insertInto: context)
   }
 
-  /// Returns the entity whose objects are of this class, in the model that was last given to a coordinator.
+  /// Returns the entity whose objects have this class, in the model last passed to a coordinator.
   ///
-  /// A class that no loaded model has, or that a model has for several entities, stops the program.
+  /// Traps if no loaded model contains the class, or if a model uses it for several entities.
   open class func entity() -> NSEntityDescription {
     if let entity = ManagedObjectClasses.entity(of: self) { return entity }
     trap(
@@ -184,15 +185,15 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
         + "Make a coordinator or a container with the model first.")
   }
 
-  /// Whether a change of a key that the model does not have leaves the object unchanged; true by default.
+  /// Whether changes of keys that the model does not contain leave the object unchanged; true by default.
   open class var contextShouldIgnoreUnmodeledPropertyChanges: Bool { true }
 
-  /// Objects are equal only if they are identical.
+  /// Returns whether both are the same object.
   ///
-  /// - Parameter object: anything.
+  /// - Parameter object: the object to compare.
   public final override func isEqual(_ object: Any?) -> Bool {
     guard let object else { return false }
-    // Sets mostly compare objects of one class.
+    // Sets usually compare objects of one class.
     if let other = exactly(Swift.type(of: self), object) { return other === self }
     return (object as AnyObject) === self
   }
@@ -201,7 +202,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public final override var hash: Int { Int(bitPattern: ObjectIdentifier(self)) }
 
   deinit {
-    // Without retaining what is released below.
+    // Avoids retaining what is released below.
     if let registry = storedRegistry.load(ordering: .acquiring) {
       if let knownKey { registry._withUnsafeGuaranteedRef { $0.forget(self, knownKey) } }
       registry.release()
@@ -210,16 +211,17 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     storedIdentifier.load(ordering: .acquiring)?.release()
   }
 
-  /// Makes a fault without an identifier.
+  /// Creates a fault without an identifier.
   static func fault(of entity: NSEntityDescription, _ type: NSManagedObject.Type) -> NSManagedObject {
     let object = type.init(entity: entity, insertInto: nil)
-    // An initializer of the program may have set values.
+    // A custom initializer may have set values.
     object.unpackedSlots = []
     object.state = []
     return object
   }
 
-  /// The object's identifier: temporary until the object is saved, in a child context until the root of its tree is.
+  /// The object's identifier. It is temporary until the object is saved; in a child context, until the root of its tree
+  /// is saved.
   open var objectID: NSManagedObjectID { identifier.current }
 
   /// The context that the object is registered with; nil after its deletion was saved, or after a reset.
@@ -237,7 +239,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Whether the object has been inserted, updated or deleted since the last save.
   open var hasChanges: Bool { !changes.isEmpty }
 
-  /// Whether any stored, that is non-transient, value has changed.
+  /// Whether any stored (non-transient) value has changed.
   open var hasPersistentChangedValues: Bool {
     guard isRealized else { return false }
     return changedSlots().contains { !table.isTransient(at: $0) }
@@ -254,11 +256,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
 
   /// Called after a fault's values have been read.
   ///
-  /// Override it to set transient values and other caches. Setters do not mark the object as changed meanwhile, and a
-  /// relationship that is set does not change its inverse.
+  /// Override it to set transient values and other caches. During the call, setters do not mark the object as changed,
+  /// and setting a relationship does not change its inverse.
   open func awakeFromFetch() {}
 
-  /// Called after several properties have changed at once: by undo and redo, a rollback, a refresh that keeps changes,
+  /// Called after several properties have changed together: by undo and redo, a rollback, a refresh that keeps changes,
   /// or a merge policy.
   ///
   /// Override it to compute values that depend on others. Changes made here count as changes of the object.
@@ -272,8 +274,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Called after the object has been saved.
   open func didSave() {}
 
-  /// Called before the object is deleted, also when the context merges its deletion by others: its row is gone then, so an
-  /// object whose values have not been read has none.
+  /// Called before the object is deleted, and also when the context merges its deletion by others. In that case its row
+  /// is already missing, so an object whose values have not been read has none.
   open func prepareForDeletion() {}
 
   /// Called before the object turns into a fault.
@@ -300,10 +302,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   }
 
   /// Called after a property has changed. Marks the object as updated.
-  ///
-  /// A key that the model does not have does so only if `contextShouldIgnoreUnmodeledPropertyChanges` is false.
+  /// A key that the model does not contain does so only if `contextShouldIgnoreUnmodeledPropertyChanges` is false.
   open func didChangeValue(forKey key: String) {
-    // The usual case first: looking a key up takes time.
+    // The common case first: looking up a key takes time.
     if registry == nil || changes.contains(.updated) && eventChanges.contains(.updated) { return }
     if table.position(of: key) == nil, Swift.type(of: self).contextShouldIgnoreUnmodeledPropertyChanges { return }
     noteChange()
@@ -313,8 +314,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   ///
   /// - Parameters:
   ///   - inKey: the name of a to-many relationship.
-  ///   - inMutationKind: how the members change.
-  ///   - inObjects: the objects that are added, removed or kept.
+  ///   - inMutationKind: the kind of change.
+  ///   - inObjects: the objects to add, remove or keep.
   open func willChangeValue(
     forKey inKey: String, withSetMutation inMutationKind: NSKeyValueSetMutationKind, using inObjects: Set<AnyHashable>
   ) {
@@ -327,7 +328,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   ///
   /// - Parameters:
   ///   - inKey: the name of a to-many relationship.
-  ///   - inMutationKind: how the members have changed.
+  ///   - inMutationKind: the kind of change.
   ///   - inObjects: the objects that were added, removed or kept.
   open func didChangeValue(
     forKey inKey: String, withSetMutation inMutationKind: NSKeyValueSetMutationKind, using inObjects: Set<AnyHashable>
@@ -340,10 +341,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// managed object, a `Set` or an `NSOrderedSet` of managed objects, the value of a transformable attribute, or the
   /// array of a fetched property.
   ///
-  /// Differs from Apple: a `Set` can be cast to an `NSSet`, but not to protocols of Objective-C such as `NSCopying`.
+  /// Differs from Apple: a `Set` can be cast to `NSSet`, but not to Objective-C protocols such as `NSCopying`.
   ///
-  /// - Parameter key: the property's name, or a key of the object itself, such as `objectID` or `isDeleted`; for any other,
-  ///   `value(forUndefinedKey:)` is called.
+  /// - Parameter key: the property's name, or a key of the object itself, such as `objectID` or `isDeleted`. For any
+  ///   other key, `value(forUndefinedKey:)` is called.
   open func value(forKey key: String) -> Any? {
     guard let position = table.position(of: key) else { return unstoredValue(forKey: key) }
     willAccessValue(forKey: key)
@@ -354,28 +355,28 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Sets a property. For a relationship, also changes the inverse.
   ///
   /// - Parameters:
-  ///   - value: the new value; nil for none, by `setNilValueForKey(_:)` for a number or a Boolean. One of another type than
-  ///     the property's stops the program.
-  ///   - key: the property's name; for any other, `setValue(_:forUndefinedKey:)` is called.
+  ///   - value: the new value. Nil removes it; for a number or Boolean, that calls `setNilValueForKey(_:)`. Traps for a
+  ///     value that does not have the property's type.
+  ///   - key: the property's name. For any other key, `setValue(_:forUndefinedKey:)` is called.
   open func setValue(_ value: Any?, forKey key: String) {
     guard let position = table.position(of: key) else { return setValue(value, forUndefinedKey: key) }
     if value == nil, table.kinds[position].isScalar { return setNilValueForKey(key) }
     change(value, at: position, key)
   }
 
-  /// Called by `value(forKey:)` for an undefined key. Stops the program unless overridden.
+  /// Called by `value(forKey:)` for an undefined key. Traps unless overridden.
   open func value(forUndefinedKey key: String) -> Any? { refuse(key) }
 
-  /// Called by `setValue(_:forKey:)` for an undefined key. Stops the program unless overridden.
+  /// Called by `setValue(_:forKey:)` for an undefined key. Traps unless overridden.
   open func setValue(_ value: Any?, forUndefinedKey key: String) { _ = refuse(key) }
 
-  /// Called by `setValue(_:forKey:)` for a number or a Boolean without a value. Override it to set another value.
+  /// Called by `setValue(_:forKey:)` when a number or Boolean is set to nil. Override it to set another value.
   ///
-  /// Differs from Apple: does not stop the program, since the class may declare an optional property.
+  /// Differs from Apple: does not trap, because the class may declare an optional property.
   open func setNilValueForKey(_ key: String) { change(nil, at: position(of: key), key) }
 
-  /// Returns the value of a property without calling `willAccessValue(forKey:)`. Reads the object's row if the object is a
-  /// fault.
+  /// Returns the value of a property without calling `willAccessValue(forKey:)`. Reads the object's row if the object
+  /// is a fault.
   ///
   /// - Parameter key: the property's name.
   open func primitiveValue(forKey key: String) -> Any? {
@@ -394,7 +395,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     storePrimitive(value, at: position(of: key))
   }
 
-  /// Validates a value. Subclasses may also replace it.
+  /// Validates a value, and may replace it in subclasses.
   ///
   /// Differs from Apple: the value is `inout` instead of a pointer.
   ///
@@ -432,13 +433,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
 }
 
 extension NSManagedObject {
-  /// Fires the fault, that is reads its row; does nothing for an object that has its values.
+  /// Fires the fault, that is, reads its row. Does nothing for an object that has its values.
   ///
-  /// A fault whose row is gone or cannot be read becomes a deleted object without values, as on Apple's systems with
-  /// `shouldDeleteInaccessibleFaults`. If that is off, a row that is gone stops the program. The next `save()` throws
-  /// the error of a row that cannot be read. A fault without a context becomes an object without values.
+  /// A fault whose row is missing or unreadable becomes a deleted object without values, as on Apple's systems with
+  /// `shouldDeleteInaccessibleFaults`. If that is off, a missing row traps. The next `save()` throws the error of an
+  /// unreadable row. A fault without a context becomes an object without values.
   ///
-  /// - Parameter key: the property whose access fires the fault; nil for none.
+  /// - Parameter key: the property whose access fires the fault; nil if there is none.
   final func realize(for key: String? = nil) {
     if isRealized { return }
     if snapshot == nil || registry?.keepsRows.load(ordering: .relaxed) != true {
@@ -472,14 +473,14 @@ extension NSManagedObject {
     awakeFromFetch()
     let isSet = state.contains(.setWhileAwakening)
     state.subtract([.awakening, .setWhileAwakening])
-    // What has been set belongs to no event, which undo would reverse.
+    // The values that were set belong to no event that undo would revert.
     if isSet, isRealized { noteEventEnd() }
   }
 
-  /// Notes that a value has been set while `awakeFromFetch()` is running.
+  /// Records that a value has been set while `awakeFromFetch()` is running.
   final func noteSetWhileAwakening() { state.insert(.setWhileAwakening) }
 
-  /// The values of an object that is no fault, one for each property, in the order of the entity's `SlotTable`.
+  /// The values of an object that is not a fault, one for each property, in the order of the entity's `SlotTable`.
   final var slots: [Slot] {
     get {
       if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
@@ -513,7 +514,7 @@ extension NSManagedObject {
     if hadDeferredRemovals { context?.removeDeferred(from: self) }
   }
 
-  /// Ends the packed state: from now on the values are those of the decoded row, with what differs from it.
+  /// Ends the packed state. From now on, the values are those of the decoded row, with the changes applied.
   private final func takeSlots(of row: [Slot]) {
     isPacked = false
     unpackedSlots = packedChanges.applied(to: row)
@@ -521,7 +522,7 @@ extension NSManagedObject {
     if !packedChanges.isEmpty { packedChanges = SlotChanges() }
   }
 
-  /// Notes that an event has ended.
+  /// Records the end of an event.
   final func noteEventEnd() {
     if !isPacked {
       eventStart = .decoded(slots)
@@ -530,16 +531,16 @@ extension NSManagedObject {
     }
   }
 
-  /// Sets the slot of an attribute, unless it has the same value.
+  /// Sets the slot of an attribute, unless the value is the same.
   final func replace(_ slot: Slot, at position: Int) {
     if replacePacked(by: slot, at: position) { return }
-    // One access: each looks whether the row is still packed, and whether the slots are shared.
+    // A single access: each checks whether the row is still packed, and whether the slots are shared.
     slots[position].replace(by: slot)
   }
 
   /// Sets the slot of an attribute without decoding the row.
   ///
-  /// - Returns: false if that cannot be.
+  /// - Returns: false if that is impossible.
   private final func replacePacked(by slot: Slot, at position: Int) -> Bool {
     guard isPacked, !hasDeferredRemovals, let packed = storedSnapshot?.packed else { return false }
     if packedChanges[position] == nil {
@@ -550,9 +551,9 @@ extension NSManagedObject {
     return true
   }
 
-  /// Notes that a save has written the object's row: its values are those that changes are compared with from now on.
+  /// Records that a save has written the object's row. Changes are compared with its values from now on.
   ///
-  /// - Parameter packer: for making the row of one that is still packed; has no rows.
+  /// - Parameter packer: an empty packer, with which the row of a packed object is made.
   final func noteWritten(version: Int64, _ packer: RowPacker) {
     if isPacked, let packed = storedSnapshot?.packed {
       hasDeferredRemovals = false
@@ -567,7 +568,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Returns a slot, decoding only this one of a packed row, unless the object is read often.
+  /// Returns a slot. Decodes only this one of a packed row, unless the object is read often.
   final func slot(at position: Int) -> Slot {
     guard isPacked else {
       if state.contains(.fresh) { fillSlots() }

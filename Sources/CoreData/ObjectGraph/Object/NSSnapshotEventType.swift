@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// What has changed several properties of an object at once.
+/// The event that has changed several properties of an object at once.
 public struct NSSnapshotEventType: OptionSet, Hashable, Sendable {
   /// The raw value.
   public let rawValue: UInt
 
-  /// Makes a set of events from its raw value.
+  /// Creates a set of events from its raw value.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
@@ -27,9 +27,9 @@ public struct NSSnapshotEventType: OptionSet, Hashable, Sendable {
   public static let mergePolicy = NSSnapshotEventType(rawValue: 1 << 6)
 }
 
-/// How the members of a to-many relationship change together.
+/// The way in which the members of a to-many relationship change together.
 ///
-/// Foundation on Linux lacks this type; ours has Apple's name and values.
+/// Foundation on Linux lacks this type. This one has Apple's name and values.
 public enum NSKeyValueSetMutationKind: UInt, Sendable {
   /// Members are added.
   case union = 1

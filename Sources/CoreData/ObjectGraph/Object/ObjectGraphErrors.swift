@@ -54,7 +54,7 @@ enum ObjectGraphErrors {
       [ErrorDetail.entity: name])
   }
 
-  /// 134060: a new object has the entity of another model, with other properties.
+  /// 134060: a new object has an entity of another model, with different properties.
   static func otherModel(_ entity: NSEntityDescription, than own: NSEntityDescription) -> NSError {
     let name = entity.name ?? ""
     let (theirs, ours) = (Set(entity.propertiesByName.keys), Set(own.propertiesByName.keys))
@@ -113,9 +113,9 @@ enum ObjectGraphErrors {
   }
 }
 
-/// Validation errors: one for each rule, and the one that combines several.
+/// Validation errors: one for each rule, and one that combines several.
 enum ValidationErrors {
-  /// The value that is not valid, and the property of an object that has it.
+  /// The invalid value, with its object and property.
   struct Subject {
     let object: NSManagedObject
     let entity: String
@@ -165,7 +165,7 @@ enum ValidationErrors {
       suggestion: "Delete those objects first, or remove them from the relationship.")
   }
 
-  /// A value of the wrong class: 1550.
+  /// 1550: a value of the wrong class.
   static func wrongClass(_ subject: Subject, expected: String) -> NSError {
     let found = subject.value.map { String(describing: type(of: $0)) } ?? "nil"
     return error(
@@ -176,7 +176,7 @@ enum ValidationErrors {
       suggestion: "Set a value of class \(expected).")
   }
 
-  /// An integer that its type cannot hold: 1610 or 1620.
+  /// 1610 or 1620: an integer out of its type's range.
   static func outOfRange(_ subject: Subject, isTooLarge: Bool) -> NSError {
     error(
       isTooLarge ? NSValidationNumberTooLargeError : NSValidationNumberTooSmallError, subject,
@@ -187,7 +187,7 @@ enum ValidationErrors {
       suggestion: "Set a number in the type's range, or give the attribute the type Integer 64.")
   }
 
-  /// A rule of the model that cannot be evaluated: 1550.
+  /// 1550: a rule of the model that cannot be evaluated.
   static func unevaluable(_ subject: Subject, rule: String, _ cause: any Error) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) cannot be validated.",
@@ -195,7 +195,7 @@ enum ValidationErrors {
       suggestion: "Correct the rule in the model.")
   }
 
-  /// A value that the program has asked for and that cannot be read: 1550.
+  /// 1550: a value that the program has asked for and that cannot be read.
   static func unreadable(_ subject: Subject, _ problem: RowProblem, url: URL?) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) could not be read.",
@@ -204,7 +204,7 @@ enum ValidationErrors {
       underlying: SQLiteStoreErrors.error(for: problem, url: url))
   }
 
-  /// An object of an entity other than the relationship's destination: 1550.
+  /// 1550: an object of an entity other than the relationship's destination.
   static func wrongEntity(_ subject: Subject, expected: String, found: String) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
@@ -213,7 +213,7 @@ enum ValidationErrors {
       suggestion: "Set an object of '\(expected)'.")
   }
 
-  /// An object of another context: 1550.
+  /// 1550: an object of another context.
   static func otherContext(_ subject: Subject) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
@@ -221,11 +221,11 @@ enum ValidationErrors {
       suggestion: "Use the same object in this context: object(with:) of its objectID.")
   }
 
-  /// A value that violates a rule of the model.
+  /// 1550, or the rule's own code: a value violates a rule of the model.
   ///
   /// - Parameters:
-  ///   - rule: the rule in the format language, as `length <= 8`.
-  ///   - code: the rule's own code, as 1660 for a string that is too long; nil for 1550.
+  ///   - rule: the rule in the format language, such as `length <= 8`.
+  ///   - code: the rule's own code, such as 1660 for a string that is too long; nil for 1550.
   ///   - text: the developer's own message.
   static func unmet(
     _ predicate: NSPredicate?, rule: String, code: Int?, text: String?, _ subject: Subject
@@ -238,7 +238,7 @@ enum ValidationErrors {
       suggestion: "Set another value, or change the rule.", predicate: predicate)
   }
 
-  /// Combines errors into one: nil for none, the error itself for one, and 1560 for several, which are flattened.
+  /// Combines errors: nil for none, the error itself for one, and 1560 for several, which are flattened.
   static func combined(_ list: [NSError]) -> NSError? {
     guard list.count > 1 else { return list.first }
     let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }
@@ -248,9 +248,9 @@ enum ValidationErrors {
       suggestion: "See each error under NSDetailedErrorsKey.", [NSDetailedErrorsKey: errors])
   }
 
-  /// The error of objects that a migration has made, with the rows that they were made from.
+  /// Returns the error for objects created by a migration, naming their source rows.
   ///
-  /// - Parameter source: the name of an object's source row, such as `Person/p4`.
+  /// - Parameter source: returns the name of an object's source row, such as `Person/p4`.
   static func migrated(_ list: [NSError], source: (NSManagedObject) -> String?) -> NSError? {
     guard let error = combined(list) else { return nil }
     let errors = error.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [error]
@@ -263,7 +263,7 @@ enum ValidationErrors {
 
   private static let (shownSentences, shownObjects) = (5, 5)
 
-  /// The reasons of errors, each once, with the number and the names of the objects that it is about.
+  /// Returns the distinct reasons of errors, with the number and the names of the affected objects.
   private static func reason(of errors: [NSError], name: (NSManagedObject) -> String?) -> String {
     let groups = Dictionary(grouping: errors.enumerated()) { $0.element.localizedFailureReason ?? "" }
       .sorted { ($0.value.first?.offset ?? 0) < ($1.value.first?.offset ?? 0) }

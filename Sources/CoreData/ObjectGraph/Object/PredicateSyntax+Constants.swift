@@ -5,13 +5,13 @@ import CoreDataPredicates
 import Foundation
 
 extension PredicateSyntax {
-  /// Returns the predicate with the results of its `FETCH` expressions in their place, so that each is evaluated once
-  /// and not for each object, and stores get lists of objects. Comparisons of constants, such as `1 == 1`, are replaced
-  /// by their results.
+  /// Returns the predicate with its `FETCH` expressions replaced by their results, so that each is evaluated once and
+  /// not for every object, and stores get lists of objects. Comparisons of constants, such as `1 == 1`, are replaced by
+  /// their results.
   ///
-  /// A request that depends on the evaluated object is left for the evaluation in memory.
+  /// A request that depends on the evaluated object is left for the in-memory evaluation.
   ///
-  /// - Throws: The errors of the fetches.
+  /// - Throws: the errors of the fetches.
   func evaluatingConstants() throws -> PredicateSyntax {
     try replacing { expression in
       guard case .fetch(request: .constant, context: .constant, let countOnly) = expression else { return nil }
@@ -21,7 +21,8 @@ extension PredicateSyntax {
     }.evaluatingComparisons()
   }
 
-  /// A result of a fetch as an element of a collection: an object by its identifier, a dictionary of one value by that.
+  /// Returns a fetch result as an element of a collection: an object as its identifier, a dictionary with one value as
+  /// that value.
   private static func element(_ result: Any) -> PlainValue {
     switch result {
     case let object as NSManagedObject: .object(.init(object.objectID))
@@ -41,7 +42,7 @@ extension PredicateSyntax {
       do {
         return .constant(try PredicateEvaluator().evaluate(self, with: nil))
       } catch {
-        // The evaluation in memory throws the error if it gets to the comparison.
+        // The in-memory evaluation throws the error if it reaches the comparison.
         return self
       }
     }

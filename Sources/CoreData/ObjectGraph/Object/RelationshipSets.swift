@@ -4,7 +4,7 @@
 import CoreDataMistakes
 import Foundation
 
-/// The live set behind `mutableSetValue(forKey:)`.
+/// The live set returned by `mutableSetValue(forKey:)`.
 final class RelationshipSet: NSMutableSet {
   private let owner: NSManagedObject
   private let position: Int
@@ -44,7 +44,7 @@ final class RelationshipSet: NSMutableSet {
     for object in owner.heldMembers(at: position) { owner.removeMember(object, at: position) }
   }
 
-  // Foundation's descriptions read its own storage, and stop the program for a subclass.
+  // Foundation's descriptions read its own storage, and trap for a subclass.
 
   override var description: String { NSSet(array: allObjects).description }
 
@@ -57,14 +57,15 @@ final class RelationshipSet: NSMutableSet {
   override func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableSet(array: allObjects) }
 }
 
-/// The live ordered set behind `mutableOrderedSetValue(forKey:)`.
+/// The live ordered set returned by `mutableOrderedSetValue(forKey:)`.
 ///
-/// Foundation's class reads its storage in methods that cannot be overridden: `firstObject`, `array`, iteration. So the
+/// Some of Foundation's methods that cannot be overridden read the storage: `firstObject`, `array`, iteration. So the
 /// storage mirrors the relationship: every change goes to the relationship, which then updates its sets.
 final class RelationshipOrderedSet: NSMutableOrderedSet {
   private let owner: NSManagedObject
   private let position: Int
-  /// Whether the storage is being updated. Foundation's methods call each other then, and must see the storage itself.
+  /// Whether the storage is being updated. Foundation's methods then call each other, and must access the storage
+  /// itself.
   private var isMirroring = false
   /// Whether the storage must be updated before the next access.
   private var isOutdated = false
@@ -102,7 +103,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     }
   }
 
-  /// Has the storage updated before the next access.
+  /// Makes the storage update before the next access.
   func outdate() { isOutdated = true }
 
   func didInsert(_ object: NSManagedObject, at index: Int) {

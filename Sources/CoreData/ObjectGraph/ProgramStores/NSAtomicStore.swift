@@ -4,23 +4,23 @@
 import CoreDataMistakes
 import Foundation
 
-/// A store that holds all its objects in memory, and reads and writes them as a whole: the superclass of a program's
-/// own file formats.
+/// A store that keeps all its objects in memory, and reads and writes them as a whole: the superclass of custom file
+/// formats.
 ///
-/// A subclass overrides `metadataForPersistentStore(with:)`, `load()`, `save()` and `newReferenceObject(for:)`,
-/// and `newCacheNode(for:)` and `updateCacheNode(_:from:)` if its nodes have other values than those of the objects.
-/// All methods are called with exclusive access to the stores of the coordinator.
+/// A subclass overrides `metadataForPersistentStore(with:)`, `load()`, `save()` and `newReferenceObject(for:)`. If the
+/// values of its nodes differ from those of the objects, it also overrides `newCacheNode(for:)` and
+/// `updateCacheNode(_:from:)`. All methods are called with exclusive access to the stores of the coordinator.
 open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   // Guarded by the coordinator's lock.
   private var nodes: [ObjectKey: NSAtomicStoreCacheNode] = [:]
   private lazy var references = ReferenceObjects(self)
-  /// How to undo the changes of nodes, in order.
+  /// The closures that undo the changes of nodes, in order.
   private var undoing: [() -> Void] = []
   package private(set) final var tables: RowTables?
   package final var isInTransaction = false
   package final var hasUnsavedMetadata = false
 
-  /// Makes a store, without opening it.
+  /// Creates a store, without opening it.
   ///
   /// - Parameters:
   ///   - coordinator: the coordinator that will own the store.
@@ -37,7 +37,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
 
   open override var metadata: [String: Any]! { didSet { exclusively { hasUnsavedMetadata = true } } }
 
-  /// Reads the metadata of an existing file, by `metadataForPersistentStore(with:)`. A new store has none yet.
+  /// Reads the metadata of an existing file, with `metadataForPersistentStore(with:)`. A new store has none yet.
   ///
   /// - Throws: the errors of `metadataForPersistentStore(with:)`.
   open override func loadMetadata() throws {
@@ -45,15 +45,16 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     metadata = try Self.metadataForPersistentStore(with: url)
   }
 
-  /// Reads all objects: makes their nodes and adds them by `addCacheNodes(_:)`. Must be overridden. There may be no
-  /// file yet, or an empty one.
+  /// Reads all objects: creates their nodes and adds them with `addCacheNodes(_:)`. Must be overridden. The file may be
+  /// missing or empty.
   ///
-  /// - Throws: any error, which adding the store throws then.
+  /// - Throws: any error, which is then thrown by adding the store.
   open func load() throws { trap("\(Swift.type(of: self)) must override load().") }
 
-  /// Writes all nodes, and the metadata. Must be overridden.
+  /// Writes all nodes and the metadata. Must be overridden.
   ///
-  /// - Throws: any error, which saving a context throws then; the nodes are as before the save then.
+  /// - Throws: any error, which is then thrown by the save of the context. The nodes are restored to their state before
+  ///   the save.
   open func save() throws { trap("\(Swift.type(of: self)) must override save().") }
 
   /// Returns a node with the values of a new object.
@@ -67,7 +68,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     return node
   }
 
-  /// Gives a node the values of a changed object.
+  /// Sets the values of a node from a changed object.
   ///
   /// - Parameters:
   ///   - node: the node of the object.
@@ -89,7 +90,8 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     }
   }
 
-  /// Returns the related objects as the store has them: the object may have read them before another context changed them.
+  /// Returns the related objects according to the store. The object may have read them before another context changed
+  /// them.
   private func relatedIDs(
     of object: NSManagedObject, _ relationship: NSRelationshipDescription, _ name: String
   ) -> [NSManagedObjectID] {
@@ -102,8 +104,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     return []
   }
 
-  /// Returns the node of an object, and makes one for an object that is being inserted in the same save; nil for an
-  /// object that is gone.
+  /// Returns the node of an object. Creates one for an object that the same save inserts; nil for a missing object.
   private func nodeToRelate(_ id: NSManagedObjectID) -> NSAtomicStoreCacheNode? {
     if let known = cacheNode(for: id) { return known }
     guard tables?.row(id.current.key) != nil else { return nil }
@@ -112,7 +113,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     return made
   }
 
-  /// Called before nodes are removed, because their objects are deleted.
+  /// Called before nodes are removed because their objects are deleted.
   ///
   /// - Parameter cacheNodes: the nodes.
   open func willRemoveCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {}
@@ -128,7 +129,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     }
   }
 
-  /// All nodes.
+  /// Returns all nodes.
   public func cacheNodes() -> Set<NSAtomicStoreCacheNode> { Set(nodes.values) }
 
   /// Returns the node of an object; nil if the store has none.
@@ -136,8 +137,9 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameter objectID: a permanent identifier.
   public func cacheNode(for objectID: NSManagedObjectID) -> NSAtomicStoreCacheNode? { nodes[objectID.current.key] }
 
-  /// Returns the value that identifies a new object in the store. Must be overridden. It must be hashable, and differ
-  /// from those of all other objects in the entity's hierarchy, also after the store has been closed and opened again.
+  /// Returns the value that identifies a new object in the store. Must be overridden. The value must be hashable, and
+  /// differ from those of all other objects in the entity's hierarchy, even after the store has been closed and
+  /// reopened.
   ///
   /// - Parameter managedObject: the new object.
   open func newReferenceObject(for managedObject: NSManagedObject) -> Any {
@@ -153,7 +155,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
     references.id(entity, data)
   }
 
-  /// Returns the value that identifies an object in the store. An identifier of another store traps.
+  /// Returns the value that identifies an object in the store. Traps for an identifier of another store.
   ///
   /// - Parameter objectID: an identifier of this store.
   public func referenceObject(for objectID: NSManagedObjectID) -> Any {
@@ -190,7 +192,7 @@ extension NSAtomicStore: RowTableStore, ObjectWritingStore {
 
   /// Reads the values of a node that `load()` has added.
   ///
-  /// - Throws: 134080 for a value that is not of its property's type.
+  /// - Throws: 134080 for a value that does not have its property's type.
   private func row(
     of node: NSAtomicStoreCacheNode, _ tables: RowTables,
     _ members: inout [(NSManagedObjectID, String, [NSManagedObjectID])]

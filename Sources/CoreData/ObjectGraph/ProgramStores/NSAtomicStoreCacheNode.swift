@@ -8,10 +8,11 @@ open class NSAtomicStoreCacheNode: NSObject {
   /// The identifier of the object.
   public let objectID: NSManagedObjectID
 
-  /// The values by property name; nil for none. A related object is its node, or a set or ordered set of nodes.
+  /// The values by property name; nil if there are none. A related object is represented by its node, several by a set
+  /// or ordered set of nodes.
   open var propertyCache: NSMutableDictionary?
 
-  /// Makes a node without values.
+  /// Creates a node without values.
   ///
   /// - Parameter moid: the identifier of the object.
   public init(objectID moid: NSManagedObjectID) {
@@ -19,7 +20,7 @@ open class NSAtomicStoreCacheNode: NSObject {
     super.init()
   }
 
-  /// Returns a value; nil for none.
+  /// Returns a value; nil if there is none.
   ///
   /// - Parameter key: the name of an attribute or relationship.
   open func value(forKey key: String) -> Any? {

@@ -5,7 +5,7 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// An incremental store as a context reads it.
+/// The rows of an incremental store, as read by a context.
 struct IncrementalSource: RowSource {
   let store: NSIncrementalStore
   let context: NSManagedObjectContext
@@ -36,7 +36,7 @@ struct IncrementalSource: RowSource {
 }
 
 extension NSIncrementalStore: ObjectWritingStore {
-  // Fetches are executed as requests of the program's class (`results(of:in:)`), not as queries.
+  // Fetches are executed as requests of the custom class (`results(of:in:)`), not as queries.
 
   package func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
   package func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { nil }
@@ -65,7 +65,7 @@ extension NSIncrementalStore: ObjectWritingStore {
     return typed
   }
 
-  /// Reads for no context of the program's, as a copy into another store does.
+  /// A context for reads on behalf of no other context, as in a copy to another store.
   private var ownContext: NSManagedObjectContext {
     let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = persistentStoreCoordinator
@@ -121,7 +121,7 @@ extension NSIncrementalStore: ObjectWritingStore {
     }
   }
 
-  /// Returns the version of an object as contexts count it. It grows when the store's version has changed.
+  /// Returns the version of an object for contexts. It grows when the store's version has changed.
   private func counted(_ node: NSIncrementalStoreNode) -> Int64 {
     let key = node.objectID.key
     guard var seen = versions[key] else {
@@ -172,11 +172,12 @@ extension NSIncrementalStore: ObjectWritingStore {
 
   package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
 
-  /// The program's class writes its metadata with the changes that it saves.
+  /// False, because the custom class writes its metadata with the changes that it saves.
   package var hasUnsavedMetadata: Bool { false }
   package func writeMetadata() throws {}
 
-  // A request cannot be undone: in a save over several stores, this store's changes are made when it is asked.
+  // A request cannot be undone. So in a save to several stores, this store's changes are made when it executes the
+  // request.
 
   package func beginWriting() throws {}
   package func commitWriting() throws {}
@@ -208,7 +209,7 @@ extension NSIncrementalStore: ObjectWritingStore {
     }
   }
 
-  /// Compares the row that a change is based on with what contexts have since seen of the object.
+  /// Compares the row on which a change is based with what contexts have since seen of the object.
   private func conflict(_ change: RowChange, _ context: NSManagedObjectContext) throws -> RowConflicts.Conflict? {
     guard let old = change.old, versions[change.id.key]?.counted != old.version else { return nil }
     return RowConflicts.Conflict(

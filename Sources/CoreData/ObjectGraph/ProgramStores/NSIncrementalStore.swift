@@ -5,8 +5,8 @@ import CoreDataMistakes
 import Foundation
 import Synchronization
 
-/// A store that reads and writes objects one request at a time: the superclass of a program's own connections to
-/// databases and services.
+/// A store that reads and writes objects request by request: the superclass of custom connections to databases and
+/// services.
 ///
 /// A subclass overrides `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
 /// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. All methods are called with
@@ -14,17 +14,17 @@ import Synchronization
 open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   // Guarded by the coordinator's lock.
   final lazy var references = ReferenceObjects(self)
-  /// What contexts have seen of each object.
+  /// The version of each object that contexts have seen.
   final var versions: [ObjectKey: SeenVersion] = [:]
 
-  /// The version of an object in the store, and as contexts count it.
+  /// The version of an object in the store, and the corresponding version for contexts.
   struct SeenVersion {
-    /// Nil after a save: the version that the store gives the object then is not known before it is read.
+    /// The store's version; nil after a save, because the new version is unknown until the object is read.
     var inStore: UInt64?
     var counted: Int64
   }
 
-  /// Makes a store, without opening it.
+  /// Creates a store, without opening it.
   ///
   /// - Parameters:
   ///   - root: the coordinator that will own the store.
@@ -41,17 +41,17 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
 
   /// Sets `metadata`, at least to the store's UUID (`NSStoreUUIDKey`) and type (`NSStoreTypeKey`). Must be overridden.
   ///
-  /// The coordinator calls it before it adds the store. For a new store the UUID comes from `identifierForNewStore(at:)`.
+  /// Called before the coordinator adds the store. For a new store, the UUID comes from `identifierForNewStore(at:)`.
   ///
-  /// - Throws: any error, with which adding the store fails.
+  /// - Throws: any error, which is then thrown by adding the store.
   open override func loadMetadata() throws {
     trap("\(Swift.type(of: self)) must override loadMetadata().")
   }
 
   /// Called after a context has registered objects of the store. Does nothing by default.
   ///
-  /// Each context registers an object once; a store that counts the calls knows which objects are in use. The call comes
-  /// a moment later, on the coordinator's queue, with exclusive access to the stores.
+  /// Each context registers an object once, so a store that counts the calls knows which objects are in use. The call
+  /// is made asynchronously, on the coordinator's queue, with exclusive access to the stores.
   ///
   /// - Parameter objectIDs: the identifiers of the objects.
   open func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID]) {}
@@ -59,7 +59,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// Called after a context has released objects that it had registered: objects that the program no longer uses, that
   /// were deleted, or whose context was reset or deallocated. Does nothing by default.
   ///
-  /// The call comes as that of `managedObjectContextDidRegisterObjects(with:)`.
+  /// The call is made like that of `managedObjectContextDidRegisterObjects(with:)`.
   ///
   /// - Parameter objectIDs: the identifiers of the objects.
   open func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID]) {}
@@ -69,9 +69,9 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameters:
   ///   - request: an `NSFetchRequest<NSManagedObject>` with a result type, or an `NSSaveChangesRequest`.
   ///   - context: the context that fetches or saves.
-  /// - Returns: for a fetch, an array of the result type: managed objects of the context, by its `object(with:)`;
-  ///   identifiers; dictionaries; or one number. For a save, an empty array.
-  /// - Throws: any error, which the fetch or save of the context throws then.
+  /// - Returns: for a fetch, an array of the result type: managed objects of the context, obtained with its
+  ///   `object(with:)`; identifiers; dictionaries; or one number. For a save, an empty array.
+  /// - Throws: any error, which is then thrown by the fetch or save of the context.
   open func execute(_ request: NSPersistentStoreRequest, with context: NSManagedObjectContext?) throws -> Any {
     trap("\(Swift.type(of: self)) must override execute(_:with:).")
   }
@@ -94,7 +94,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameters:
   ///   - relationship: the relationship.
   ///   - objectID: the identifier of the object that has it.
-  ///   - context: the context that reads it; nil if it is read for no context.
+  ///   - context: the context that reads it; nil if there is none.
   /// - Returns: for a to-many relationship, an array of identifiers; for a to-one relationship, an identifier, or
   ///   `NSNull`.
   /// - Throws: any error if the relationship cannot be read.
@@ -105,12 +105,12 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
     trap("\(Swift.type(of: self)) must override newValue(forRelationship:forObjectWith:with:).")
   }
 
-  /// Returns permanent identifiers of new objects, by `newObjectID(for:referenceObject:)`. Must be overridden by stores
-  /// that can be written.
+  /// Returns permanent identifiers for new objects, created with `newObjectID(for:referenceObject:)`. Must be
+  /// overridden by stores that can be written.
   ///
   /// - Parameter array: new objects.
   /// - Returns: the identifiers in the same order.
-  /// - Throws: any error, which the save of the context throws then.
+  /// - Throws: any error, which is then thrown by the save of the context.
   open func obtainPermanentIDs(for array: [NSManagedObject]) throws -> [NSManagedObjectID] {
     trap("\(Swift.type(of: self)) must override obtainPermanentIDs(for:).")
   }
@@ -129,7 +129,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
     references.id(entity, data)
   }
 
-  /// Returns the value that identifies an object in the store. An identifier of another store traps.
+  /// Returns the value that identifies an object in the store. Traps for an identifier of another store.
   ///
   /// - Parameter objectID: an identifier of this store.
   public func referenceObject(for objectID: NSManagedObjectID) -> Any {

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// An object as an incremental store returns it: its identifier, its values and its version.
+/// An object returned by an incremental store: its identifier, its values and its version.
 open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
   /// The identifier of the object.
   public let objectID: NSManagedObjectID
@@ -17,12 +17,12 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
 
   private let content: Guarded<Content>
 
-  /// Makes a node.
+  /// Creates a node.
   ///
   /// - Parameters:
   ///   - objectID: the identifier of the object.
-  ///   - values: the values of attributes, and the identifiers of the destinations of to-one relationships, by property
-  ///     name; `NSNull` for none.
+  ///   - values: the values of attributes, and the identifiers of to-one relationships' destinations, by property name;
+  ///     `NSNull` for missing ones.
   ///   - version: the version of the object in the store.
   public init(objectID: NSManagedObjectID, withValues values: [String: Any], version: UInt64) {
     self.objectID = objectID
@@ -39,8 +39,8 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
     content.value = Content(values: values, version: version)
   }
 
-  /// Returns the value of a property: for a relationship, the identifier of its destination, `NSNull` for none, or nil
-  /// if the store is to be asked.
+  /// Returns the value of a property: for a relationship, the identifier of its destination, `NSNull` if there is none,
+  /// or nil if the store must be asked.
   ///
   /// - Parameter prop: an attribute or a relationship of the object.
   open func value(for prop: NSPropertyDescription) -> Any? { content.values[prop.name] }

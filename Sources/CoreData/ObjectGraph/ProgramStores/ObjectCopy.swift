@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Copies all rows of a store into one of a class of the program, which is given objects: all of them are in memory.
+/// Copies all rows of a store to a custom store, which receives objects. All of them are in memory.
 struct ObjectCopy {
   let source: any RowStore
   let destination: any ObjectWritingStore
@@ -11,8 +11,8 @@ struct ObjectCopy {
 
   /// Copies the rows, which get new identifiers, and writes the destination's metadata.
   ///
-  /// - Throws: 134070 for a store whose rows cannot be listed; the errors of both stores. The destination has no rows
-  ///   then.
+  /// - Throws: 134070 for a store whose rows cannot be listed; the errors of both stores. On an error, the destination
+  ///   has no rows.
   func run() throws {
     let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
@@ -46,7 +46,7 @@ struct ObjectCopy {
     if destination.hasUnsavedMetadata { try destination.writeMetadata() }
   }
 
-  /// Returns the values of a row with the identifiers of the new store. References to rows that are gone are left out.
+  /// Returns the values of a row with the identifiers of the new store. References to missing rows are left out.
   private func slots(
     of row: RowSnapshot, _ newIDs: [ObjectKey: NSManagedObjectID]
   ) throws -> [Slot] {

@@ -1,12 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A store of a class of the program, which is given objects to write, and not rows.
+/// A custom store, which receives objects to write instead of rows.
 protocol ObjectWritingStore: RowStore, ObjectCopyDestination {
   /// Returns permanent identifiers for new objects, in the same order.
   func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID]
 
-  /// Writes all changes of a context, whose objects have the values.
+  /// Writes all changes of a context. The objects hold the values.
   ///
   /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
   func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws

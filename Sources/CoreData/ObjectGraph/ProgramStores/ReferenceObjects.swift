@@ -4,7 +4,7 @@
 import CoreDataMistakes
 import Foundation
 
-/// The identifiers of a store whose subclass identifies objects by values of its own, such as strings.
+/// The identifiers of a store whose subclass identifies objects by its own values, such as strings.
 package final class ReferenceObjects {
   private struct Key: Hashable {
     let root: UInt32
@@ -13,7 +13,7 @@ package final class ReferenceObjects {
 
   private unowned let store: NSPersistentStore
   private var roots: [String: UInt32] = [:]
-  /// The numbers of the first references of a hierarchy by their texts, and how many these are.
+  /// The numbers of the first references of a hierarchy by their text forms, and how many of these there are.
   private var texts: [UInt32: (numbers: [String: Int64], count: Int)] = [:]
   private var numbers: [Key: Int64] = [:]
   private var references: [UInt32: [Any]] = [:]
@@ -46,7 +46,7 @@ package final class ReferenceObjects {
     return all[Int(id.key.number) - 1]
   }
 
-  /// Returns the identifier for the last part of a URI. A reference that is not known yet is an integer or a string.
+  /// Returns the identifier for the last part of a URI. An unknown reference is taken for an integer or a string.
   package func id(_ entity: NSEntityDescription, text: String) -> NSManagedObjectID? {
     guard text.hasPrefix("p"), let decoded = text.dropFirst().removingPercentEncoding, !decoded.isEmpty else {
       return nil
@@ -73,7 +73,7 @@ package final class ReferenceObjects {
     return root
   }
 
-  /// A reference as a key. A number or string equals its counterpart of Foundation's class.
+  /// Returns a reference as a key. A number or string equals its counterpart of Foundation's class.
   private static func key(_ reference: Any) -> AnyHashable {
     switch reference {
     case let text as String: return text
@@ -89,7 +89,7 @@ package final class ReferenceObjects {
   }
 }
 
-/// The identifier of an object of a store whose subclass identifies objects by values of its own.
+/// The identifier of an object of a store whose subclass identifies objects by its own values.
 package final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
   private let reference: Any
 
@@ -98,7 +98,7 @@ package final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
     super.init(entity: entity, key: key, store: store)
   }
 
-  /// The last part of the URI. The characters that a URI could not have there are escaped, once more in the URI itself.
+  /// Returns the last part of the URI. Characters that are invalid there are escaped, and once more in the URI itself.
   package static func text(of reference: Any) -> String {
     let text: String
     switch reference {

@@ -4,14 +4,14 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Executes a batch request or a request about persistent history, directly in the stores: the objects of the context do
-  /// not change. An `NSAsynchronousFetchRequest` is started; its result says when it is done.
+  /// Executes a batch request or a history request directly in the stores. The objects of the context do not change. An
+  /// `NSAsynchronousFetchRequest` is started, and its completion block is called when it ends.
   ///
   /// - Parameter request: an `NSAsynchronousFetchRequest`, `NSBatchInsertRequest`, `NSBatchUpdateRequest`,
   ///   `NSBatchDeleteRequest` or `NSPersistentHistoryChangeRequest`.
-  /// - Returns: the result, whose class belongs to that of the request.
-  /// - Throws: 134091 for a request that only other methods execute; the errors of the request. Nothing has been written
-  ///   then.
+  /// - Returns: the result, of the class that corresponds to the request.
+  /// - Throws: 134091 for a request that only other methods execute; the errors of the request. On an error, nothing
+  ///   has been written.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     switch request {
@@ -27,7 +27,7 @@ extension NSManagedObjectContext {
   /// The context whose block the current thread is running.
   @TaskLocal private static var current: NSManagedObjectContext?
 
-  /// Runs a block of `perform` or `performAndWait`, with this context as the current one.
+  /// Runs a block of `perform` or `performAndWait` with this context as the current one.
   func running<T>(_ block: () throws -> T) rethrows -> T {
     try NSManagedObjectContext.$current.withValue(self, operation: block)
   }
@@ -39,7 +39,7 @@ extension NSFetchRequest {
   /// Executes the request in the context whose `perform` or `performAndWait` block is running.
   ///
   /// - Returns: as `NSManagedObjectContext.fetch(_:)`.
-  /// - Throws: 134060 outside of such a block; as `NSManagedObjectContext.fetch(_:)`.
+  /// - Throws: 134060 outside such a block; as `NSManagedObjectContext.fetch(_:)`.
   public func execute() throws -> [ResultType] {
     guard let context = NSManagedObjectContext.running else {
       throw ObjectGraphErrors.badRequest(
@@ -55,9 +55,9 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - context: the context to which objects in the result belong, and whose merge policy, name and author count.
+  ///   - context: the context of objects in the result. Its merge policy, name and author apply.
   /// - Returns: an array for a fetch request, an empty one for a save, and an `NSPersistentStoreResult` for others.
-  /// - Throws: 134091 for a request of another class; the errors of the request. Nothing has been written then.
+  /// - Throws: 134091 for a request of another class; the errors of the request. On an error, nothing has been written.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest, with context: NSManagedObjectContext) throws -> Any {
     guard context.persistentStoreCoordinator === self else {
@@ -78,7 +78,7 @@ extension NSPersistentStoreCoordinator {
 }
 
 extension NSManagedObjectContext {
-  /// Writes the objects of a request, without asking them and without notifications.
+  /// Writes the objects of a request, without calling their methods and without notifications.
   fileprivate func write(_ request: NSSaveChangesRequest) throws {
     let inserted = request.insertedObjects ?? []
     let updated = (request.updatedObjects ?? []).subtracting(inserted)

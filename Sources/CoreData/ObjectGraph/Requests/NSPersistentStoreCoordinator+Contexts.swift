@@ -5,7 +5,7 @@ import CoreDataMistakes
 import CoreDataStoreFiles
 import Foundation
 
-/// What contexts ask of a coordinator: it finds the stores, and serializes access to them.
+/// Operations for contexts: finding stores, and serializing access to them.
 extension NSPersistentStoreCoordinator {
   /// Returns the stores that may hold rows of an entity.
   func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
@@ -21,7 +21,7 @@ extension NSPersistentStoreCoordinator {
     if store.customConfigurationName == nil { return true }
     let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
     if entities.contains(where: { $0.name == entity.name }) { return true }
-    // Sub-entities of the configuration's entities, if the store has them.
+    // Also sub-entities of the configuration's entities, if the store has tables for them.
     return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasPlace(for: entity) == true
   }
 
@@ -42,7 +42,8 @@ extension NSPersistentStoreCoordinator {
     return try reading(store, for: context) { try $0.members(of: relationship, for: id) }
   }
 
-  /// Returns the members of a to-many relationship by the keys of the given identifiers; those without members are left out.
+  /// Returns the members of a to-many relationship by the keys of the given identifiers. Objects without members are
+  /// left out.
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
@@ -55,8 +56,8 @@ extension NSPersistentStoreCoordinator {
     return members
   }
 
-  /// Returns permanent identifiers for new objects, each in the store it is assigned to, or else in the first writable
-  /// store that holds its entity.
+  /// Returns permanent identifiers for new objects, each in its assigned store, or else in the first writable store
+  /// that holds its entity.
   func makeIdentifiers(
     for objects: [(object: NSManagedObject, store: NSPersistentStore?)]
   ) throws -> [NSManagedObjectID] {
@@ -64,7 +65,7 @@ extension NSPersistentStoreCoordinator {
     return try withLock {
       var groups: [(store: any RowStore, positions: [Int])] = []
       var known: [ObjectIdentifier: Int] = [:]
-      // New objects mostly come entity by entity.
+      // New objects usually come grouped by entity.
       var last: (entity: NSEntityDescription, group: Int)?
       for (position, (object, assigned)) in objects.enumerated() {
         let entity = object.entity
@@ -111,7 +112,7 @@ extension NSPersistentStoreCoordinator {
     guard let own = known[entity.name ?? ""] else {
       throw ObjectGraphErrors.unknownEntity(entity.name ?? "", known: Array(known.keys))
     }
-    // Values are written by their positions.
+    // Values are written by position.
     guard own === entity || own.slotTable.isLaidOut(like: entity.slotTable) else {
       throw ObjectGraphErrors.otherModel(entity, than: own)
     }
@@ -141,7 +142,7 @@ extension NSPersistentStoreCoordinator {
       var groups: [(store: any RowStore, changes: [RowChange])] = []
       var numbers: Set<UInt32> = []
       for position in changes.indices {
-        // Nearly all saves write to one store.
+        // Nearly all saves write to a single store.
         let number = changes[position].id.key.store
         if numbers.count != 1 || numbers.first != number { numbers.insert(number) }
       }
@@ -169,7 +170,7 @@ extension NSPersistentStoreCoordinator {
         let others = stores.compactMap { $0 as? any RowStore }.filter { store in
           !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
         }
-        // Objects that a merge policy has changed would be merged again.
+        // Objects that a merge policy has changed would be merged a second time.
         try together(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
       } else {
         try writeAll()
@@ -185,7 +186,7 @@ extension NSPersistentStoreCoordinator {
     _ store: any RowStore, for context: NSManagedObjectContext, _ body: (any RowSource) throws -> Result
   ) throws -> Result {
     try reading(store) { source in
-      // Only incremental stores are asked on behalf of a context.
+      // Only incremental stores receive the context.
       guard let incremental = store as? NSIncrementalStore else { return try body(source) }
       return try body(IncrementalSource(store: incremental, context: context))
     }

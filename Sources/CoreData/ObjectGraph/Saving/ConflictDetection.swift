@@ -5,8 +5,9 @@ import CoreDataMistakes
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Has the next `save()` fail, or resolve the conflict by the merge policy, if an object without changes has been
-  /// changed or deleted in the store, or in the parent, since it was read. Objects with changes are always checked.
+  /// Makes the next `save()` check an unchanged object for changes or its deletion in the store, or in the parent,
+  /// since it was read. A conflict is resolved by the merge policy, or fails the save. Changed objects are always
+  /// checked.
   ///
   /// - Parameter object: an object of this context.
   public func detectConflicts(for object: NSManagedObject) {
@@ -18,7 +19,7 @@ extension NSManagedObjectContext {
   }
 }
 
-/// The check of objects without changes that were marked by `detectConflicts(for:)`, during one save.
+/// The check of unchanged objects marked by `detectConflicts(for:)`, during one save.
 final class ConflictCheck {
   private let context: NSManagedObjectContext
   private let objects: [NSManagedObject]
@@ -31,10 +32,10 @@ final class ConflictCheck {
 
   var isEmpty: Bool { objects.isEmpty }
 
-  /// Whether an object of a store is checked.
+  /// Returns whether an object of a store is checked.
   func concerns(_ store: NSPersistentStore) -> Bool { objects.contains { $0.identifier.persistentStore === store } }
 
-  /// Compares the objects with their rows; in the parent's values, for a context with a parent.
+  /// Compares the objects with their rows; in a context with a parent, with the parent's values.
   ///
   /// - Throws: 133020 for a conflict, if the context's merge policy is `error`; errors of reading rows.
   func run() throws {
@@ -54,7 +55,7 @@ final class ConflictCheck {
     }
   }
 
-  /// Has the objects take over what was found, once the save has succeeded.
+  /// Updates the objects with what was found, after the save has succeeded.
   func finish() {
     context.conflictChecks = []
     for (object, row) in zip(objects, rows) where object.context === context && !isCurrent(object, row) {

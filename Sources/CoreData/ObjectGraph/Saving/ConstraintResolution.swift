@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// Finds the objects of a save that have the same values under a uniqueness constraint as others of the save, or as rows
-/// of the store.
+/// Finds the objects of a save that have the same values under a uniqueness constraint as other objects of the save, or
+/// as rows of the store.
 struct ConstraintSearch {
   private struct Group {
     let entity: NSEntityDescription
@@ -56,7 +56,7 @@ struct ConstraintSearch {
     return groups
   }
 
-  /// Whether the save writes a value of a constraint.
+  /// Returns whether the save writes a value of a constraint.
   private func changes(_ object: NSManagedObject, _ constraint: [String]) -> Bool {
     if object.isInserted { return true }
     let changed = object.changedStoredSlots()
@@ -71,7 +71,7 @@ struct ConstraintSearch {
     while let entity = next {
       for constraint in entity.uniquenessConstraints {
         let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
-        // The topmost declaration includes those of sub-entities.
+        // The topmost declaration covers those of sub-entities.
         guard let places = UniqueValuePlace.places(of: names, in: entity.slotTable) else { continue }
         let paths = places.map(\.path)
         found.removeAll { $0.1 == paths }
@@ -82,16 +82,16 @@ struct ConstraintSearch {
     return found
   }
 
-  /// Returns an object's values for a constraint; nil if one is missing, which never violates it.
+  /// Returns an object's values for a constraint; nil if one is missing, because such values never violate it.
   private static func values(
     of object: NSManagedObject, at constraint: [String]
   ) -> [(key: AnyHashable, value: Any)]? {
     var values: [(key: AnyHashable, value: Any)] = []
     for place in UniqueValuePlace.places(of: constraint, in: object.table) ?? [] {
       switch place.value(in: object.slots[place.position]) {
-      // Equal strings may differ in their bytes, which stores compare.
+      // Equal strings may differ in their bytes, by which stores compare them.
       case .string(let text): values.append((Data(text.utf8), text))
-      // Foundation on Linux has no usable hash of decimal numbers.
+      // Decimal numbers have no usable hash in Foundation on Linux.
       case .object(let number as NSDecimalNumber): values.append((number.decimalValue, number))
       case .toOne(let id):
         guard let destination = object.context?.object(for: id) else { return nil }
@@ -104,7 +104,7 @@ struct ConstraintSearch {
     return values
   }
 
-  /// Returns the objects of the store's rows with the values of a group that keep them with this save.
+  /// Returns the objects of stored rows that have a group's values and keep them in this save.
   private func rows(of group: Group) throws -> [NSManagedObject] {
     let format = Array(repeating: "%K == %@", count: group.constraint.count).joined(separator: " AND ")
     var specification = FetchSpecification()
@@ -135,7 +135,7 @@ struct ConstraintResolution {
     policy == .mergeByPropertyStoreTrumpMergePolicyType || policy == .rollbackMergePolicyType
   }
 
-  /// Nil if the resolution of an earlier conflict has resolved this one.
+  /// Creates the resolution; nil if resolving an earlier conflict has resolved this one.
   init?(policy: NSMergePolicyType, conflict: NSConstraintConflict) {
     let objects = conflict.conflictingObjects.filter { $0.context != nil && !$0.isDeleted }
     let stored = conflict.databaseObject.flatMap { $0.context == nil || $0.isDeleted ? nil : $0 }
@@ -147,7 +147,7 @@ struct ConstraintResolution {
     self.kept = kept
   }
 
-  /// - Throws: 133021 if only the deletion of a stored object could resolve the conflict; validation errors.
+  /// - Throws: 133021 if only deleting a stored object could resolve the conflict; validation errors.
   func resolve() throws {
     kept.realize()
     var hasChanged = false
@@ -164,7 +164,7 @@ struct ConstraintResolution {
     if kept.isInserted { try kept.validateForInsert() } else { try kept.validateForUpdate() }
   }
 
-  /// Gives a stored object the values of the constraint back that it has in the store.
+  /// Restores a stored object's values for the constraint from the store.
   private func revert(_ object: NSManagedObject) throws {
     guard isStoreFirst, let snapshot = object.snapshot else { throw ObjectGraphErrors.constraintConflict([conflict]) }
     let before = RelationshipSettlement.Conflicting(object, row: snapshot)
@@ -202,7 +202,7 @@ struct ConstraintResolution {
     }
   }
 
-  /// Moves the destinations of the dropped object to the kept one, as far as the policy lets it.
+  /// Moves the destinations of the dropped object to the kept one, as far as the policy allows.
   private func takeRelationship(of object: NSManagedObject, at position: Int) {
     guard let relationship = object.table.relationship(at: position) else { return }
     let destinations = object.linkedObjects(at: position).filter { $0 !== object && $0 !== kept }
@@ -218,7 +218,7 @@ struct ConstraintResolution {
     }
   }
 
-  /// Has relationships without inverse refer to the kept object.
+  /// Repoints one-way relationships to the surviving object.
   private func redirectReferences(to object: NSManagedObject) {
     let key = object.identifier.key
     for other in context.changedInOrder where other !== object && other.isRealized {

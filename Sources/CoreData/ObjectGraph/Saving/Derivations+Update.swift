@@ -7,14 +7,15 @@ import Foundation
 extension Derivations {
   /// Computes derived attributes during one save.
   struct Update {
-    /// How deep derived values may depend on one another; deeper ones are taken for a cycle.
+    /// The maximum depth of dependencies between derived values. Deeper ones are considered a cycle.
     private static let maximumRounds = 16
 
     private let context: NSManagedObjectContext
     private let derivations: Derivations
-    /// The attributes of objects that already have the time of this save.
+    /// The attributes of objects that have already been set to the time of this save.
     private var timed: Set<String> = []
-    /// Objects any of whose values may differ from what derived attributes were computed from, whether or not they have changes.
+    /// Objects whose values may differ from those that derived attributes were computed from, whether or not they have
+    /// changes.
     private var renewed: Set<NSManagedObject> = []
 
     init(in context: NSManagedObjectContext) {
@@ -22,9 +23,10 @@ extension Derivations {
       derivations = context.coordinator.derivations
     }
 
-    /// Has the values computed from what the store has now, after conflicts have been resolved.
+    /// Recomputes values from the current rows, after conflicts have been resolved.
     ///
-    /// Objects without changes are read again if derived attributes of others depend on them: others have changed them too.
+    /// Unchanged objects are read again if derived attributes of others depend on them, because other contexts may have
+    /// changed them.
     ///
     /// - Parameter objects: the objects that were in conflict.
     mutating func renew(_ objects: [NSManagedObject]) {
@@ -40,7 +42,7 @@ extension Derivations {
       renewed = Set(objects.filter { $0.context === context && !$0.isInaccessible })
     }
 
-    /// Updates the derived attributes of all changed objects, and of the objects that depend on these.
+    /// Updates the derived attributes of all changed objects, and of the objects that depend on them.
     ///
     /// - Returns: whether any value has changed.
     /// - Throws: 134060 for an expression that cannot be evaluated.
@@ -83,7 +85,7 @@ extension Derivations {
       return hasChanged
     }
 
-    /// Whether a changed object's own changes require a new value.
+    /// Returns whether a changed object's own changes require a new value.
     private func concerns(_ rule: Rule, _ object: NSManagedObject) -> Bool {
       if object.isInserted { return true }
       let changed = object.changedSlots().filter { !object.table.isTransient(at: $0) }.map { object.table.names[$0] }
@@ -148,7 +150,7 @@ extension Derivations {
 }
 
 extension NSManagedObject {
-  /// Whether a relationship leads to an object, as far as it has been read.
+  /// Returns whether a relationship contains an object, as far as it has been read.
   fileprivate func lists(_ object: NSManagedObject, in relationship: NSRelationshipDescription) -> Bool {
     guard isRealized, let position = table.position(of: relationship.name), !isUnread(at: position) else { return true }
     return relationship.isToMany

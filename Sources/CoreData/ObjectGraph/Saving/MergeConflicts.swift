@@ -5,13 +5,13 @@ import Foundation
 
 /// A row that has changed in the store since an object's values were read.
 ///
-/// Differs from Apple: there is no row cache between contexts and stores, so the store's current row is always the cached
-/// snapshot, and the persisted snapshot is nil.
+/// Differs from Apple: there is no row cache between contexts and stores. The cached snapshot is always the store's
+/// current row, and the persisted snapshot is nil.
 open class NSMergeConflict: NSObject {
   /// The object whose changes conflict with the row.
   public let sourceObject: NSManagedObject
-  /// The object's values as last read or saved, by property name, with `NSNull` for none and identifiers for to-one
-  /// relationships. To-many relationships are not included. Nil for a new object.
+  /// The object's values when it was last read or saved, by property name, with `NSNull` for missing values and
+  /// identifiers for to-one relationships. To-many relationships are not included. Nil for a new object.
   public let objectSnapshot: [String: Any]?
   /// The values of the current row, as in `objectSnapshot`; nil if it has been deleted.
   public let cachedSnapshot: [String: Any]?
@@ -19,19 +19,19 @@ open class NSMergeConflict: NSObject {
   public let persistedSnapshot: [String: Any]?
   /// The version of the current row; 0 if it has been deleted.
   public let newVersionNumber: Int
-  /// The version that the object's values are of.
+  /// The version on which the object's values are based.
   public let oldVersionNumber: Int
-  /// The current row; nil if it has been deleted, or if the conflict was made by the program.
+  /// The current row; nil if it has been deleted, or if the program has created the conflict.
   let row: RowSnapshot?
 
-  /// Makes a conflict.
+  /// Creates a conflict.
   ///
   /// - Parameters:
   ///   - srcObject: the object whose changes conflict.
   ///   - newvers: the version of the current row; 0 if it has been deleted.
-  ///   - oldvers: the version that the object's values are of.
+  ///   - oldvers: the version on which the object's values are based.
   ///   - cachesnap: the values of the current row.
-  ///   - persnap: the values in the store, if they differ from those.
+  ///   - persnap: the values in the store, if they differ from `cachesnap`.
   public init(
     source srcObject: NSManagedObject, newVersion newvers: Int, oldVersion oldvers: Int,
     cachedSnapshot cachesnap: [String: Any]?, persistedSnapshot persnap: [String: Any]?
@@ -66,11 +66,11 @@ open class NSMergeConflict: NSObject {
 
 /// Objects with the same values under a uniqueness constraint.
 open class NSConstraintConflict: NSObject {
-  /// The names of the properties whose values must be unique together, and paths of elements of composite attributes.
+  /// The names of the properties, or paths of composite attributes' elements, whose combined values must be unique.
   public let constraint: [String]
   /// The values that the objects share, by the names and paths in `constraint`.
   public let constraintValues: [String: Any]
-  /// The object of the store's row with these values; nil if only objects of the context have them.
+  /// The object for the store's row with these values; nil if only objects of the context have them.
   public let databaseObject: NSManagedObject?
   /// The values of the store's row, by property name.
   public let databaseSnapshot: [String: Any]?
@@ -79,17 +79,17 @@ open class NSConstraintConflict: NSObject {
   /// The values of each of the conflicting objects, by property name.
   public let conflictingSnapshots: [[AnyHashable: Any]]
 
-  /// Makes a conflict without objects.
+  /// Creates a conflict without objects.
   public override convenience init() {
     self.init(
       constraint: [], database: nil, databaseSnapshot: nil, conflicting: [], conflictingSnapshots: [])
   }
 
-  /// Makes a conflict.
+  /// Creates a conflict.
   ///
   /// - Parameters:
-  ///   - contraint: the names of the properties whose values must be unique together.
-  ///   - databaseObject: the object of the store's row with these values.
+  ///   - contraint: the names of the properties whose combined values must be unique.
+  ///   - databaseObject: the object for the store's row with these values.
   ///   - databaseSnapshot: the values of that row.
   ///   - conflictingObjects: the objects of the context with these values.
   ///   - conflictingSnapshots: the values of each of these objects: dictionaries by property name.
@@ -128,7 +128,8 @@ extension RowSnapshot {
   /// The stored values by property name, except for to-many relationships.
   var values: [String: Any] { RowSnapshot.values(in: slots, of: id.entityDescription.slotTable) }
 
-  /// Returns the stored values in slots by property name: `NSNull` for none, identifiers for to-one relationships.
+  /// Returns the stored values of slots by property name: `NSNull` for missing values, identifiers for to-one
+  /// relationships.
   static func values(in slots: [Slot], of table: SlotTable) -> [String: Any] {
     var values: [String: Any] = [:]
     for position in slots.indices where !table.isTransient(at: position) {

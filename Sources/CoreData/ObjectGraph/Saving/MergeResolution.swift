@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Writes changes, and has the context's merge policy resolve conflicts.
+/// Writes changes, and resolves conflicts with the context's merge policy.
 struct MergeResolution {
-  /// How many times a save is tried while others may write, and then once more as often while they may not.
+  /// The maximum number of attempts to save while others may write, and again while they are excluded.
   private static let maximumRounds = 4
 
   let policy: NSMergePolicy
@@ -16,12 +16,12 @@ struct MergeResolution {
     self.context = context
   }
 
-  /// - Parameter isInTransaction: whether the store's transaction has been begun.
+  /// - Parameter isInTransaction: whether the store's transaction has already begun.
   /// - Throws: 133020 or 133021 for conflicts that the policy does not resolve; the store's errors.
   func write(_ changes: [RowChange], to store: any RowStore, isInTransaction: Bool) throws {
     var changes = changes
     if try writeInRounds(&changes, to: store) == nil { return }
-    // Others keep changing the same rows.
+    // Other writers keep changing the same rows.
     func writeAlone() throws {
       try store.excludeWriters()
       if let last = try writeInRounds(&changes, to: store) { throw last }
@@ -29,7 +29,7 @@ struct MergeResolution {
     if isInTransaction { try writeAlone() } else { try context.coordinator.together([store], writeAlone) }
   }
 
-  /// - Returns: the last error, if each round has met another conflict.
+  /// - Returns: the last error, if each round has met another conflict; nil on success.
   private func writeInRounds(_ changes: inout [RowChange], to store: any RowStore) throws -> NSError? {
     var last: NSError?
     for _ in 0..<MergeResolution.maximumRounds {
@@ -42,7 +42,7 @@ struct MergeResolution {
         try resolve(list)
       } catch let error as NSError where isDuplicate(error) {
         let list = try context.readingLatest { try ConstraintSearch(context: context, store: store).conflicts() }
-        // Nothing is found if the row that was in the way has been deleted or changed since.
+        // Nothing is found if the row in conflict has been deleted or changed since.
         last = list.isEmpty ? error : ObjectGraphErrors.constraintConflict(list)
         if !list.isEmpty { try resolve(list) }
       }
@@ -51,12 +51,13 @@ struct MergeResolution {
     return last
   }
 
-  /// Whether an error is about a uniqueness constraint, and this context resolves such conflicts: migrations do not.
+  /// Returns whether an error concerns a uniqueness constraint, and this context resolves such conflicts, which
+  /// migrations do not.
   private func isDuplicate(_ error: NSError) -> Bool {
     error.isCocoa(NSManagedObjectConstraintMergeError) && context.postsNotifications
   }
 
-  /// The objects that the resolution of a conflict over unique values may have changed.
+  /// Returns the objects that may have been changed by resolving a conflict over unique values.
   private func reverted(_ conflict: Any) -> [NSManagedObject] {
     guard let conflict = conflict as? NSConstraintConflict else { return [] }
     return conflict.conflictingObjects + (conflict.databaseObject.map { [$0] } ?? [])
@@ -75,13 +76,13 @@ struct MergeResolution {
 
 /// Resolves a conflict between a changed object and its row.
 struct LockingResolution {
-  /// Resolves the conflicts of a save, and makes the relationships of their objects whole.
+  /// Resolves the conflicts of a save, and restores the consistency of the objects' relationships.
   ///
   /// - Throws: as `resolve()`, and as `RelationshipSettlement` does.
   static func resolve(_ conflicts: [NSMergeConflict], by policy: NSMergePolicyType) throws {
     let all = try conflicts.compactMap { try LockingResolution(policy: policy, conflict: $0) }
     guard let context = all.first?.context else { return }
-    // Those whose rows are gone first, since others may lead to them.
+    // Objects with missing rows come first, because others may refer to them.
     let ordered = all.filter { $0.row == nil } + all.filter { $0.row != nil }
     let before = ordered.map { RelationshipSettlement.Conflicting($0.object, row: $0.row) }
     for resolution in ordered { try resolution.resolve() }
@@ -94,9 +95,10 @@ struct LockingResolution {
   /// The current row; nil if it has been deleted.
   private let row: RowSnapshot?
 
-  /// Nil if the object has no changes any more, for example because a subclass of the policy has refreshed it.
+  /// Creates the resolution; nil if the object no longer has changes, for example because a subclass of the policy has
+  /// refreshed it.
   ///
-  /// - Throws: the store's errors, for a conflict that the program has made.
+  /// - Throws: the store's errors, for a conflict created by the program.
   private init?(policy: NSMergePolicyType, conflict: NSMergeConflict) throws {
     guard let context = conflict.sourceObject.context, context.changed.contains(conflict.sourceObject) else {
       return nil
@@ -111,7 +113,7 @@ struct LockingResolution {
     }
   }
 
-  /// - Throws: the store's errors; those of validation, if the deletion of an object concerns others than the context knew of.
+  /// - Throws: the store's errors; those of validation, if deleting an object affects objects unknown to the context.
   private func resolve() throws {
     guard context.changed.contains(object) else { return }
     guard let row else { return resolveDeletedRow() }
@@ -138,7 +140,7 @@ struct LockingResolution {
     object.awake(fromSnapshotEvents: .mergePolicy)
   }
 
-  /// Only the overwriting policy inserts a deleted row again. With the others nothing leads to it any more.
+  /// Only the overwriting policy inserts a deleted row again. With the others, all references to it are removed.
   private func resolveDeletedRow() {
     if policy == .overwriteMergePolicyType, !object.isDeleted {
       for position in object.slots.indices { object.readRelationship(at: position) }
@@ -149,8 +151,8 @@ struct LockingResolution {
     }
   }
 
-  /// Applies the deletion rules of a deleted object to the objects that others have related to it meanwhile: their rows would
-  /// refer to a row that is gone.
+  /// Applies the deletion rules of a deleted object to the objects that others have related to it meanwhile. Otherwise
+  /// their rows would refer to a missing row.
   private func deleteAsStored(_ row: RowSnapshot) throws {
     var isRelated = false
     for position in object.table.firstRelationship..<object.table.count {
@@ -186,7 +188,7 @@ struct LockingResolution {
   /// Bases an object on its current row, which refers to the deleted one.
   private func takeStoredRow(of other: NSManagedObject) throws {
     if other.hasChanges {
-      // Its row is what the conflict of its own, if there is one, would be resolved with.
+      // If the object has a conflict of its own, that would be resolved with this row.
       _ = other.isDeleted || context.renew(other, keepingChanges: true)
     } else if let row = try context.coordinator.row(for: other.identifier, in: context) {
       other.turnIntoFault(keeping: row, keepsTransients: true)
@@ -200,8 +202,8 @@ struct LockingResolution {
     object.holds?.update()
   }
 
-  /// Bases the object on the current row, and keeps some of its values, transient ones, and its own changes of the members of
-  /// to-many relationships, which are not part of the row.
+  /// Bases the object on the current row. Keeps some of its values, the transient ones, and its own changes of to-many
+  /// members, which are not part of the row.
   private func merge(_ row: RowSnapshot, keeping isKept: (Int) -> Bool) throws {
     object.realize()
     let old = object.snapshot?.slots ?? []
@@ -228,7 +230,7 @@ struct LockingResolution {
   }
 }
 
-/// The changed objects of a context before a merge policy resolves conflicts, so that a failing save leaves them alone.
+/// The changed objects of a context before a merge policy resolves conflicts, so that a failing save can restore them.
 struct ChangedObjects {
   private struct Entry {
     let object: NSManagedObject
@@ -265,7 +267,7 @@ struct ChangedObjects {
     for entry in entries {
       let object = entry.object
       object.slots = entry.slots
-      // Only an object that was a fault, and unread, has no slots.
+      // Only an unread fault has no slots.
       object.isRealized = !entry.slots.isEmpty || object.table.count == 0
       object.snapshot = entry.snapshot
       object.changes = entry.changes

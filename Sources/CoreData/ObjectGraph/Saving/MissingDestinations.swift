@@ -1,13 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Ends the changed relationships of a save to objects whose rows are gone, or which the save deletes.
+/// Ends changed relationships of a save to objects whose rows are missing, or which the save deletes.
 ///
-/// Usually the object at the other end is changed too, so that its own row's version tells what others have done. It is not if
-/// it is a fault without a row, or if undoing has related an object to one that was deleted elsewhere.
+/// Usually the object at the other end is changed too, so that the version of its own row shows what others have done.
+/// That is not the case for a fault without a row, or if undo has related an object to one that was deleted elsewhere.
 struct MissingDestinations {
   private let context: NSManagedObjectContext
-  /// The objects that are there.
+  /// The objects known to exist.
   private var present: Set<ObjectKey> = []
   private var gone: Set<ObjectKey> = []
   private var last: ObjectKey?
@@ -23,7 +23,7 @@ struct MissingDestinations {
     for object in context.changedInOrder where object.isRealized && !object.isPacked && !object.isDeleted {
       let before = gone.count
       let (slots, first) = (object.slots, object.table.firstRelationship)
-      // Most new objects lead to nothing, or only to new ones.
+      // Most new objects have no destinations, or only new ones.
       for position in first..<slots.count where Self.hasDestination(slots[position]) { try check(object, position) }
       guard !gone.isEmpty, gone.count > before || object.leads(to: gone) else { continue }
       object.forgetDestinations { [gone] in gone.contains($0.key) }
@@ -50,7 +50,7 @@ struct MissingDestinations {
       try check(id.current, object.table.relationship(at: position))
       last = gone.contains(key) ? nil : key
     case .toMany(let members):
-      // The rows of members have the key of a relationship whose inverse is to one.
+      // Members' rows contain the key of a relationship whose inverse is to-one.
       guard let relationship = object.table.relationship(at: position),
         relationship.inverseRelationship?.isToMany == true
       else { return }

@@ -6,7 +6,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// Merges what another context has saved to the same stores, possibly through another coordinator.
   ///
-  /// Objects with unsaved changes keep these on top of the saved values. Understands the keys of
+  /// Objects with unsaved changes keep them on top of the saved values. Supports the keys of
   /// `mergeChanges(fromRemoteContextSave:into:)`.
   ///
   /// - Parameter notification: the other context's `didSaveObjectsNotification`.
@@ -17,13 +17,14 @@ extension NSManagedObjectContext {
 
   /// Merges what was saved by another context, possibly in another process, into contexts.
   ///
-  /// Waits for each context's queue. A context whose parent is among the contexts is served after its parent.
+  /// Waits for each context's queue. A context whose parent is also listed is updated after its parent.
   ///
   /// - Parameters:
-  ///   - changeNotificationData: as the user info of a notification, under `NSInsertedObjectsKey`,
-  ///     `NSUpdatedObjectsKey`, `NSDeletedObjectsKey`, `NSRefreshedObjectsKey`, `NSInvalidatedObjectsKey`, or the keys for
-  ///     identifiers: arrays or sets of identifiers, of their URIs, or of objects. `NSInvalidatedAllObjectsKey` refreshes
-  ///     all objects. Identifiers of stores that a context's coordinator does not have are left out.
+  ///   - changeNotificationData: a dictionary like a notification's user info, with `NSInsertedObjectsKey`,
+  ///     `NSUpdatedObjectsKey`, `NSDeletedObjectsKey`, `NSRefreshedObjectsKey`, `NSInvalidatedObjectsKey`, or the
+  ///     corresponding keys for identifiers. The values are arrays or sets of identifiers, of their URIs, or of
+  ///     objects. `NSInvalidatedAllObjectsKey` refreshes all objects. Identifiers of stores that a context's
+  ///     coordinator does not have are ignored.
   ///   - contexts: the contexts.
   public class func mergeChanges(
     fromRemoteContextSave changeNotificationData: [AnyHashable: Any], into contexts: [NSManagedObjectContext]
@@ -59,7 +60,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Returns this context's identifier for an object, an identifier, or a URI; nil if its coordinator does not have the
+  /// Returns this context's identifier for an object, an identifier, or a URI; nil if the coordinator does not have the
   /// store.
   private func ownIdentifier(_ element: Any) -> NSManagedObjectID? {
     switch element {
@@ -106,7 +107,7 @@ extension NSManagedObjectContext {
     ids.compactMap { registry[$0.current.key] }
   }
 
-  /// Forgets an object that was deleted elsewhere.
+  /// Removes an object that was deleted elsewhere.
   private func forget(_ gone: NSManagedObject) {
     if !gone.isRealized { gone.loseValues() }
     forgetChanges(of: gone)
@@ -114,10 +115,10 @@ extension NSManagedObjectContext {
     gone.changes = .deleted
   }
 
-  /// Has no relationship lead to what was deleted elsewhere. Unsaved changes may do so, and unchanged objects: a batch deletion
-  /// does not tell which objects it has changed beside those that it has deleted.
+  /// Removes references to objects that were deleted elsewhere, from unsaved changes and from unchanged objects. A
+  /// batch deletion does not report which objects it has changed in addition to those deleted.
   ///
-  /// - Returns: the unchanged objects, which are faults now.
+  /// - Returns: the unchanged objects, which have become faults.
   private func forgetDestinations(_ deleted: [NSManagedObjectID]) -> [NSManagedObject] {
     guard !deleted.isEmpty else { return [] }
     let keys = Set(deleted.map(\.current.key))

@@ -4,18 +4,19 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// How many rounds of changes by `willSave()` a save allows.
+  /// The maximum number of rounds of changes by `willSave()` in a save.
   private static let maximumRounds = 1000
 
-  /// Writes all changes to the stores, in one transaction per store; for a context with a parent, hands them to the
-  /// parent, where they are unsaved changes.
+  /// Writes all changes to the stores, in one transaction per store. A context with a parent passes them to the parent,
+  /// where they are unsaved changes.
   ///
-  /// A relationship with an inverse that has been changed to lead to an object whose row is gone, or that the save deletes, ends.
+  /// A changed relationship with an inverse ends if its destination's row is missing or is deleted by the save.
   ///
-  /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store, and 133021 if a
-  ///   uniqueness constraint is violated, and the merge policy does not resolve the conflict; 133010 for a relationship
-  ///   to an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops deleting
-  ///   or inserting some; the store's errors (134030 and its family). Nothing has been written then.
+  /// - Throws: 1570 to 1680 and 1560 if objects are invalid; 133020 if rows have changed in the store, and 133021 if a
+  ///   uniqueness constraint is violated, unless the merge policy resolves the conflict; 133010 for a relationship to
+  ///   an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops
+  ///   deleting or inserting some; the store's errors (134030 and related codes). On an error, nothing has been
+  ///   written.
   public func save() throws {
     ConcurrencyDebug.check(self)
     if let failure = readingFailure {
@@ -43,7 +44,7 @@ extension NSManagedObjectContext {
     deferredRemovals = mayDeferRemovals ? [:] : nil
     defer { endDeferringRemovals() }
     try prepareObjects()
-    // New objects mostly come entity by entity.
+    // New objects usually come grouped by entity.
     var concrete: NSEntityDescription?
     for object in changedInOrder where object.entity !== concrete && object.isInserted && !object.isDeleted {
       if object.entity.isAbstract { throw ObjectGraphErrors.abstractEntity(object) }
@@ -58,9 +59,9 @@ extension NSManagedObjectContext {
     var called: Set<ObjectIdentifier> = []
     // Objects changed by a `willSave()` get another call.
     var changedSince: Set<ObjectIdentifier> = []
-    // Values of derived attributes are made where rows are written.
+    // Derived attributes are computed where rows are written.
     var derivation = parent == nil ? Derivations.Update(in: self) : nil
-    // A parent looks for the destinations itself, and migrations write what they have read.
+    // A parent checks the destinations itself, and migrations write only what they have read.
     var missing = parent == nil && postsNotifications ? MissingDestinations(in: self) : nil
     defer { undoManager?.closeEventGroup() }
     for _ in 0..<NSManagedObjectContext.maximumRounds {
@@ -83,8 +84,8 @@ extension NSManagedObjectContext {
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
 
-  /// Validates all changed objects, and those that validation itself inserts. Objects that it deletes are deleted by their
-  /// rules, which may change others, so that all are validated again.
+  /// Validates all changed objects, including those that validation itself inserts. Objects that validation deletes are
+  /// deleted by their rules, which may change others, so that all are validated again.
   private func validate() throws {
     var validated: Set<ObjectIdentifier> = []
     for _ in 0..<NSManagedObjectContext.maximumRounds {
@@ -102,7 +103,7 @@ extension NSManagedObjectContext {
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
 
-  /// Computes derived attributes again if validation has changed objects.
+  /// Recomputes derived attributes if validation has changed objects.
   private func deriveFromValidated() throws {
     if touched.isEmpty || parent != nil { return }
     var derivation = Derivations.Update(in: self)
@@ -133,7 +134,7 @@ extension NSManagedObjectContext {
       throw failure
     }
     let objects = changedInOrder
-    // Mostly all are new, or none.
+    // Usually all objects are new, or none.
     let newCount = objects.count { $0.hasTemporaryID }
     if newCount > 0 {
       try adoptPermanentIDs(for: newCount == objects.count ? objects : objects.filter(\.hasTemporaryID))
@@ -142,7 +143,7 @@ extension NSManagedObjectContext {
     let check = ConflictCheck(self)
     let report = postsNotifications ? SaveReport(objects, isAhead: true) : nil
     do {
-      // The changes, which hold the values before and after, must not live longer.
+      // The changes, which hold the values before and after, must be released early.
       try coordinator.write(checkedChanges(), for: self, after: check)
     } catch {
       for object in objects { object.isBeingWritten = false }
@@ -161,7 +162,7 @@ extension NSManagedObjectContext {
     return changes
   }
 
-  /// Returns the changes to write, and notes which objects they are of.
+  /// Returns the changes to write, and records which objects they belong to.
   func rowChanges() -> [RowChange] {
     let objects = changedInOrder
     var changes: [RowChange] = []
@@ -174,7 +175,7 @@ extension NSManagedObjectContext {
     return changes
   }
 
-  /// Checks that relationships stay within one store, since a row can only refer to rows of its own store.
+  /// Checks that relationships stay within one store, because a row can only refer to rows of its own store.
   private func checkStores(of changes: [RowChange]) throws {
     for change in changes where change.kind != .delete {
       for position in change.changed {
@@ -192,7 +193,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives new objects permanent identifiers, and replaces the temporary ones in changed objects.
+  /// Assigns permanent identifiers to new objects, and replaces the temporary ones in changed objects.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent =
       try assignments.isEmpty
@@ -206,9 +207,9 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives a new object a permanent identifier. Objects related to it still refer to the temporary one.
+  /// Assigns a permanent identifier to a new object. Related objects still refer to the temporary one.
   ///
-  /// - Returns: whether a temporary identifier has been handed out.
+  /// - Returns: whether the object had a temporary identifier.
   @discardableResult
   func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) -> Bool {
     guard let temporary = registry.assign(id, to: object) else { return false }
@@ -216,13 +217,13 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Ends a save: the changes are no longer pending, and others learn of them.
+  /// Ends a save: the changes are no longer pending, and observers and other contexts are notified.
   ///
-  /// - Parameter report: what to tell others; nil if it has not been made.
+  /// - Parameter report: the content of the notifications; nil if it has not been made.
   func finishSave(_ objects: [NSManagedObject], _ report: SaveReport? = nil) {
     let report = report ?? (postsNotifications ? SaveReport(objects, isAhead: false) : nil)
     let hasSubclasses = changed.hasSubclasses
-    // All at once: removing them one by one would compact the list again and again.
+    // Removing them one by one would compact the list repeatedly.
     changed.removeAll()
     let packer = RowPacker()
     let keepsValues = keepsSavedValues
@@ -266,7 +267,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// The change to write to the store; nil if no stored value has changed.
+  /// Returns the change to write to the store; nil if no stored value has changed.
   final func rowChange() -> RowChange? {
     if isInaccessible { return nil }
     if isDeleted {

@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// A request to save the changes of a context, as an incremental store gets it. The objects belong to the queue of their
-/// context, which waits for the store.
+/// A request to save the changes of a context, for an incremental store. The objects belong to their context's queue,
+/// which waits for the store.
 open class NSSaveChangesRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// Objects to insert.
   public let insertedObjects: Set<NSManagedObject>?
@@ -15,7 +15,7 @@ open class NSSaveChangesRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// Unchanged objects whose rows must not have changed in the store.
   public let lockedObjects: Set<NSManagedObject>?
 
-  /// Makes a request.
+  /// Creates a request.
   ///
   /// - Parameters:
   ///   - insertedObjects: objects to insert.

@@ -3,25 +3,25 @@
 
 import Foundation
 
-/// Hands a child's changes to its parent, on the parent's queue.
+/// Passes a child's changes to its parent, on the parent's queue.
 ///
-/// Attributes that the child has changed get its values, others keep the parent's. Relationships change by what the
+/// Attributes that the child has changed get its values; others keep the parent's. Relationships change by what the
 /// child has added and removed, on both sides, so that the parent's graph stays consistent even if the parent has
 /// changed the same relationships.
 ///
-/// A conflict exists where the parent has deleted an object that the child has changed, and, for policies other than
-/// `error` and `mergeByPropertyObjectTrump`, where both have changed a property since the child read it.
+/// There is a conflict if the parent has deleted an object that the child has changed. For policies other than `error`
+/// and `mergeByPropertyObjectTrump`, there is also a conflict if both have changed a property since the child read it.
 struct ParentSave {
   private let parent: NSManagedObjectContext
   private let policy: NSMergePolicyType
   private let stores: [ObjectKey: NSPersistentStore]
-  /// The parent's object of each change; nil if there is none.
+  /// The parent's object for each change; nil if there is none.
   private(set) var objects: [NSManagedObject?] = []
   /// The positions of changes whose objects the child must read again, because the parent's values were kept.
   private(set) var superseded: [Int] = []
-  /// The positions of changes that were dropped, because their objects are gone.
+  /// The positions of changes that were dropped, because their objects are missing.
   private(set) var dropped: [Int] = []
-  /// Whether the parent may have part of the changes.
+  /// Whether the parent may already contain part of the changes.
   private(set) var hasBegun = false
   private var changes: [RowChange]
 
@@ -39,8 +39,8 @@ struct ParentSave {
   /// Applies the changes.
   ///
   /// - Returns: what has changed in the parent.
-  /// - Throws: `RowConflicts` for objects that are gone, if the policy is `error`; errors of reading rows. Nothing has
-  ///   changed then, unless `hasBegun`.
+  /// - Throws: `RowConflicts` for missing objects, if the policy is `error`; errors of reading rows. On an error,
+  ///   nothing has changed, unless `hasBegun`.
   mutating func run() throws -> SavedIdentifiers {
     try findObjects()
     if let failure = parent.readingFailure { throw failure }
@@ -80,11 +80,11 @@ struct ParentSave {
         }
       }
     }
-    // A policy of the program's own may have a type that is not known here; only `error` refuses to resolve.
+    // A custom policy may have an unknown type. Only `error` refuses to resolve conflicts.
     if policy == .errorMergePolicyType, !conflicts.isEmpty { throw RowConflicts(conflicts: conflicts) }
   }
 
-  /// Drops the part of a change that the policy gives up in favour of the parent's values.
+  /// Drops the part of a change that the policy abandons in favour of the parent's values.
   private mutating func resolve(_ position: Int, against row: RowSnapshot) {
     let change = changes[position]
     guard let old = change.old?.slots else { return }
@@ -111,7 +111,7 @@ struct ParentSave {
     }
   }
 
-  /// Inserts an object under the identifier that it has in the child.
+  /// Inserts an object under its identifier in the child.
   private func insert(_ id: NSManagedObjectID) -> NSManagedObject {
     if let known = parent.registry[id.current.key] {
       if known.isDeleted, !known.isInaccessible {
@@ -119,7 +119,7 @@ struct ParentSave {
         parent.insert(known)
         return known
       }
-      // A fault that was made for the identifier before the parent knew the object.
+      // A fault was created for the identifier before the parent knew the object.
       parent.forgetChanges(of: known)
       known.becomeNew()
       parent.note(known, .inserted)
@@ -137,7 +137,7 @@ struct ParentSave {
     for position in table.properties.indices where !table.isTransient(at: position) {
       switch table.properties[position] {
       case .attribute:
-        // An insertion lists only values; but the child may have emptied an attribute with a default value.
+        // An insertion lists only values, but the child may have cleared an attribute with a default value.
         guard change.kind == .insert || change.changed.contains(position), change.kind != .delete else { continue }
         if object.slots[position].isSame(as: change.slot(at: position)) { continue }
         object.willChangeValue(forKey: table.names[position])
@@ -145,7 +145,7 @@ struct ParentSave {
         object.didChangeValue(forKey: table.names[position])
       case .relationship(let relationship):
         guard change.changed.contains(position) else { continue }
-        // The other side of a deletion's relationships is among the changes, if there is another side.
+        // If there is an inverse, the other side of a deletion's relationships is among the changes.
         if change.kind == .delete, relationship.inverseRelationship != nil { continue }
         let old = change.old.map { $0.slot(at: position) }
         apply(change.slot(at: position), since: old, to: object, at: position, of: relationship)
@@ -189,7 +189,7 @@ struct ParentSave {
     object.didChangeValue(forKey: name)
   }
 
-  /// Returns the parent's object of an identifier; nil if it is deleted.
+  /// Returns the parent's object for an identifier; nil if it is deleted.
   private func existing(_ id: NSManagedObjectID) -> NSManagedObject? {
     let object = parent.object(for: id)
     return parent.rowForChild(object) == nil ? nil : object
@@ -197,10 +197,10 @@ struct ParentSave {
 }
 
 extension NSManagedObjectContext {
-  /// Hands this context's changes to its parent.
+  /// Passes this context's changes to its parent.
   ///
-  /// - Throws: 133020 for objects that the parent has deleted. Nothing has changed then. Errors of reading rows; if the
-  ///   parent has part of the changes then, its next save throws the error too.
+  /// - Throws: 133020 for objects that the parent has deleted, in which case nothing has changed; errors of reading
+  ///   rows. If the parent then contains part of the changes, its next save throws the error too.
   func write(to parent: NSManagedObjectContext) throws {
     let objects = changedInOrder
     var changes: [RowChange] = []
@@ -245,11 +245,11 @@ extension NSManagedObject {
     changes = .inserted
   }
 
-  /// The change to hand to the parent; nil if no stored value has changed.
+  /// Returns the change to pass to the parent; nil if no stored value has changed.
   fileprivate final func changeForParent() -> RowChange? {
     if isInserted { _ = identifier }
     guard isDeleted, isRealized, !isInaccessible, let snapshot else { return rowChange() }
-    // Relationships without inverse count for the parent's deletion rules.
+    // Relationships without inverse matter for the parent's deletion rules.
     return RowChange(kind: .delete, id: identifier, old: snapshot, slots: slots, changed: changedStoredSlots())
   }
 }

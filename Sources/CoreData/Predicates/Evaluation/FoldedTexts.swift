@@ -4,13 +4,14 @@
 import CoreDataPredicates
 import Foundation
 
-/// The texts of lists in predicates, folded for comparison, so that `IN[c]` need not compare a value with each of them.
+/// A cache of the strings of lists in predicates, folded for comparison, so that `IN[c]` need not compare a value with
+/// each of them.
 ///
-/// A predicate is evaluated object by object, always with the same list: the lists that were last asked for are kept. A list is
-/// folded when it is asked for again; until then its elements are compared one by one.
+/// A predicate is evaluated object by object, always with the same list, so the most recently requested lists are kept.
+/// A list is folded on its second request; on the first, its elements are compared one by one.
 enum FoldedTexts {
   private struct Entry {
-    /// Retained, so that no other list gets its address, and not changed, since that would copy it.
+    /// Retained, so that no other list gets its address. Not changed, because that would copy it.
     let list: [PlainValue]
     let options: ComparisonSyntax.Options
     var texts: Texts
@@ -24,21 +25,21 @@ enum FoldedTexts {
   private enum Texts {
     case notFolded
     case folded(Set<[UInt8]>)
-    /// The list has other values, too.
+    /// The list also contains other values.
     case none
   }
 
   private static let lock = NSLock()
-  /// Guarded by `lock`. The list that was asked for last is the last one.
+  /// The entries, most recently requested last. Guarded by `lock`.
   private nonisolated(unsafe) static var entries: [Entry] = []
   private static let greatestCount = 16
-  /// Shorter lists are compared as fast.
+  /// The minimum length of a list. Shorter lists are compared as fast.
   private static let leastLength = 8
 
-  /// Whether a text equals one of a list.
+  /// Returns whether a string equals one of a list.
   ///
-  /// - Returns: nil where the elements must be compared: for a short list, one with other values than texts, one that is asked for
-  ///   for the first time, and a comparison that depends on the locale.
+  /// - Returns: nil if the elements must be compared: for a short list, a list that contains other values, a list that
+  ///   is requested for the first time, and a comparison that depends on the locale.
   static func contains(_ text: String, in list: [PlainValue], _ options: ComparisonSyntax.Options) -> Bool? {
     guard list.count >= leastLength, case .string = list[0], !options.contains(.localeSensitive) else { return nil }
     guard case .folded(let texts) = texts(of: list, options) else { return nil }

@@ -25,7 +25,7 @@ enum FunctionLibrary {
     }
   }
 
-  /// Whether a function aggregates values.
+  /// Returns whether a function aggregates values.
   static func isAggregate(_ name: String) -> Bool {
     ["count:", "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:", "distinct:"].contains(name)
   }
@@ -100,7 +100,8 @@ enum FunctionLibrary {
     }
   }
 
-  /// Calculates with dates: a date plus or minus seconds is a date, and the difference of two dates is a number of seconds.
+  /// Calculates with dates: a date plus or minus a number of seconds is a date, and the difference of two dates is a
+  /// number of seconds.
   private static func dates(_ name: String, _ left: Any, _ right: Any) throws -> Any? {
     switch (name, left, right) {
     case ("from:subtract:", let left as Date, let right as Date):
@@ -149,7 +150,7 @@ enum FunctionLibrary {
 enum Aggregates {
   static func sum(_ values: [Any]) throws -> Any {
     let numbers = try values.map { try Number($0, for: "sum:") }
-    // The order of integers must not decide whether their sum is one.
+    // The order of integers must not affect whether their sum overflows.
     var total: Int128 = 0
     for number in numbers {
       guard case .integer(let integer) = number else {
@@ -167,8 +168,8 @@ enum Aggregates {
     return NSNumber(value: sum.real / Double(values.count))
   }
 
-  /// Returns the minimum (`orderedAscending`) or the maximum (`orderedDescending`); nil for no values. NaN is neither, unless there
-  /// is nothing else.
+  /// Returns the minimum (`orderedAscending`) or the maximum (`orderedDescending`); nil if there are no values. The
+  /// result is NaN only if there are no other values.
   static func extreme(_ values: [Any], _ order: ComparisonResult) throws -> Any? {
     guard var result = values.first else { return nil }
     for value in values.dropFirst() {
@@ -211,8 +212,8 @@ enum Aggregates {
   }
 }
 
-/// A place on the Earth, read from an object with the keys `latitude` and `longitude`, or with these under
-/// `coordinate`.
+/// A location on the Earth, read from an object with the keys `latitude` and `longitude`, or with a `coordinate` that
+/// has these keys.
 struct Location {
   /// The mean radius of the Earth in metres, as defined by the International Union of Geodesy and Geophysics.
   private static let earthRadius = 6_371_008.8
@@ -220,9 +221,9 @@ struct Location {
   private let latitude: Double
   private let longitude: Double
 
-  /// Reads a place, in degrees.
+  /// Reads a location, in degrees.
   ///
-  /// - Throws: `EvaluationError.wrongType` for a missing key, or a value that is not in degrees.
+  /// - Throws: `EvaluationError.wrongType` for a missing key, or a value that is not a valid number of degrees.
   init(_ value: Any, for name: String) throws {
     func degrees(_ key: String, upTo limit: Double) throws -> Double {
       for path in [key, "coordinate.\(key)"] {

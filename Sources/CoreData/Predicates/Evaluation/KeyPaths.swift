@@ -33,7 +33,7 @@ extension PredicateSyntax {
 }
 
 extension PredicateSyntax {
-  /// The key paths that are compared, without `ANY` and `ALL`, with a constant that is no collection.
+  /// The key paths that are compared, without `ANY` and `ALL`, with a constant other than a collection.
   var comparedKeyPaths: [String] {
     switch self {
     case .constant: []
@@ -62,7 +62,7 @@ extension ComparisonSyntax {
 }
 
 extension PlainValue {
-  /// Whether the value is one, and not none or several.
+  /// Whether the expression has exactly one value.
   fileprivate var isSingle: Bool {
     switch self {
     case .null, .array, .set, .dictionary: false

@@ -12,7 +12,7 @@ struct ObjectOrder {
     self.keys = keys
   }
 
-  /// Returns managed objects, or other things that have their keys, in order. The sort is stable.
+  /// Returns managed objects, or other values with their keys, in order. The sort is stable.
   func sorted<Object>(_ objects: [Object]) throws -> [Object] {
     let rows = try objects.enumerated().map { offset, object in (offset, object, try values(of: object)) }
     return try rows.sorted { a, b in
@@ -24,7 +24,7 @@ struct ObjectOrder {
     }.map(\.1)
   }
 
-  /// Returns the values that decide the place of an object.
+  /// Returns the values by which an object is sorted.
   func values(of object: Any) throws -> [Any?] { try keys.map { try KeyPathReader.value($0.keyPath, of: object) } }
 
   /// Returns the order of two objects with these values.

@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// Operations on values of any type in an evaluation.
+/// Operations on values of any type during an evaluation.
 enum Operand {
   /// Returns a value without layers of optionals; nil for `NSNull`.
   static func unwrapped(_ value: Any?) -> Any? {
@@ -15,7 +15,7 @@ enum Operand {
     return value
   }
 
-  /// Whether a value is of one of the usual types of single values. Casts that fail take a hundred times as long.
+  /// Returns whether a value has one of the common types of single values. Failed casts take a hundred times as long.
   private static func isSingle(_ value: Any) -> Bool {
     let type = Swift.type(of: value)
     return type == String.self || type == NSNumber.self || type == Date.self || type == NSDecimalNumber.self
@@ -50,13 +50,13 @@ enum Operand {
     return value is String ? "\"\(value)\"" : "\(words(value)) (\(type(of: value)))"
   }
 
-  /// The description of a value. Foundation on Linux traps for that of a date that is not a number.
+  /// Returns the description of a value. Foundation on Linux traps for the description of a NaN date.
   static func words(_ value: Any) -> String {
     if let date = value as? Date, date.timeIntervalSinceReferenceDate.isNaN { return "nan" }
     return String(describing: value)
   }
 
-  /// Whether two values are equal: numbers by value, strings by their scalars, collections by their elements.
+  /// Returns whether two values are equal: numbers by value, strings by their scalars, collections by their elements.
   static func areEqual(_ left: Any?, _ right: Any?, _ options: TextComparison = .init()) -> Bool {
     guard let left = unwrapped(left), let right = unwrapped(right) else {
       return unwrapped(left) == nil && unwrapped(right) == nil
@@ -106,7 +106,7 @@ enum Operand {
     if case .real(let number)? = Number(value) { number.isNaN } else { false }
   }
 
-  /// The order of two values of which one may be NaN, which comes after all numbers, as in the engines.
+  /// Returns the order of two values of which one may be NaN, which sorts after all numbers, as in the databases.
   static func orderOfNotANumber(_ left: Any, _ right: Any) -> ComparisonResult {
     switch (isNotANumber(left), isNotANumber(right)) {
     case (true, false): .orderedDescending
@@ -127,7 +127,8 @@ extension Optional: OptionalValue {
 }
 
 extension Number {
-  /// The number in a value whose type is exactly `NSNumber`. Casts to other types that fail take a hundred times as long.
+  /// Creates a number from a value whose type is exactly `NSNumber`. Failed casts to other types take a hundred times
+  /// as long.
   init?(exactly value: Any) {
     guard let number = exactly(NSNumber.self, value) else { return nil }
     switch UInt8(bitPattern: number.objCType.pointee) {
@@ -217,7 +218,7 @@ extension Number {
   }
 
   private static func real(_ name: String, _ left: Double, _ right: Double) -> Double? {
-    // The sign of a zero, which SQLite does not keep, would decide what a division by it gives.
+    // SQLite does not keep the sign of a zero, which would affect the result of a division by it.
     let (a, b) = (left + 0, right + 0)
     return switch name {
     case "add:to:": a + b
@@ -231,11 +232,11 @@ extension Number {
   }
 
   private static let exponents = -128...127
-  /// Of a quotient with so many digits, Foundation has not lost more than a double would.
+  /// The significand from which on a quotient has lost no more digits in Foundation than a double would.
   private static let sufficientSignificand = Decimal(100_000_000_000_000_000)
   private static let digits = 38
 
-  /// A result that no decimal can be becomes a double.
+  /// Returns the result, as a double if it cannot be represented as a decimal.
   private static func decimal(_ name: String, _ a: Decimal, _ b: Decimal) -> Number? {
     let result: Decimal? =
       switch name {
@@ -249,13 +250,14 @@ extension Number {
     return real(name, Number.decimal(a).real, Number.decimal(b).real).map { .real($0) }
   }
 
-  /// Foundation on Linux traps if the exponent of a product is too small.
+  /// Multiplies two decimals. Foundation on Linux traps if the exponent of the product is too small.
   private static func product(_ a: Decimal, _ b: Decimal) -> Decimal? {
     a.exponent + b.exponent >= exponents.lowerBound ? a * b : nil
   }
 
-  /// Foundation divides the digits of the dividend with 38 zeros, which leaves few digits or none of a quotient by a number with as many
-  /// digits, and has no quotient whose exponent would be too small before trailing zeros are dropped.
+  /// Divides two decimals. Foundation divides the dividend's digits extended by 38 zeros. That leaves few or no digits
+  /// of a quotient by a number with as many digits. It also fails if the exponent would be too small before trailing
+  /// zeros are dropped.
   private static func quotient(_ a: Decimal, _ b: Decimal) -> Decimal? {
     let short = a / b
     if !short.isNaN, short.significand >= sufficientSignificand || product(short, b) == a { return short }

@@ -13,7 +13,7 @@ struct PredicateEvaluator {
     self.variables = variables
   }
 
-  /// Whether an object satisfies a predicate.
+  /// Returns whether an object satisfies a predicate.
   func evaluate(_ predicate: PredicateSyntax, with object: Any?) throws -> Bool {
     switch predicate {
     case .constant(let value): return value
@@ -39,7 +39,7 @@ struct PredicateEvaluator {
       : try elements.allSatisfy { try compare($0, right, comparison) }
   }
 
-  /// Whether a text is in the constant list of a comparison; nil where each element has to be compared.
+  /// Returns whether a string is in the constant list of a comparison; nil if each element must be compared.
   private func listed(_ text: String, _ comparison: ComparisonSyntax) -> Bool? {
     switch comparison.right {
     case .constant(.array(let list)), .constant(.set(let list)):
@@ -155,7 +155,7 @@ struct PredicateEvaluator {
   /// Calls a function of an object, a function provider such as a migration policy, or a plain value.
   static func callFunction(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
     do {
-      // A fast path: the casts below would take most of the time of functions of strings.
+      // A fast path: for functions of strings, the casts below would take most of the time.
       if type(of: target) == String.self || type(of: target) == [String].self {
         return try ValueFunctions.call(name, on: target, arguments)
       }
@@ -214,10 +214,10 @@ struct PredicateEvaluator {
     }
   }
 
-  // Evaluation for methods of Foundation that cannot throw: any other error than one of the data stops the program.
+  // Evaluation for Foundation's methods that cannot throw: errors other than those caused by data trap.
 
-  /// Returns whether an object satisfies a predicate; false for values that cannot be compared and for patterns that take
-  /// too long, which are a matter of data.
+  /// Returns whether an object satisfies a predicate; false for values that cannot be compared and for patterns that
+  /// take too long, because both depend on data.
   func evaluateOrStop(_ syntax: PredicateSyntax, with object: Any?) -> Bool {
     do {
       return try evaluate(syntax, with: object)
@@ -246,7 +246,7 @@ struct PredicateEvaluator {
   }
 }
 
-/// Why a predicate or expression has no value.
+/// The reason why a predicate or expression has no value.
 package enum EvaluationError: Error, Equatable, CustomStringConvertible {
   case unknownKey(String, object: String)
   case unknownFunction(String, operand: String)
@@ -282,18 +282,18 @@ package enum EvaluationError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// Reads key paths of dictionaries, collections and `KeyValueReading` objects.
+/// Reads key paths from dictionaries, collections and `KeyValueReading` objects.
 enum KeyPathReader {
-  /// What the values of an ordered set and the results of collection operators are.
+  /// The form of the values of an ordered set and of collection operators' results.
   enum Style {
     /// An array with an element for each missing value, as predicates count them in SQL too.
     case arrays
-    /// A collection of the kind that the values come from, as for key-value coding.
+    /// A collection of the same kind as the source of the values, as in key-value coding.
     case collections
   }
 
   static func value(_ path: String, of object: Any?, _ style: Style = .arrays) throws -> Any? {
-    // The usual case first: a key of an object.
+    // The common case first: a key of an object.
     if !path.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "@") }), path != "self",
       let reading = object as? any KeyValueReading
     {
@@ -321,8 +321,8 @@ enum KeyPathReader {
     return values.map { $0 ?? NSNull() }
   }
 
-  /// Returns distinct values in a collection of the same kind as another one. Decimal numbers of an ordered set are in an
-  /// array: on Linux Foundation's ordered sets cannot hold any.
+  /// Returns distinct values in a collection of the same kind as another one. Decimal numbers of an ordered set are
+  /// returned in an array, because Foundation's ordered sets on Linux cannot contain any.
   private static func distinct(_ values: [Any], like collection: Any) -> Any {
     if Operand.isSet(collection) { return ValueSet.make(values) }
     if collection is NSOrderedSet, !values.contains(where: { $0 is NSDecimalNumber }) {
@@ -331,7 +331,7 @@ enum KeyPathReader {
     return Aggregates.distinct(values)
   }
 
-  /// Returns all values of a path without operators, flattening the collections that it leads through.
+  /// Returns all values of a path without operators, flattening the collections along it.
   private static func allValues(_ path: ArraySlice<String>, of object: Any?) throws -> [Any] {
     guard let object = Operand.unwrapped(object) else { return [] }
     if let elements = Operand.elements(object) { return try elements.flatMap { try allValues(path, of: $0) } }
@@ -389,12 +389,12 @@ enum KeyPathReader {
 
 /// An object whose keys an evaluator can read, such as a managed object. Dictionaries and collections need not conform.
 protocol KeyValueReading {
-  /// Returns the value of one key of a key path; nil for none.
+  /// Returns the value of one key of a key path; nil if there is none.
   ///
-  /// - Throws: `EvaluationError.unknownKey` or an error of its own for an unknown key.
+  /// - Throws: `EvaluationError.unknownKey`, or an error of its own, for an unknown key.
   func value(forKeyPathComponent key: String) throws -> Any?
 
-  /// Returns the number of members of a to-many relationship, of which no collection is made; nil for other keys.
+  /// Returns the number of members of a to-many relationship, without creating a collection; nil for other keys.
   func memberCount(forKey key: String) -> Int?
 }
 
@@ -402,9 +402,9 @@ extension KeyValueReading {
   func memberCount(forKey key: String) -> Int? { nil }
 }
 
-/// A value that predicates compare by its identity: an object, or its identifier.
+/// A value that predicates compare by identity: an object, or its identifier.
 protocol ComparedByIdentity {
-  /// Equal for an object and its identifier.
+  /// The identity, which is equal for an object and its identifier.
   var identity: NSObject { get }
 }
 

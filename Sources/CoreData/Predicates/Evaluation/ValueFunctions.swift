@@ -6,8 +6,8 @@ import Foundation
 
 /// Methods of Foundation's classes that expressions may call on values: `FUNCTION($source.name, "uppercaseString")`.
 ///
-/// Differs from Apple: without selectors, only these methods can be called. They return what Foundation's methods
-/// return. A nil argument, like a nil operand, makes the result nil.
+/// Differs from Apple: without selectors, only these methods can be called. They return the same results as
+/// Foundation's methods. A nil argument, like a nil operand, makes the result nil.
 enum ValueFunctions {
   /// Calls a function on a value.
   ///
@@ -31,7 +31,7 @@ enum ValueFunctions {
     return try call.common(known: ["description"])
   }
 
-  /// A call, with what is common to all types of values.
+  /// A call, with operations common to all types of values.
   struct Call {
     let name: String
     let target: Any
@@ -73,7 +73,7 @@ enum ValueFunctions {
       return date
     }
 
-    /// Calls a function that every value has; throws an error with the known names for any other.
+    /// Calls a function that every value has. Throws an error with the known names for any other function.
     func common(known: [String]) throws -> Any? {
       switch name {
       case "self": return target
@@ -89,11 +89,11 @@ enum ValueFunctions {
     }
   }
 
-  /// Thrown for a nil argument, which makes the result nil.
+  /// An error for a nil argument, which makes the result nil.
   struct MissingArgument: Error {}
 }
 
-/// Functions of strings. Positions and lengths count UTF-16 units, as Foundation's do.
+/// Functions of strings. Positions and lengths count UTF-16 units, as in Foundation.
 private enum TextFunctions {
   private static let names = [
     "length", "uppercaseString", "lowercaseString", "capitalizedString", "stringByAppendingString:",
@@ -162,11 +162,11 @@ private enum TextFunctions {
     let units = text.utf16
     let index = units.index(units.startIndex, offsetBy: try call.index(upTo: units.count))
     let (start, end) = bounds(units, index)
-    // Half of a surrogate pair is replaced, as when Foundation bridges it to Swift.
+    // Half of a surrogate pair is replaced, as when Foundation bridges the string to Swift.
     return String(units[start..<end]) ?? String(decoding: units[start..<end], as: UTF16.self)
   }
 
-  /// Splits a string by a literal search.
+  /// Splits a string with a literal search.
   private static func components(of text: String, separatedBy separator: String) -> [String] {
     guard !separator.isEmpty else { return [text] }
     var text = text

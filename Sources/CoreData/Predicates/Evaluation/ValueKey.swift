@@ -4,9 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// A value as the key of a group. Values are equal as predicates compare them: numbers by value, strings by their scalars.
+/// A value as the key of a group. Values are equal if predicates consider them equal: numbers by value, strings by
+/// their scalars.
 ///
-/// Foundation on Linux has no usable hash of decimal numbers, and compares strings by canonical equivalence.
+/// In Foundation on Linux, decimal numbers have no usable hash, and strings are compared by canonical equivalence.
 enum ValueKey: Hashable {
   case missing
   case text([UInt8])
@@ -14,7 +15,7 @@ enum ValueKey: Hashable {
   case real(UInt64)
   case decimal(Decimal)
   case other(AnyHashable)
-  /// A composite attribute, or a dictionary of a transformable one.
+  /// A composite attribute, or a dictionary in a transformable one.
   case parts([AnyHashable: ValueKey])
   case list([ValueKey])
   /// An object that cannot be compared by value.
@@ -30,7 +31,7 @@ enum ValueKey: Hashable {
     } else if let number = Number(value) {
       self.init(number)
     } else if let parts = value as? NSDictionary {
-      // Foundation returns nested collections as Swift's, which are not hashable.
+      // Foundation returns nested collections as Swift collections, which are not hashable.
       self = .parts(
         Dictionary(parts.compactMap { key, value in (key as? AnyHashable).map { ($0, ValueKey(value)) } }) { $1 })
     } else if let list = value as? NSArray {

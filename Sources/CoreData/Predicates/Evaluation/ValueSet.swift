@@ -4,17 +4,18 @@
 import CoreDataMistakes
 import Foundation
 
-/// A set of values that Foundation's sets on Linux treat wrongly: the `hash` of a decimal number calls itself without
-/// end, and strings are equal there if they are canonically equivalent, also within collections, unlike in predicates.
+/// A set of values that Foundation's sets on Linux handle incorrectly. The `hash` of a decimal number recurses
+/// infinitely, and strings, including those within collections, are equal if they are canonically equivalent, unlike in
+/// predicates.
 final class ValueSet: NSSet {
   private let decimals: [Decimal: NSDecimalNumber]
-  /// Strings that are not ASCII, by their bytes.
+  /// The strings that are not ASCII, by their bytes.
   private let strings: [[UInt8]: String]
-  /// By the number of their elements.
+  /// The collections, by the number of their elements.
   private let collections: [Int: [Any]]
   private let others: NSSet
 
-  /// Returns a set of values of any type; an `NSSet` of Foundation's own if it treats all of them as predicates do.
+  /// Returns a set of values of any type; one of Foundation's own sets if that handles all of them as predicates do.
   static func make(_ values: [Any]) -> NSSet {
     let isOdd = values.contains { value in
       value is NSDecimalNumber || value is NSSet || value is NSOrderedSet || value is [Any] || bytes(of: value) != nil
@@ -22,7 +23,7 @@ final class ValueSet: NSSet {
     return isOdd ? ValueSet(values) : NSSet(array: values)
   }
 
-  /// The bytes of a string that may be equivalent to others; nil for other values.
+  /// Returns the bytes of a string that may be equivalent to others; nil for other values.
   private static func bytes(of value: Any) -> [UInt8]? {
     guard let text = value as? String, !text.utf8.allSatisfy({ $0 < 128 }) else { return nil }
     return Array(text.utf8)
@@ -71,7 +72,7 @@ final class ValueSet: NSSet {
     Array(decimals.values) + Array(strings.values) + collections.values.flatMap { $0 } + others.allObjects
   }
 
-  // Foundation's own reads what it has stored itself, and traps.
+  // Foundation's implementation reads its own storage, and traps.
   override var description: String { NSArray(array: allObjects).description }
 
   override func copy(with zone: NSZone? = nil) -> Any { self }

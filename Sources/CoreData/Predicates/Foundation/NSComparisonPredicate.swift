@@ -32,27 +32,27 @@ open class NSComparisonPredicate: NSPredicate {
     case any = 2
   }
 
-  /// How strings are compared.
+  /// The options for comparing strings.
   public struct Options: OptionSet, Sendable {
-    /// The bits.
+    /// The raw value.
     public let rawValue: UInt
 
-    /// Makes options from bits.
+    /// Creates options from a raw value.
     public init(rawValue: UInt) {
       self.rawValue = rawValue
     }
 
-    /// `[c]`
+    /// Ignores case: `[c]`.
     public static let caseInsensitive = Options(rawValue: 1)
-    /// `[d]`
+    /// Ignores diacritics: `[d]`.
     public static let diacriticInsensitive = Options(rawValue: 2)
-    /// `[n]`: the strings are normalized already, so they are not folded.
+    /// Assumes that the strings are already normalized, and does not fold them: `[n]`.
     public static let normalized = Options(rawValue: 4)
   }
 
   let syntax: ComparisonSyntax
 
-  /// The block for Foundation's initializer. A constant predicate would equal every comparison.
+  /// The block for Foundation's initializer. A constant predicate would be equal for all comparisons.
   private static let unused: @Sendable (Any?, [String: Any]?) -> Bool = { _, _ in false }
 
   init(syntax: ComparisonSyntax) {
@@ -60,7 +60,7 @@ open class NSComparisonPredicate: NSPredicate {
     super.init(block: Self.unused)
   }
 
-  /// Makes a comparison of two expressions.
+  /// Creates a comparison of two expressions.
   public init(
     leftExpression lhs: NSExpression, rightExpression rhs: NSExpression, modifier: Modifier, type: Operator,
     options: Options = []
@@ -73,15 +73,15 @@ open class NSComparisonPredicate: NSPredicate {
     super.init(block: Self.unused)
   }
 
-  /// The operator.
+  /// The operator of the comparison.
   open var predicateOperatorType: Operator { Operator(rawValue: syntax.op.rawValue) ?? .equalTo }
-  /// The modifier.
+  /// The modifier of the comparison.
   open var comparisonPredicateModifier: Modifier { Modifier(rawValue: syntax.modifier.rawValue) ?? .direct }
   /// The left side.
   open var leftExpression: NSExpression { .make(syntax.left) }
   /// The right side.
   open var rightExpression: NSExpression { .make(syntax.right) }
-  /// The options.
+  /// The options of the comparison.
   open var options: Options { Options(rawValue: syntax.options.rawValue) }
 
   /// Returns whether an object satisfies the comparison.

@@ -3,12 +3,12 @@
 
 import CoreDataMistakes
 import CoreDataPredicates
-// Like Apple's Core Data, this module re-exports Foundation. A file that imports only `CoreData` sees our
+// Like Apple's Core Data, this module re-exports Foundation. A file that imports only `CoreData` sees this module's
 // `NSExpression` and `NSComparisonPredicate` instead of Foundation's, which do nothing on Linux.
 @_exported import Foundation
 
-/// An expression in a predicate, a derived attribute or a mapping. Immutable: what threads share of one is its constants and
-/// its block.
+/// An expression in a predicate, a derived attribute or a mapping. Immutable: threads share only its constants and its
+/// block.
 open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   /// The type of an expression.
   public enum ExpressionType: UInt, Sendable {
@@ -25,7 +25,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     case anyKey = 15
     case block = 19
     case conditional = 20
-    /// `NSFetchRequestExpressionType`
+    /// A fetch request: `NSFetchRequestExpressionType`.
     case fetchRequest = 50
   }
 
@@ -35,14 +35,14 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.syntax = syntax
   }
 
-  // MARK: Making expressions
+  // MARK: Creating expressions
 
-  /// Makes an expression from a format string. A format that cannot be parsed stops the program.
+  /// Creates an expression from a format string. Traps if the format cannot be parsed.
   public convenience init(format expressionFormat: String, _ arguments: Any?...) {
     self.init(format: expressionFormat, argumentArray: arguments.map { $0 ?? NSNull() })
   }
 
-  /// Makes an expression from a format string and an array of arguments.
+  /// Creates an expression from a format string and an array of arguments.
   public convenience init(format expressionFormat: String, argumentArray arguments: [Any]) {
     self.init(
       syntax: Misuse.stop {
@@ -51,7 +51,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
       })
   }
 
-  /// Makes a constant expression.
+  /// Creates a constant expression.
   public convenience init(forConstantValue value: Any?) {
     self.init(syntax: .constant(Operand.unwrapped(value).map { PlainValue($0) } ?? .null))
   }
@@ -64,22 +64,22 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   /// Returns the expression for any key.
   open class func expressionForAnyKey() -> NSExpression { NSExpression(syntax: .anyKey) }
 
-  /// Makes an expression for a variable: `$name`.
+  /// Creates an expression for a variable: `$name`.
   public convenience init(forVariable string: String) {
     self.init(syntax: .variable(string))
   }
 
-  /// Makes an expression for a key path of the evaluated object.
+  /// Creates an expression for a key path of the evaluated object.
   public convenience init(forKeyPath keyPath: String) {
     self.init(syntax: .keyPath(keyPath))
   }
 
-  /// Makes an expression that calls a predefined function such as `sum:`.
+  /// Creates an expression that calls a predefined function such as `sum:`.
   public convenience init(forFunction name: String, arguments parameters: [Any]) {
     self.init(syntax: .function(operand: nil, name: name, arguments: parameters.map(Self.syntax)))
   }
 
-  /// Makes an expression that calls a method of the value of another expression.
+  /// Creates an expression that calls a method on the value of another expression.
   public convenience init(
     forFunction target: NSExpression, selectorName name: String, arguments parameters: [Any]?
   ) {
@@ -87,29 +87,29 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .function(operand: target.syntax, name: name, arguments: arguments))
   }
 
-  /// Makes an expression for an array of expressions.
+  /// Creates an expression for an array of expressions.
   public convenience init(forAggregate subexpressions: [Any]) {
     self.init(syntax: .aggregate(subexpressions.map(Self.syntax)))
   }
 
-  /// Makes an expression for the union of two collections.
+  /// Creates an expression for the union of two collections.
   public convenience init(forUnionSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .union(left.syntax, right.syntax))
   }
 
-  /// Makes an expression for the intersection of two collections.
+  /// Creates an expression for the intersection of two collections.
   public convenience init(forIntersectSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .intersect(left.syntax, right.syntax))
   }
 
-  /// Makes an expression for the elements of the first collection that are not in the second.
+  /// Creates an expression for the elements of the first collection that are not in the second.
   public convenience init(forMinusSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .minus(left.syntax, right.syntax))
   }
 
-  /// Makes an expression for the elements of a collection that satisfy a predicate.
+  /// Creates an expression for the elements of a collection that satisfy a predicate.
   ///
-  /// A predicate made from a block stops the program.
+  /// Traps for a predicate created from a block.
   public convenience init(
     forSubquery expression: NSExpression, usingIteratorVariable variable: String, predicate: NSPredicate
   ) {
@@ -117,7 +117,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .subquery(collection: expression.syntax, variable: variable, predicate: syntax))
   }
 
-  /// Makes an expression for one of two values, chosen by a predicate. A predicate made from a block stops the program.
+  /// Creates an expression for one of two values, chosen by a predicate. Traps for a predicate created from a block.
   public convenience init(
     forConditional predicate: NSPredicate, trueExpression: NSExpression, falseExpression: NSExpression
   ) {
@@ -125,7 +125,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .conditional(condition, trueExpression.syntax, falseExpression.syntax))
   }
 
-  /// Makes an expression whose value a block computes from the evaluated object, the values of the arguments and a
+  /// Creates an expression whose value a block computes from the evaluated object, the values of the arguments and a
   /// context.
   ///
   /// Differs from Apple: the context that the block receives is always nil.
@@ -169,7 +169,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   open override var description: String { PredicatePrinter().format(syntax) }
 }
 
-/// The block of an expression, represented in the tree as a function of this operand.
+/// The block of an expression, represented in the syntax tree as a function of this operand.
 final class ExpressionBlock: NSObject, FunctionProviding {
   static let name = "block:"
   let block: (Any?, [Any], NSMutableDictionary?) -> Any
@@ -184,7 +184,7 @@ final class ExpressionBlock: NSObject, FunctionProviding {
   }
 }
 
-/// The parts of an expression. Reading one that the expression does not have stops the program.
+/// The parts of an expression. Reading a part that the expression does not have traps.
 extension NSExpression {
   /// The type of the expression.
   public var expressionType: ExpressionType {
@@ -233,7 +233,7 @@ extension NSExpression {
     }
   }
 
-  /// The operand of a function, or the object at which a key path begins.
+  /// The operand of a function, or the object from which a key path starts.
   public var operand: NSExpression {
     switch syntax {
     case .keyPath: NSExpression(syntax: .evaluatedObject)

@@ -10,7 +10,7 @@ public let NSFetchRequestExpressionType = NSExpression.ExpressionType.fetchReque
 
 /// An expression whose value is the result of a fetch: an array, or a number for a count.
 ///
-/// In a predicate of another fetch, the fetch is made once, and its objects, its identifiers, or the values of
+/// In a predicate of another fetch, the nested fetch runs once. Its objects, its identifiers, or the values of
 /// dictionaries with one property can be the right side of `IN`.
 open class NSFetchRequestExpression: NSExpression, @unchecked Sendable {
   /// Returns an expression for the results of a fetch.
@@ -44,7 +44,7 @@ open class NSFetchRequestExpression: NSExpression, @unchecked Sendable {
 }
 
 extension NSExpression {
-  /// Makes the expression of a tree, of the class that it has on Apple's systems.
+  /// Creates the expression for a syntax tree, with the class that it has on Apple's systems.
   static func make(_ syntax: ExpressionSyntax) -> NSExpression {
     if case .fetch = syntax { return NSFetchRequestExpression(syntax: syntax) }
     return NSExpression(syntax: syntax)

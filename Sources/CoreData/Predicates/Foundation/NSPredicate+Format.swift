@@ -4,38 +4,38 @@
 import CoreDataPredicates
 import Foundation
 
-/// A protocol that gives `NSPredicate` initializers which return another class: only those of a protocol can assign
-/// `self`.
+/// A protocol that gives `NSPredicate` initializers which return another class. Only initializers of a protocol can
+/// assign `self`.
 public protocol FormattedPredicate {}
 
 extension NSPredicate: FormattedPredicate {}
 
 extension FormattedPredicate where Self: NSPredicate {
-  /// Makes a predicate from a format string. A format that cannot be parsed stops the program.
+  /// Creates a predicate from a format string. Traps if the format cannot be parsed.
   ///
   /// - Parameters:
   ///   - predicateFormat: the predicate, in Apple's Predicate Format String Syntax.
   ///   - arguments: the values of `%@`, `%K`, `%d` … in order.
   ///
-  /// Differs from Apple: arguments may be of any type, or nil, since `String` is not a `CVarArg` on Linux.
+  /// Differs from Apple: arguments may be of any type, or nil, because `String` is not a `CVarArg` on Linux.
   public init(format predicateFormat: String, _ arguments: Any?...) {
     self.init(format: predicateFormat, argumentArray: arguments.map { $0 ?? NSNull() })
   }
 
-  /// Makes a predicate from a format string and an array of arguments.
+  /// Creates a predicate from a format string and an array of arguments.
   public init(format predicateFormat: String, argumentArray arguments: [Any]?) {
     let syntax = Misuse.stop {
       try PredicateParser.parse(predicateFormat, arguments: (arguments ?? []).map(PredicateArgument.init(checked:)))
     }
-    // `Self` is always `NSPredicate`, since its subclasses have initializers of their own.
+    // `Self` is always `NSPredicate`, because its subclasses have initializers of their own.
     self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
   }
 }
 
 extension PredicateArgument {
-  /// Makes an argument of a format from an expression, a predicate or a value.
+  /// Creates an argument of a format from an expression, a predicate or a value.
   ///
-  /// - Throws: `OpaqueCriterion` for a predicate made from a block.
+  /// - Throws: `OpaqueCriterion` for a predicate created from a block.
   init(checked any: Any) throws {
     switch Operand.unwrapped(any) {
     case nil: self = .value(.null)
@@ -47,7 +47,7 @@ extension PredicateArgument {
 }
 
 extension NSPredicate {
-  /// Returns the predicate with values in the place of its variables.
+  /// Returns the predicate with its variables replaced with values.
   ///
   /// - Parameter variables: the values by name, without the dollar sign.
   public func withSubstitutionVariables(_ variables: [String: Any]) -> NSPredicate {
@@ -64,7 +64,7 @@ extension NSPredicate {
     }
   }
 
-  /// Makes the predicate of a tree, of the class that Apple's parser uses.
+  /// Creates the predicate for a syntax tree, with the class that Apple's parser uses.
   static func make(_ syntax: PredicateSyntax) -> NSPredicate {
     switch syntax {
     case .constant(let value): NSPredicate(value: value)
@@ -75,8 +75,8 @@ extension NSPredicate {
     }
   }
 
-  /// The predicate in the format language, for messages and files. Foundation's compound predicates have no usable
-  /// `predicateFormat`.
+  /// The predicate in the format language, for messages and files. The `predicateFormat` of Foundation's compound
+  /// predicates is not usable.
   var format: String {
     do {
       return PredicatePrinter().format(try PredicateSyntax(self))
@@ -85,7 +85,7 @@ extension NSPredicate {
     }
   }
 
-  /// Returns whether an object satisfies the predicate, or throws.
+  /// Returns whether an object satisfies the predicate, and throws errors of the evaluation.
   func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
     switch self {
     case is NSComparisonPredicate:
@@ -103,7 +103,7 @@ extension NSPredicate {
   }
 }
 
-/// Thrown for a predicate or sort descriptor that is made from code, which a store cannot translate.
+/// An error for a predicate or sort descriptor that consists of code, which a store cannot translate.
 struct OpaqueCriterion: Error, CustomStringConvertible {
   enum Kind: Equatable {
     case blockPredicate
@@ -124,7 +124,7 @@ struct OpaqueCriterion: Error, CustomStringConvertible {
 }
 
 extension PredicateSyntax {
-  /// Makes the tree of a predicate.
+  /// Creates the syntax tree of a predicate.
   ///
   /// - Throws: `OpaqueCriterion` if the predicate contains a block.
   init(_ predicate: NSPredicate) throws {
@@ -138,7 +138,7 @@ extension PredicateSyntax {
       case .not: self = .not(operands.first ?? .constant(true))
       }
     default:
-      // Foundation does not reveal what its predicates are, but compares constant ones.
+      // Foundation does not reveal the kind of its predicates, but can compare constant ones.
       if predicate.isEqual(NSPredicate(value: true)) {
         self = .constant(true)
       } else if predicate.isEqual(NSPredicate(value: false)) {
@@ -149,7 +149,7 @@ extension PredicateSyntax {
     }
   }
 
-  /// Makes the conjunction of the parts of a conjunction that contain no blocks; nil if there are none.
+  /// Creates the conjunction of a conjunction's parts that contain no blocks; nil if there are none.
   init?(partsOf predicate: NSPredicate) {
     guard let compound = predicate as? NSCompoundPredicate, compound.compoundPredicateType == .and else { return nil }
     let parts = compound.subpredicates.compactMap { part in
@@ -166,7 +166,7 @@ extension DefaultStringInterpolation {
   public mutating func appendInterpolation(_ predicate: NSPredicate) { appendLiteral(predicate.format) }
 }
 
-/// A compound predicate that prints itself and equals an equal one, unlike Foundation's class on Linux.
+/// A compound predicate that prints itself and supports equality, unlike Foundation's class on Linux.
 final class FormatCompoundPredicate: NSCompoundPredicate {
   override var predicateFormat: String { format }
   override var description: String { format }
@@ -182,11 +182,11 @@ final class FormatCompoundPredicate: NSCompoundPredicate {
 }
 
 // Predicates, expressions and sort descriptors whose format or keys come from outside the program: a search field, a
-// file, a request. `NSPredicate(format:)`, `evaluate(with:)` and their relatives stop the program where these throw.
-// They are additions to Apple's API.
+// file, a request. `NSPredicate(format:)`, `evaluate(with:)` and related methods trap where these throw. They are
+// additions to Apple's API.
 
 extension NSPredicate {
-  /// Parses a predicate, or throws.
+  /// Parses a predicate, and throws if that fails.
   ///
   /// - Parameters:
   ///   - format: the predicate, in Apple's Predicate Format String Syntax.
@@ -200,11 +200,11 @@ extension NSPredicate {
     }
   }
 
-  /// Returns whether an object satisfies the predicate, or throws.
+  /// Returns whether an object satisfies the predicate, and throws if that cannot be evaluated.
   ///
   /// - Parameters:
   ///   - object: the evaluated object.
-  ///   - variables: values of variables by name, without the dollar sign.
+  ///   - variables: the values of variables by name, without the dollar sign.
   /// - Throws: 134060 for unknown keys, variables without a value, and values that cannot be compared.
   public func checkedEvaluate(with object: Any?, substitutionVariables variables: [String: Any] = [:]) throws -> Bool {
     do {
@@ -216,7 +216,7 @@ extension NSPredicate {
 }
 
 extension NSExpression {
-  /// Parses an expression, or throws.
+  /// Parses an expression, and throws if that fails.
   ///
   /// - Parameters:
   ///   - format: the expression.
@@ -231,11 +231,11 @@ extension NSExpression {
     }
   }
 
-  /// Returns the value of the expression for an object, or throws.
+  /// Returns the value of the expression for an object, and throws if that cannot be evaluated.
   ///
   /// - Parameters:
   ///   - object: the evaluated object.
-  ///   - variables: values of variables by name, without the dollar sign.
+  ///   - variables: the values of variables by name, without the dollar sign.
   /// - Throws: 134060 for unknown keys, variables without a value, unknown functions, and values of the wrong type.
   public func checkedExpressionValue(
     with object: Any?, substitutionVariables variables: [String: Any] = [:]
@@ -249,7 +249,7 @@ extension NSExpression {
 }
 
 extension NSSortDescriptor {
-  /// Returns the order of two objects, or throws.
+  /// Returns the order of two objects, and throws if they cannot be compared.
   ///
   /// - Throws: 134060 for an unknown key, and for values that cannot be compared.
   public func checkedCompare(_ object1: Any, to object2: Any) throws -> ComparisonResult {

@@ -6,20 +6,20 @@ import CoreDataPredicates
 import Foundation
 
 extension FormattedPredicate where Self: NSPredicate {
-  /// Makes a predicate from a format string and variable arguments, as `withVaList(_:_:)` makes them. A format that cannot
-  /// be parsed stops the program.
+  /// Creates a predicate from a format string and variable arguments, as created by `withVaList(_:_:)`. Traps if the
+  /// format cannot be parsed.
   ///
   /// - Parameters:
   ///   - predicateFormat: the predicate, in Apple's Predicate Format String Syntax.
-  ///   - argList: the values of `%@`, `%K`, `%d` … in order. Each must have the type that its placeholder says: an object
-  ///     for `%@` and `%K`.
+  ///   - argList: the values of `%@`, `%K`, `%d` … in order. Each must have the type specified by its placeholder: an
+  ///     object for `%@` and `%K`.
   public init(format predicateFormat: String, arguments argList: CVaListPointer) {
     let placeholders = Misuse.stop { try PredicateParser.placeholders(in: predicateFormat) }
     self.init(format: predicateFormat, argumentArray: VariableArguments.values(in: argList, for: placeholders))
   }
 }
 
-/// Reads variable arguments by the placeholders of a format.
+/// Reads variable arguments according to the placeholders of a format.
 private enum VariableArguments {
   static func values(in list: CVaListPointer, for placeholders: [String]) -> [Any] {
     let kinds = placeholders.map(kind).joined()

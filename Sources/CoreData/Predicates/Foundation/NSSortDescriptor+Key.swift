@@ -5,30 +5,30 @@ import CoreDataMistakes
 import CoreDataPredicates
 import Foundation
 
-/// A protocol that gives `NSSortDescriptor` initializers which return another class: only those of a protocol can
-/// assign `self`.
+/// A protocol that gives `NSSortDescriptor` initializers which return another class. Only initializers of a protocol
+/// can assign `self`.
 public protocol KeyedSortDescriptor {}
 
 extension NSSortDescriptor: KeyedSortDescriptor {
-  /// The key path to sort by; nil if the descriptor was made from a Swift key path without names.
+  /// The key path to sort by; nil if the descriptor was created from a Swift key path without names.
   public var key: String? { (self as? KeySortDescriptor)?.sortKey.keyPath }
 }
 
 extension KeyedSortDescriptor where Self: NSSortDescriptor {
-  /// Makes a descriptor that sorts by a key path, or, with nil, compares the objects themselves.
+  /// Creates a descriptor that sorts by a key path, or, for nil, compares the objects themselves.
   public init(key: String?, ascending: Bool) {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending))
   }
 
-  /// Makes a descriptor that sorts by a key path and a comparison method of strings.
+  /// Creates a descriptor that sorts by a key path and a comparison method of strings.
   ///
   /// - Parameters:
   ///   - key: the key path; nil for the objects themselves.
-  ///   - ascending: whether the least comes first.
+  ///   - ascending: whether the smallest value comes first.
   ///   - selector: `compare:`, `caseInsensitiveCompare:`, `localizedCompare:`, `localizedCaseInsensitiveCompare:` or
-  ///     `localizedStandardCompare:`. Any other stops the program.
+  ///     `localizedStandardCompare:`. Traps for any other selector.
   ///
-  /// Differs from Apple: the selector is a string, since there are no selectors without Objective-C.
+  /// Differs from Apple: the selector is a string, because there are no selectors without Objective-C.
   public init(key: String?, ascending: Bool, selector: String?) {
     guard let method = SortKey.Method(rawValue: selector ?? SortKey.Method.compare.rawValue) else {
       trap("NSSortDescriptor cannot sort by the method \(selector ?? ""). Use a comparator instead.")
@@ -36,13 +36,13 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending, method: method))
   }
 
-  /// Makes a descriptor that compares the values of a key path with a closure. Stores cannot sort by it.
+  /// Creates a descriptor that compares the values of a key path with a closure. Stores cannot sort by it.
   public init(key: String?, ascending: Bool, comparator cmptr: @escaping Comparator) {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending), cmptr)
   }
 
   private static func make(_ key: SortKey, _ comparator: Comparator? = nil) -> Self {
-    // `Self` is always `NSSortDescriptor`: these initializers are not called on its subclasses.
+    // `Self` is always `NSSortDescriptor`, because these initializers are not called on its subclasses.
     unsafeDowncast(KeySortDescriptor(key, comparator: comparator) as NSSortDescriptor, to: Self.self)
   }
 }
@@ -71,7 +71,7 @@ final class KeySortDescriptor: NSSortDescriptor {
     }
   }
 
-  /// Returns the order of two objects, or throws.
+  /// Returns the order of two objects, and throws if they cannot be compared.
   func order(_ object1: Any, _ object2: Any) throws -> ComparisonResult {
     guard let customComparator else { return try sortKey.orderOfObjects(object1, object2) }
     let left = try KeyPathReader.value(sortKey.keyPath, of: object1) ?? NSNull()
@@ -113,7 +113,7 @@ final class KeySortDescriptor: NSSortDescriptor {
 }
 
 extension SortKey {
-  /// Makes the key of a descriptor.
+  /// Creates the key of a descriptor.
   ///
   /// - Throws: `OpaqueCriterion` for a Swift key path or a comparator.
   init(_ descriptor: NSSortDescriptor) throws {

@@ -6,18 +6,18 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// A store in a binary property list, in a format of this framework's own: Apple's is not documented.
+/// A store in a binary property list. The format is the framework's own, because Apple's is undocumented.
 final class BinaryStore: FileStore, @unchecked Sendable {
   override var type: String { NSBinaryStoreType }
   override class var format: any StoreFormat.Type { BinaryStoreFormat.self }
 }
 
-/// Rows as arrays of a property list.
+/// Encodes rows as arrays in a property list.
 ///
 /// The root is a dictionary: `format` and `version`, which identify the file; `metadata`; `lastNumber`, the greatest
-/// number that an object has had; and `entities`. Each of these has its `name`, the names of its `properties`, and
-/// `rows`: an object's number, and its values in the order of the properties. No value is an empty array; a to-one
-/// relationship is a number, a to-many one an array of numbers.
+/// number ever given to an object; and `entities`. Each entity has its `name`, the names of its `properties`, and
+/// `rows`. A row holds the object's number and its values in the order of the properties. A missing value is an empty
+/// array, a to-one relationship a number, and a to-many relationship an array of numbers.
 struct BinaryStoreFormat: StoreFormat {
   private static let (name, version) = ("OpenCoreData binary store", Int64(1))
   private static let none = ArchiveValue.array([])
@@ -211,7 +211,7 @@ struct BinaryStoreFormat: StoreFormat {
       })
   }
 
-  /// Returns nil for a value of another type.
+  /// Returns the slot for a stored value; nil if the value has the wrong type.
   private static func slot(_ value: ArchiveValue, _ attribute: NSAttributeDescription) -> Slot? {
     if value == none { return .null }
     switch (attribute.attributeType, value) {

@@ -10,17 +10,17 @@ import Foundation
 
 /// A store that reads its whole file when it is opened, and replaces it atomically whenever it is saved.
 class FileStore: MemoryStore, @unchecked Sendable {
-  /// The greatest size of a file that is read, in bytes.
+  /// The maximum size of a file to read, in bytes.
   static let largest = XMLStoreDocument.largest
 
   // Guarded by the coordinator's lock.
   private var file: WholeFile?
-  /// What has been read from the file; nil for a new store, and for an open one.
+  /// The contents read from the file; nil for a new store, and once the store is open.
   private var contents: (any StoreFormat)?
-  /// The version of the file as it was last read or written; nil for a missing file.
+  /// The version of the file when it was last read or written; nil for a missing file.
   private var fileVersion: StoreVersion?
 
-  /// The format of the file.
+  /// The file format, which subclasses override.
   class var format: any StoreFormat.Type { trap("\(self) has no format.") }
 
   override func loadMetadata() throws {
@@ -81,11 +81,11 @@ class FileStore: MemoryStore, @unchecked Sendable {
     }
   }
 
-  /// Compares the version of a file that another program has put in the place of this one.
+  /// Checks the version of a file with which another program has replaced this one.
   ///
   /// - Throws: 134100 for another version.
   private func checkVersion(of url: URL) throws {
-    // A file that is gone, or that is no store, has no version, and the change of the file is the error to report.
+    // A missing or invalid file has no version. The change of the file is then the error to report.
     guard let old = fileVersion, let found = try? Self.contents(of: WholeFile(url), url).metadata else { return }
     let new = StoreVersion(metadata: found)
     guard old.hashes != new.hashes else { return }
@@ -95,27 +95,26 @@ class FileStore: MemoryStore, @unchecked Sendable {
 
   override var isDisconnected: Bool { file?.isGone ?? false }
 
-  /// Opens the store without rows. The first save replaces the file of another store as that one has read it, or makes a
-  /// missing file.
+  /// Opens the store without rows. The first save replaces the file that `other` has read, or creates a missing one.
   ///
   /// - Parameters:
   ///   - other: the store at the same location; nil if there is none.
   ///   - identifier: the UUID.
-  /// - Throws: 134020 for a model that no store can have.
+  /// - Throws: 134020 for a model that cannot have a store.
   func begin(inPlaceOf other: FileStore?, identifier: String?) throws {
     var metadata = try StoreMetadata.new(
       type: type, model: model(), configuration: customConfigurationName, url: url)
     metadata[NSStoreUUIDKey] = identifier
     take(metadata)
     let tables = RowTables(try model(), store: self)
-    // Numbers of objects that were deleted are not used again.
+    // Numbers of deleted objects are not reused.
     if let earlier = other?.tables { tables.reserve(from: earlier.nextNumber) }
     self.tables = tables
     file = other?.file ?? url.map { WholeFile($0) }
     fileVersion = other?.fileVersion
   }
 
-  /// Has the next save go to another file, and replace what is there.
+  /// Makes the next save write to another file, replacing an existing one.
   func setDestination(_ url: URL) {
     self.url = url
     file = WholeFile(url, replacesUnread: true)
@@ -144,7 +143,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
     }
   }
 
-  /// Replaces the file, unless nobody could read it again.
+  /// Replaces the file, unless the result would be too large to read.
   private class func write(_ data: Data, to file: WholeFile, _ url: URL) throws {
     guard data.count <= largest else {
       throw RegularFile.Problem.tooLarge(path: url.path, bytes: data.count, limit: largest)
@@ -162,7 +161,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
 protocol StoreFormat {
   /// Reads a file, without its model.
   ///
-  /// - Throws: `ModelFileError` or `PropertyLists.Unreadable` for another file.
+  /// - Throws: `ModelFileError` or `PropertyLists.Unreadable` for a file of another format.
   init(_ data: Data, url: URL) throws
 
   /// All metadata, with the UUID and the type.
@@ -183,19 +182,19 @@ protocol StoreFormat {
 
   /// Returns the file for the rows of tables.
   ///
-  /// - Throws: `PropertyLists.Unwritable` for metadata that cannot be written; 134070 for such a row.
+  /// - Throws: `PropertyLists.Unwritable` for metadata that cannot be written; 134070 for a row that cannot be written.
   static func data(of tables: RowTables, metadata: [String: Any]) throws -> Data
 }
 
 extension StoreMetadata {
-  /// Returns the metadata that an app sets for a store that is not open; it may replace the framework's own values, but
-  /// not leave them out.
+  /// Returns the metadata that an app sets for a store that is not open. The app may replace the framework's own
+  /// values, but not remove them.
   static func replaced(_ values: [String: Any], by given: [String: Any]) -> [String: Any] {
     given.merging(values.filter { ownKeys.contains($0.key) || $0.key == Key.uuid }) { given, _ in given }
   }
 }
 
-/// Cocoa errors for what goes wrong with the files of stores that are read as a whole.
+/// Cocoa errors for the files of stores that are read as a whole.
 enum FileStoreErrors {
   static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
@@ -213,9 +212,9 @@ enum FileStoreErrors {
     }
   }
 
-  /// 259: a file of another format. A SQLite store is told as one.
+  /// 259: a file of another format. The reason names a SQLite store as such.
   private static func notAStore(_ url: URL, _ reason: String, _ underlying: any Error) -> NSError {
-    // What cannot be read is told by the reason.
+    // If the file cannot be read, the reason says so.
     let start = try? DatabaseFile(path: url.path).firstBytes(SQLiteFileHeader.signature.count)
     guard start == SQLiteFileHeader.signature else {
       return StoreErrors.notAStore(url: url, reason: reason, underlying: underlying)

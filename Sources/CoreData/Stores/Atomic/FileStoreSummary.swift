@@ -5,13 +5,13 @@ import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
-/// What an XML or binary store tells of itself without a model.
+/// The description of an XML or binary store, read without a model.
 package struct FileStoreSummary {
   package let type: NSPersistentStore.StoreType
   /// All metadata, with the UUID and the type.
   package let metadata: [String: Any]
-  /// The number of objects of each entity. The names are those of the version hashes in the metadata, and those in the file
-  /// for other entities.
+  /// The number of objects of each entity. Entities are named as in the version hashes of the metadata, or else as in
+  /// the file.
   package let objectCounts: [String: Int]
   /// The size of the file in bytes.
   package let size: Int
@@ -38,14 +38,14 @@ package struct FileStoreSummary {
     let names = (metadata[StoreMetadata.Key.hashes] as? [String: Data] ?? [:]).keys
     let known = Dictionary(grouping: names) { $0.uppercased() }
     objectCounts = contents.objectCounts.reduce(into: [:]) { counts, part in
-      // An XML store has names of entities in capitals.
+      // An XML store has uppercase entity names.
       let alike = known[part.key.uppercased()] ?? []
       counts[names.contains(part.key) ? part.key : alike.count == 1 ? alike[0] : part.key, default: 0] += part.value
     }
   }
 
   private static func kind(of url: URL) throws -> (NSPersistentStore.StoreType, FileStore.Type)? {
-    // A file that cannot be read is told by what opens it next.
+    // A file that cannot be read is reported when it is opened.
     guard let start = try? RegularFile.firstBytes(512, of: url) else { return nil }
     if start.starts(with: Data("bplist".utf8)) { return (.binary, BinaryStore.self) }
     let isStore = start.starts(with: Data("<?xml".utf8)) && start.range(of: Data("<!DOCTYPE database".utf8)) != nil

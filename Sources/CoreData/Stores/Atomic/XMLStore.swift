@@ -22,7 +22,7 @@ final class XMLStore: FileStore, @unchecked Sendable {
   }
 }
 
-/// Rows as elements of an XML file.
+/// Encodes rows as elements of an XML file.
 struct XMLStoreFormat: StoreFormat {
   private let document: XMLStoreDocument
 
@@ -151,8 +151,8 @@ struct XMLStoreFormat: StoreFormat {
   }
 }
 
-/// The names of entities and properties in XML stores: those of entities in capitals, those of properties in small
-/// letters. Names that differ only in that stay as they are in the model.
+/// The names of entities and properties in XML stores: uppercase for entities, lowercase for properties. Names that
+/// differ only in case stay as they are in the model.
 struct XMLStoreNames {
   private var entities: [String: NSEntityDescription] = [:]
   private var entityNames: [ObjectIdentifier: String] = [:]
@@ -183,20 +183,20 @@ struct XMLStoreNames {
     properties[ObjectIdentifier(entity)]?[property] ?? property
   }
 
-  /// Returns the property of a name in a file.
+  /// Returns the property with a given name in the file.
   func property(_ name: String, in plan: TablePlan) -> String? {
     properties[ObjectIdentifier(plan.entity)]?.first { $0.value == name }?.key
   }
 }
 
-/// Values as texts of an XML store.
+/// Encodes values as text in an XML store.
 enum XMLStoreValues {
-  /// A text that is not of its attribute's type.
+  /// Text that is not valid for its attribute's type.
   struct Unreadable: Error {
     let wanted: String
   }
 
-  /// Returns the elements for a value: none for nil, several for a composite attribute.
+  /// Returns the elements for a value: none for nil, and several for a composite attribute.
   static func attributes(
     _ name: String, _ slot: Slot, _ attribute: NSAttributeDescription
   ) throws -> [XMLStoreDocument.Attribute] {
@@ -274,7 +274,7 @@ enum XMLStoreValues {
     case .decimalAttributeType: return .object(try value(StoredDecimal.object(text), "a decimal number"))
     case .stringAttributeType: return .string(text)
     case .binaryDataAttributeType, .transformableAttributeType:
-      // Foundation decodes no text of line breaks alone.
+      // Foundation cannot decode text that consists only of line breaks.
       let plain = Data(text.utf8.filter { $0 > UInt8(ascii: " ") })
       let data = try value(Data(base64Encoded: plain), "base64")
       return attribute.attributeType == .binaryDataAttributeType ? .data(data) : .archived(data)

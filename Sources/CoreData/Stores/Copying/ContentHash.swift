@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A hash of 128 bits that is the same in every process. It finds mistakes, not forgeries.
+/// A 128-bit hash that is the same in every process. It detects mistakes, not forgery.
 package struct ContentHash: Hashable, Sendable {
   private var first: UInt64
   private var second: UInt64
@@ -11,7 +11,7 @@ package struct ContentHash: Hashable, Sendable {
 
   private init(_ first: UInt64, _ second: UInt64) { (self.first, self.second) = (first, second) }
 
-  /// The sum of no hashes.
+  /// The hash of nothing, the neutral element of `+=`.
   package static var none: ContentHash { ContentHash(0, 0) }
 
   package mutating func add(_ word: UInt64) {
@@ -43,7 +43,7 @@ package struct ContentHash: Hashable, Sendable {
     add(hash.second)
   }
 
-  /// Adds another hash so that the order does not matter.
+  /// Adds another hash. The order of additions does not matter.
   package static func += (sum: inout ContentHash, hash: ContentHash) {
     sum.first &+= mixed(hash.first)
     sum.second &+= mixed(hash.second)
@@ -54,10 +54,10 @@ package struct ContentHash: Hashable, Sendable {
     return once ^ (once >> 29)
   }
 
-  /// The half of the hash that stands for it in others.
+  /// The half of the hash that represents it in other hashes.
   package var word: UInt64 { first }
 
-  /// 32 hexadecimal digits.
+  /// The hash as 32 hexadecimal digits.
   package var text: String {
     [first, second].map { word in
       let digits = String(word, radix: 16)

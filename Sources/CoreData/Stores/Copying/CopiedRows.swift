@@ -5,7 +5,7 @@ import CoreDataMistakes
 import CoreDataStoreFiles
 import Foundation
 
-/// A row as it is copied: references to rows that are gone are left out.
+/// A row in the form in which it is copied, without references to missing rows.
 package struct CopiedRow {
   package let entity: NSEntityDescription
   /// The number in the destination.
@@ -17,30 +17,31 @@ package struct CopiedRow {
   package let hash: ContentHash
 }
 
-/// The members of to-many relationships of a row as they are copied.
+/// The members of a row's to-many relationships in the form in which they are copied.
 package struct CopiedMembers {
   package let entity: NSEntityDescription
   /// The number of the owner in the destination.
   package let number: Int64
-  /// The members with identifiers of the destination, by the positions of relationships. All have members.
+  /// The members with identifiers of the destination, by the positions of relationships. Relationships without members
+  /// are left out.
   package let members: [(position: Int, slot: Slot)]
   package let hash: ContentHash
 }
 
-/// Reads the rows of a store as a copy of it has them.
+/// Reads the rows of a store in the form in which they are copied.
 package final class CopiedRows {
-  /// Where rows go; nil if they are only read.
+  /// The destination of rows; nil if they are only read.
   package struct Target {
     package let store: any CopyDestination
-    /// The numbers that differ from those in the source.
+    /// The numbers that differ from the source's.
     package let renumbered: [[Int64: Int64]]
-    /// The number of each entity's root in the identifiers of the destination.
+    /// By entity: the number of its root entity in the destination's identifiers.
     fileprivate let roots: [UInt32]
     fileprivate let number: UInt32
     fileprivate let reference: StoreReference
 
-    /// - Throws: 134070 if the store has no place for an entity that has rows. A store of a configuration has none for the
-    ///   entities of others.
+    /// - Throws: 134070 if the store has no table for an entity that has rows, because its configuration does not
+    ///   include the entity.
     package init(_ store: any CopyDestination, _ keys: PresentKeys, renumbered: [[Int64: Int64]]) throws {
       self.store = store
       self.renumbered = renumbered
@@ -68,7 +69,7 @@ package final class CopiedRows {
   private let roundsDecimals: Bool
   /// By entity: a hash of its name.
   private let seeds: [UInt64]
-  /// How many links to rows that are gone have been left out.
+  /// The number of links to missing rows that have been left out.
   package private(set) var leftOutLinks = 0
 
   package init(_ store: any RowStore, _ keys: PresentKeys, to target: Target? = nil, roundsDecimals: Bool = false) {
@@ -80,13 +81,13 @@ package final class CopiedRows {
     }
   }
 
-  /// Returns the identifier in the destination of a row of an entity; the target must not be nil.
+  /// Returns the identifier of a row in the destination. The target must not be nil.
   package func identifier(_ position: Int, _ number: Int64) -> NSManagedObjectID {
     guard let target else { trap("Rows that are only read have no identifiers elsewhere.") }
     return target.identifier(keys.entities[position], position, number)
   }
 
-  /// The greatest number in the destination of an entity's rows; nil for none.
+  /// Returns the greatest number of an entity's rows in the destination; nil if it has none.
   package func greatestNumber(_ position: Int) -> Int64? {
     guard let own = keys[position].runs.last?.upperBound else { return nil }
     return max(own, target?.renumbered[position].values.max() ?? own)
@@ -139,7 +140,7 @@ package final class CopiedRows {
     return CopiedRow(entity: entity, number: number, slots: slots, values: values, hash: hash)
   }
 
-  /// Returns an object as the destination keeps it.
+  /// Returns an object in the form in which the destination stores it.
   private func stored(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Slot {
     if attribute.attributeType == .transformableAttributeType {
       return try TransformableValues.encode(value, of: attribute).map { .archived($0) } ?? .null
@@ -162,7 +163,7 @@ package final class CopiedRows {
     }
   }
 
-  /// The number of rows whose members are read at once, and of members that are wanted then.
+  /// The maximum number of rows whose members are read together, and the number of members to aim at.
   private static let (ownerCount, memberCount) = (64, 16_384)
 
   /// Calls a body with the members of an entity's rows, in the order of the rows.
@@ -170,8 +171,8 @@ package final class CopiedRows {
   /// - Parameters:
   ///   - position: the position of the entity.
   ///   - last: only the members of rows with greater numbers in the source are read; nil for all.
-  ///   - limit: the greatest number of rows at once.
-  ///   - body: gets the rows that have members, and the number in the source of the last row that was read.
+  ///   - limit: the maximum number of rows read together.
+  ///   - body: called with the rows that have members, and with the source's number of the last row read.
   package func forEachMembers(
     of position: Int, after last: Int64? = nil, limit: Int = RowPages.greatestCount,
     _ body: ([CopiedMembers], Int64) throws -> Void
@@ -202,7 +203,7 @@ package final class CopiedRows {
     }
   }
 
-  /// Returns the members of a row that exist; nil for none.
+  /// Returns the existing members of a row; nil if there are none.
   private func members(
     _ id: NSManagedObjectID, _ position: Int, _ wanted: [Int], _ found: [[ObjectKey: [NSManagedObjectID]]]
   ) -> CopiedMembers? {
@@ -235,7 +236,7 @@ package final class CopiedRows {
 }
 
 extension StoredDecimal {
-  /// Returns a number as it is read after `number(_:)` has been stored.
+  /// Returns the value that is read back after `number(_:)` has been stored.
   fileprivate static func kept(_ value: NSDecimalNumber) -> NSDecimalNumber {
     guard case .real(let real) = number(value) else { return value }
     return object(real) ?? value

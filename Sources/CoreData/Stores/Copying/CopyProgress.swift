@@ -4,36 +4,36 @@
 import CoreDataStoreFiles
 import Foundation
 
-/// How far a copy has come whose parts have been committed.
+/// The progress of a copy whose parts have been committed.
 package struct CopyProgress: Equatable {
   package enum Phase: String {
     /// Rows are being inserted.
     case rows
-    /// All rows are there, and members of relationships are being written.
+    /// All rows have been inserted, and members of relationships are being written.
     case members
   }
 
   /// The UUID of the source.
   package let source: String
-  /// What the source held: a hash of the numbers and versions of its rows.
+  /// The state of the source: a hash of the numbers and versions of its rows.
   package let state: ContentHash
-  /// The number from which rows get new numbers, in a destination that numbers all entities together.
+  /// The first of the new numbers for rows, in a destination that numbers all entities together.
   package let firstFree: Int64
   package internal(set) var phase = Phase.rows
-  /// The entity whose rows are copied; empty before the first.
+  /// The entity whose rows are being copied; empty before the first.
   package internal(set) var entity = ""
-  /// The number of the last row in the source that has been copied; nil if none of the entity has been.
+  /// The source's number of the last row copied; nil if none of the entity has been.
   package internal(set) var last: Int64?
-  /// What has been copied.
+  /// A digest of what has been copied.
   package internal(set) var digest = StoreDigest()
-  /// How many links to objects that the source does not have were left out.
+  /// The number of links to missing objects that were left out.
   package internal(set) var leftOutLinks = 0
 
   package init(source: String, state: ContentHash, firstFree: Int64) {
     (self.source, self.state, self.firstFree) = (source, state, firstFree)
   }
 
-  /// As a property list.
+  /// The progress as a property list.
   package var propertyList: [String: Any] {
     var list: [String: Any] = [
       "source": source, "state": state.text, "firstFree": firstFree, "phase": phase.rawValue, "entity": entity,
@@ -43,7 +43,7 @@ package struct CopyProgress: Equatable {
     return list
   }
 
-  /// Reads a property list; nil for any other.
+  /// Reads the progress from a property list; nil for any other value.
   package init?(propertyList: Any?) {
     guard let list = propertyList as? [String: Any], let source = list["source"] as? String,
       let state = (list["state"] as? String).flatMap(ContentHash.init(text:)),
@@ -56,8 +56,8 @@ package struct CopyProgress: Equatable {
     leftOutLinks = (list["leftOutLinks"] as? NSNumber)?.intValue ?? 0
   }
 
-  /// Throws 134080 if the metadata are those of a store with an unfinished copy, which must not be taken for a complete
-  /// one.
+  /// Throws 134080 if the metadata belong to a store with an unfinished copy, which must not be mistaken for a complete
+  /// store.
   package static func check(_ metadata: [String: Any], url: URL?) throws {
     guard let found = metadata[StoreMetadata.Key.unfinishedCopy] else { return }
     throw CopyErrors.unfinished(url: url, CopyProgress(propertyList: found))
@@ -66,7 +66,7 @@ package struct CopyProgress: Equatable {
 
 /// Errors of copies.
 package enum CopyErrors {
-  /// 134080: a store with a part of the rows of another.
+  /// 134080: a store that contains only a part of another store's rows.
   package static func unfinished(url: URL?, _ progress: CopyProgress?) -> NSError {
     StoreErrors.cannotOpen(
       url: url,
@@ -83,7 +83,7 @@ package enum CopyErrors {
         + "Destroy the store to begin anew.")
   }
 
-  /// 134070: the destination does not have what was copied.
+  /// 134070: the destination differs from what was copied.
   package static func differs(url: URL?, _ difference: StoreDigest.Difference) -> NSError {
     let (expected, found) = (difference.expected, difference.found)
     let counts =

@@ -3,11 +3,11 @@
 
 /// A destination that commits a copy in parts, so that it can be continued after an interruption.
 ///
-/// Its metadata have a `CopyProgress` with the key `StoreMetadata.Key.unfinishedCopy` until the copy is complete. Until then
-/// a coordinator opens the store only to continue the copy.
+/// The metadata contain a `CopyProgress` under the key `StoreMetadata.Key.unfinishedCopy` until the copy is complete.
+/// Until then a coordinator opens the store only to continue the copy.
 package protocol PartialCopyDestination: CopyDestination {
-  /// Writes the progress into the metadata, in the transaction of the part.
+  /// Writes the progress to the metadata, in the transaction of the part.
   ///
-  /// - Parameter progress: nil removes it, because the copy is complete.
+  /// - Parameter progress: the progress; nil to remove it, when the copy is complete.
   func recordCopy(_ progress: CopyProgress?) throws
 }

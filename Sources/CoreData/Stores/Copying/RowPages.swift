@@ -3,20 +3,20 @@
 
 import Foundation
 
-/// The rows of a store, one part after the other.
+/// The rows of a store, page by page.
 package struct RowPages {
-  /// The greatest number of rows of a page.
+  /// The maximum number of rows in a page.
   package static let greatestCount = 2_048
-  /// The size that pages aim at, in bytes.
+  /// The target size of a page, in bytes.
   private static let wantedSize = 4 << 20
 
   private let store: any RowStore
   private let entity: NSEntityDescription
   private let limit: Int
-  /// The number of the next page's rows; grows while rows are small.
+  /// The number of rows in the next page; grows while rows are small.
   private var count: Int
   private var next: Int64?
-  /// All rows of a store that holds them in memory.
+  /// All rows of a store that keeps them in memory.
   private var held: [RowSnapshot]?
   private var position = 0
 
@@ -50,7 +50,7 @@ package struct RowPages {
     return rows
   }
 
-  /// Reading a range would search all rows of such a store.
+  /// Returns the next page of the rows in memory. Reading a range from such a store would search all of its rows.
   private mutating func pageOfHeld() throws -> [RowSnapshot] {
     let rows: [RowSnapshot]
     if let held {
@@ -78,7 +78,7 @@ package struct RowPages {
 }
 
 extension RowSnapshot {
-  /// The size in memory, in bytes, about. Decoded rows are small, or held by their store.
+  /// The approximate size in memory, in bytes. Decoded rows are small, or are kept by their store anyway.
   fileprivate var copiedSize: Int { packed?.size ?? 1_024 }
 }
 
@@ -86,7 +86,7 @@ extension RowSnapshot {
 package struct PresentKeys {
   /// The numbers of one entity's rows.
   package struct Numbers {
-    /// In ascending order, and not adjacent.
+    /// Runs in ascending order, not adjacent to one another.
     package private(set) var runs: [ClosedRange<Int64>] = []
     package private(set) var count = 0
 
@@ -109,12 +109,12 @@ package struct PresentKeys {
       return low < runs.count && runs[low].contains(number)
     }
 
-    /// The number of rows up to a number.
+    /// Returns the number of rows up to a number.
     package func count(through number: Int64) -> Int {
       runs.prefix { $0.lowerBound <= number }.reduce(0) { $0 + Int(min($1.upperBound, number) - $1.lowerBound + 1) }
     }
 
-    /// Calls a body with every so many numbers, in ascending order.
+    /// Calls a body with groups of numbers, in ascending order.
     ///
     /// - Parameters:
     ///   - last: only greater numbers are passed; nil for all.
@@ -135,19 +135,19 @@ package struct PresentKeys {
     }
   }
 
-  /// The entities that the store has a place for, sorted by name.
+  /// The entities that the store has tables for, sorted by name.
   package let entities: [NSEntityDescription]
   private let positions: [ObjectIdentifier: Int]
   private let positionsByName: [String: Int]
-  /// For each entity, those that its references may lead to: itself, then the others of its hierarchy.
+  /// For each entity, the entities that its references may lead to: itself, then the others of its hierarchy.
   private let hierarchies: [[Int]]
   private(set) var numbers: [Numbers]
-  /// A hash of the numbers and versions of all rows, which changes with every save; none if it was not wanted.
+  /// A hash of the numbers and versions of all rows, which changes with every save; empty if it was not requested.
   package private(set) var state = ContentHash.none
 
   /// Reads the numbers of all rows.
   ///
-  /// - Parameter hashesVersions: whether the state is computed, for which all rows are read.
+  /// - Parameter hashesVersions: whether to compute the state, which requires reading all rows.
   /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
   package init(of store: any RowStore, _ model: NSManagedObjectModel, hashesVersions: Bool = false) throws {
     let entities = model.entities.filter { store.hasPlace(for: $0) }.sorted { ($0.name ?? "") < ($1.name ?? "") }
@@ -207,16 +207,16 @@ package struct PresentKeys {
   /// The number of rows.
   package var count: Int { numbers.reduce(0) { $0 + $1.count } }
 
-  /// The number after the greatest.
+  /// The number after the greatest one in use.
   package var firstFree: Int64 {
     let greatest = numbers.compactMap { $0.runs.last?.upperBound }.max() ?? 0
     return greatest == .max ? .max : greatest + 1
   }
 
-  /// Returns, for each entity, the new numbers of rows whose number a row of an earlier entity has.
+  /// Returns, for each entity, new numbers for the rows whose number is also used by a row of an earlier entity.
   ///
   /// - Parameter first: the first new number.
-  /// - Throws: 134070 if there are no more numbers.
+  /// - Throws: 134070 if no numbers are left.
   package func renumbered(from first: Int64) throws -> [[Int64: Int64]] {
     var (taken, next): (Set<Int64>, Int64) = ([], first)
     return try numbers.map { numbers in

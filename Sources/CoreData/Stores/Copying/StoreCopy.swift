@@ -5,25 +5,25 @@ import CoreDataMistakes
 import CoreDataStoreFiles
 import Foundation
 
-/// What a copy has done.
+/// The result of a copy.
 package struct StoreCopyResult {
   /// Whether all objects have kept the numbers in their identifiers.
   package let keepsNumbers: Bool
-  /// What was copied; nil for a store of the program's own class, whose rows cannot be compared.
+  /// A digest of what was copied; nil for a custom store class, whose rows cannot be compared.
   package let digest: StoreDigest?
-  /// How many links to objects that the source does not have were left out.
+  /// The number of links to missing objects that were left out.
   package let leftOutLinks: Int
 }
 
-/// How rows are copied.
+/// The settings for copying rows.
 package struct CopySettings {
-  /// Whether the destination is read again at the end, and compared with what was copied.
+  /// Whether the destination is read at the end and compared with what was copied.
   package var checks = true
   /// Whether persistent history is copied too, with its numbers and times.
   package var copiesHistory = false
-  /// The greatest number of rows that are read at once.
+  /// The maximum number of rows read at once.
   package var pageLimit = RowPages.greatestCount
-  /// The number of rows after which a part is committed, if the destination can.
+  /// The number of rows after which a part is committed, if the destination supports that.
   package var partSize = 50_000
   /// Called after each page of rows. An error ends the copy.
   package var progress: (CopyStage) throws -> Void = { _ in }
@@ -31,7 +31,7 @@ package struct CopySettings {
   package init() {}
 }
 
-/// How many rows a copy has dealt with.
+/// The progress of a copy in rows.
 package struct CopyStage: Equatable {
   package enum Step: Int {
     case rows = 1
@@ -40,20 +40,20 @@ package struct CopyStage: Equatable {
 
   package let step: Step
   package let entity: String
-  /// The number of rows that this step has dealt with.
+  /// The number of rows that this step has processed.
   package let done: Int
   package let total: Int
 }
 
 /// Copies all rows of a store into a new, empty one, possibly of another type.
 ///
-/// The rows are read and written in parts, in one transaction, or in several for a `PartialCopyDestination`: first the
-/// rows of each entity with their attributes and to-one relationships, in the order of their numbers, then the members of
-/// relationships that are stored beside the rows. Memory use grows with the number of runs of consecutive numbers, not of
-/// rows; only stores that hold all rows in memory anyway do so here too.
+/// Rows are read and written in parts, in one transaction, or in several for a `PartialCopyDestination`. First come the
+/// rows of each entity with their attributes and to-one relationships, in the order of their numbers, then the members
+/// of relationships that are stored outside the rows. Memory use grows with the number of runs of consecutive numbers,
+/// not of rows, except for stores that keep all rows in memory.
 ///
-/// Rows keep the numbers in their identifiers. In a store that numbers the objects of all entities together, objects whose
-/// number another one has get new numbers.
+/// Rows keep the numbers in their identifiers. In a store that numbers the objects of all entities together, objects
+/// whose number is already used get new numbers.
 package struct StoreCopy {
   package let source: any RowStore
   package let destination: any RowStore
@@ -89,7 +89,7 @@ package struct StoreCopy {
     return try RowCopy(self, destination).run()
   }
 
-  /// Gives the destination the app's metadata.
+  /// Copies the app's metadata to the destination.
   fileprivate func copyMetadata() {
     var metadata: [String: Any] = destination.metadata ?? [:]
     for (key, value) in source.metadata ?? [:] where !StoreMetadata.ownKeys.contains(key) && key != NSStoreUUIDKey {
@@ -99,18 +99,18 @@ package struct StoreCopy {
   }
 }
 
-/// Copies rows as they are.
+/// Copies rows unchanged.
 private final class RowCopy {
   private let copy: StoreCopy
   private let destination: any CopyDestination
-  /// The destination, if it commits parts.
+  /// The destination, if it commits in parts.
   private let partial: (any PartialCopyDestination)?
   private let keys: PresentKeys
   private let rows: CopiedRows
   private let keepsNumbers: Bool
   private var done: CopyProgress
   private let roundsDecimals: Bool
-  /// The links that an earlier copy has left out.
+  /// The number of links that an earlier part of the copy has left out.
   private let leftOutBefore: Int
   /// The number of rows since the last commit.
   private var uncommitted = 0
@@ -137,7 +137,7 @@ private final class RowCopy {
 
   /// Returns the progress of an unfinished copy in the destination; nil if there is none.
   ///
-  /// - Throws: 134070 if it is of another store, or of another state of the same.
+  /// - Throws: 134070 if the copy is of another store, or of another state of the same store.
   private static func earlier(_ destination: any CopyDestination, _ begun: CopyProgress) throws -> CopyProgress? {
     guard let found = destination.metadata?[StoreMetadata.Key.unfinishedCopy] else { return nil }
     guard let progress = CopyProgress(propertyList: found) else {
@@ -154,7 +154,7 @@ private final class RowCopy {
     return progress
   }
 
-  /// Identifiers have only positive numbers.
+  /// Checks that all numbers are positive, as identifiers require.
   private func checkNumbers() throws {
     for (position, entity) in keys.entities.enumerated() {
       guard let least = keys[position].runs.first?.lowerBound, least < 1 else { continue }
@@ -169,7 +169,7 @@ private final class RowCopy {
     do {
       let histories = try histories()
       try destination.prepareForCopies(recordsHistory: histories == nil)
-      // From here on the destination is no store of its own, and the copy can be continued.
+      // From here on, the destination is not a store of its own, and the copy can be continued.
       if partial != nil { try commit() }
       if done.phase == .rows {
         try copyRows()
@@ -182,7 +182,7 @@ private final class RowCopy {
       if copy.settings.checks { try check() }
       copy.copyMetadata()
       try partial?.recordCopy(nil)
-      // A store that is a file writes its metadata with the rows.
+      // A store that is a single file writes its metadata together with the rows.
       if destination.hasUnsavedMetadata, !(destination is any RowTableStore) { try destination.writeMetadata() }
       try destination.commitWriting()
     } catch {
@@ -193,9 +193,9 @@ private final class RowCopy {
     return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest, leftOutLinks: done.leftOutLinks)
   }
 
-  /// Returns both stores, if the history is copied.
+  /// Returns both stores, if history is copied.
   ///
-  /// - Throws: 134091 if one of them cannot have any, or the source has none.
+  /// - Throws: 134091 if one of the stores does not support history, or the source has none.
   private func histories() throws -> (source: any HistoryCopying, destination: any HistoryCopying)? {
     guard copy.settings.copiesHistory else { return nil }
     guard let source = copy.source as? any HistoryCopying, source.hasHistory else {
@@ -215,7 +215,7 @@ private final class RowCopy {
 
   private func isDone(_ entity: NSEntityDescription) -> Bool { (entity.name ?? "") < done.entity }
 
-  /// Returns the last row of an entity that an earlier copy has dealt with, and notes that it is the entity's turn.
+  /// Returns the last row of an entity that an earlier part of the copy processed, and starts with the entity.
   private func begin(_ entity: NSEntityDescription) -> Int64? {
     let name = entity.name ?? ""
     if done.entity != name { (done.entity, done.last) = (name, nil) }
@@ -267,7 +267,7 @@ private final class RowCopy {
     }
   }
 
-  /// Commits what has been written, if it is enough for a part.
+  /// Commits what has been written, if it is large enough for a part.
   private func commitPart(after last: Int64, count: Int) throws {
     done.last = last
     done.leftOutLinks = leftOutBefore + rows.leftOutLinks

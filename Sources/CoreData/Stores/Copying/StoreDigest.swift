@@ -5,18 +5,19 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// The number of objects of each entity of a store, with a hash of everything that they hold. It does not depend on the
-/// type of the store, the order of its rows, or their versions.
+/// The number of objects of each entity in a store, with a hash of their contents. It does not depend on the type of
+/// the store, the order of its rows, or their versions.
 ///
-/// Numbers are compared as stores keep them: NaN as no value, and -0 as 0. A reference to an object that does not exist
-/// counts as none. The members of a to-many relationship count where they do not follow from the inverse.
+/// Numbers are compared in the form in which stores keep them: NaN as a missing value, and -0 as 0. References to
+/// missing objects are ignored. The members of a to-many relationship count only if they do not follow from the
+/// inverse.
 package struct StoreDigest: Equatable, Sendable {
   package struct Entity: Equatable, Sendable {
     package fileprivate(set) var count = 0
     package fileprivate(set) var hash = ContentHash.none
   }
 
-  /// By name; without entities that have no objects.
+  /// The entities by name. Entities without objects are left out.
   package private(set) var entities: [String: Entity] = [:]
 
   package init() {}
@@ -49,8 +50,8 @@ package struct StoreDigest: Equatable, Sendable {
   /// As `init(of:_:)`, for a store whose keys have been read.
   ///
   /// - Parameters:
-  ///   - roundsDecimals: whether decimal numbers count as a SQLite store keeps them.
-  ///   - progress: called after each page of rows with the number of rows that have been read.
+  ///   - roundsDecimals: whether decimal numbers are rounded as in a SQLite store.
+  ///   - progress: called after each page, with the number of rows read so far.
   package init(
     of store: any RowStore, _ keys: PresentKeys, roundsDecimals: Bool = false,
     progress: (NSEntityDescription, Int) throws -> Void = { _, _ in }
@@ -77,10 +78,10 @@ package struct StoreDigest: Equatable, Sendable {
     entities[members.entity.name ?? "", default: Entity()].hash += members.hash
   }
 
-  /// As a property list: for each entity the count and the text of the hash.
+  /// The digest as a property list: the count and the text of the hash for each entity.
   package var propertyList: [String: Any] { entities.mapValues { [$0.count, $0.hash.text] as [Any] } }
 
-  /// Reads a property list; nil for any other.
+  /// Reads the digest from a property list; nil for any other value.
   package init?(propertyList: Any?) {
     guard let list = propertyList as? [String: Any] else { return nil }
     for (name, value) in list {
@@ -93,7 +94,7 @@ package struct StoreDigest: Equatable, Sendable {
 }
 
 extension ContentHash {
-  /// What a slot is; the numbers are a part of stored hashes.
+  /// The kinds of slots. The numbers are part of stored hashes.
   private enum Tag: UInt64 {
     case integer = 1, boolean, double, float, date, string, data, uuid, decimal, uri, composite, reference, members
   }
@@ -102,7 +103,7 @@ extension ContentHash {
 
   private mutating func add(real: Double) { add((real == 0 ? 0 : real).bitPattern) }
 
-  /// Adds the value of an attribute. Slots without a value add nothing.
+  /// Adds the value of an attribute. Slots without a value have no effect.
   mutating func add(_ slot: Slot, at position: Int, of attribute: NSAttributeDescription) {
     switch slot {
     case .null, .unread, .toMany, .toOne: return
@@ -149,16 +150,16 @@ extension ContentHash {
       var parts = ContentHash(seed: Tag.composite.rawValue)
       let empty = parts
       for (number, element) in elements.enumerated() {
-        // A value of another type cannot be stored, and counts as none.
+        // A value of another type cannot be stored, and counts as missing.
         guard let slot = Slot(value[element.name as NSString], for: element) else { continue }
         parts.add(slot, at: number, of: element)
       }
-      // A composite without values is none.
+      // A composite without values counts as missing.
       if parts == empty { return }
       add(.composite, position)
       add(parts)
     default:
-      // An object of the program that no store keeps as it is; `CopiedRows` archives those of transformable attributes.
+      // A custom object that no store keeps unchanged. `CopiedRows` archives the objects of transformable attributes.
       return
     }
   }
@@ -185,7 +186,7 @@ extension ContentHash {
 }
 
 extension Decimal {
-  /// The same number, without zeros at the end of the significand.
+  /// The number without trailing zeros in the significand.
   fileprivate var compacted: Decimal {
     var value = self
     NSDecimalCompact(&value)

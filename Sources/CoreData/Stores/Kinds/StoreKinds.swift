@@ -5,7 +5,7 @@ import CSwiftRuntime
 import CoreDataMistakes
 import Foundation
 
-/// The classes of stores by type.
+/// The store classes by type.
 package enum StoreKinds {
   private static let own: [String: NSPersistentStore.Type] = [
     NSSQLiteStoreType: SQLiteStore.self, NSXMLStoreType: XMLStore.self, NSBinaryStoreType: BinaryStore.self,
@@ -15,7 +15,7 @@ package enum StoreKinds {
   private nonisolated(unsafe) static var registered = own
   private nonisolated(unsafe) static var servers: [any ServerStore.Type] = []
 
-  /// Has the targets with stores of their own register them, if the program is linked with any.
+  /// Registers the stores of linked targets that provide stores of their own.
   private static let linked: Void = CoreDataRegisterLinkedStores()
 
   package static var all: [String: NSPersistentStore.Type] {
@@ -23,7 +23,7 @@ package enum StoreKinds {
     return lock.withLock { registered }
   }
 
-  /// Registers the class of stores in a database server.
+  /// Registers a class of stores in a database server.
   package static func register(server kind: any ServerStore.Type, for type: String) {
     lock.withLock {
       registered[type] = kind
@@ -31,7 +31,7 @@ package enum StoreKinds {
     }
   }
 
-  /// The class of the store at a location on a server; nil for other locations.
+  /// Returns the class of the store at a server location; nil for other locations.
   package static func server(at url: URL?) -> (any ServerStore.Type)? {
     guard let scheme = url?.scheme?.lowercased(), scheme != "file" else { return nil }
     linked
@@ -49,29 +49,29 @@ package enum StoreKinds {
 
   /// Returns the class of a store: that of a server at a URL of its scheme, unless another type is named.
   ///
-  /// - Throws: 134000 for an unknown type; 134080 for a location on a server that no linked target knows.
+  /// - Throws: 134000 for an unknown type; 134080 for a server location whose scheme no linked target supports.
   package static func kind(of type: String, at url: URL?) throws -> NSPersistentStore.Type {
     guard type == NSSQLiteStoreType, let url, !url.isFileURL, let scheme = url.scheme else { return try kind(of: type) }
     if let server = server(at: url) { return server }
     throw StoreErrors.unknownServer(url: url, scheme: scheme)
   }
 
-  /// Registers a class, or removes the one that is registered.
+  /// Registers a class, or removes the registered one.
   package static func register(_ kind: NSPersistentStore.Type?, for type: String) {
     lock.withLock { registered[type] = kind ?? own[type] }
   }
 
-  /// The type that a class is registered for, the first of several; nil for none.
+  /// Returns the type that a class is registered for, the first of several; nil if there is none.
   package static func type(of kind: NSPersistentStore.Type) -> String? {
     all.filter { $0.value == kind }.keys.min()
   }
 
-  /// Whether a class is one of this framework's.
+  /// Returns whether a class is one of the framework's own.
   package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool {
     own.values.contains { $0 == kind } || kind is any ServerStore.Type
   }
 
-  /// Whether stores of a class are in a file.
+  /// Returns whether stores of a class are files.
   package static func needsFile(_ kind: NSPersistentStore.Type) -> Bool {
     isOwn(kind) && kind != InMemoryStore.self && !(kind is any ServerStore.Type)
   }

@@ -4,14 +4,14 @@
 import CoreDataStoreFiles
 import Foundation
 
-/// A store that holds its rows in memory, and reads and writes its metadata as other stores do.
+/// A store that keeps its rows in memory, and reads and writes its metadata as other stores do.
 package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, CopyDestination, @unchecked Sendable {
   // Guarded by the coordinator's lock.
   package final var tables: RowTables?
   package final var isInTransaction = false
   package final var hasUnsavedMetadata = false
   private let knownValues = Guarded<[String: Any]>([:])
-  /// The metadata. Read on any thread, and changed only while no other thread uses the store.
+  /// The metadata. Read on any thread; changed only while no other thread uses the store.
   final private var values: [String: Any] {
     get { knownValues.value }
     set {
@@ -30,7 +30,7 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
     }
   }
 
-  /// Sets the metadata that a file has, or a new store.
+  /// Sets the metadata read from a file, or those of a new store.
   package final func take(_ metadata: [String: Any]) {
     values = metadata
     hasUnsavedMetadata = false
@@ -53,9 +53,9 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
 
   package var isDisconnected: Bool { false }
 
-  /// Takes over all rows of another store, with their identifiers and versions, and writes them to this one's file.
+  /// Takes over all rows of another store, with their identifiers and versions, and writes them to this store's file.
   ///
-  /// - Throws: the errors of the file system. The other store keeps its rows then.
+  /// - Throws: the errors of the file system. On an error, the other store keeps its rows.
   package func takeRows(of other: MemoryStore) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let rows = try other.openTables()
@@ -99,7 +99,7 @@ package final class InMemoryStore: MemoryStore, @unchecked Sendable {
 extension StoreMetadata {
   /// Returns the metadata of a new store that is not a SQLite database.
   ///
-  /// - Throws: 134020 for a model that no store can have.
+  /// - Throws: 134020 for a model that cannot have a store.
   package static func new(
     type: String, model: NSManagedObjectModel, configuration: String?, url: URL?
   ) throws -> [String: Any] {
@@ -111,7 +111,7 @@ extension StoreMetadata {
 
   /// Returns the part of the metadata that describes a model.
   ///
-  /// - Throws: 134020 for a model that no store can have.
+  /// - Throws: 134020 for a model that cannot have a store.
   package static func versions(of model: NSManagedObjectModel, configuration: String?, url: URL?) throws -> [String:
     Any]
   {
@@ -122,7 +122,7 @@ extension StoreMetadata {
     }
   }
 
-  /// Returns the metadata that an app sets, with the framework's own values of the store.
+  /// Returns the metadata that an app sets, merged with the framework's own values.
   package static func merged(_ given: [String: Any], into values: [String: Any]) -> [String: Any] {
     var changed = given
     for (key, value) in values where ownKeys.contains(key) { changed[key] = value }

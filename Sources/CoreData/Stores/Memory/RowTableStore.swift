@@ -3,16 +3,15 @@
 
 import Foundation
 
-/// A store that holds all its rows in memory. Stores with a file read it when they are opened, and replace it when they
-/// are saved.
+/// A store that keeps all its rows in memory. A store with a file reads it on opening, and replaces it on saving.
 package protocol RowTableStore: RowStore {
   /// The rows; nil for a store that is not open.
   var tables: RowTables? { get }
-  /// Whether writes are made final by `commitWriting()`.
+  /// Whether changes become final only in `commitWriting()`.
   var isInTransaction: Bool { get set }
   var hasUnsavedMetadata: Bool { get set }
 
-  /// Undoes what the store has done beside the tables since changes were last made final.
+  /// Undoes what the store has changed outside the tables since changes last became final.
   func undoChanges()
 
   /// Called when all changes are final.
@@ -20,7 +19,7 @@ package protocol RowTableStore: RowStore {
 
   /// Writes all rows and the metadata to the store's file, if it has one.
   ///
-  /// - Throws: the errors of the file system. The file is unchanged then.
+  /// - Throws: the errors of the file system. On an error, the file is unchanged.
   func saveFile() throws
 }
 
@@ -66,12 +65,12 @@ extension RowTableStore {
     return tables.row(id.key)?.id ?? id
   }
 
-  /// Sub-entities of a configuration's entities are stored with these.
+  /// Returns true: sub-entities of a configuration's entities are stored together with them.
   package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
 
-  /// Makes changes in the tables and, unless they are part of a transaction, in the file.
+  /// Applies changes to the tables and, outside a transaction, to the file.
   ///
-  /// - Parameter didChange: called when the tables have made the changes, which are undone if it throws.
+  /// - Parameter didChange: called after the tables have changed. If it throws, the changes are undone.
   package func apply(_ changes: [RowChange], _ didChange: () throws -> Void = {}) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let tables = try openTables()

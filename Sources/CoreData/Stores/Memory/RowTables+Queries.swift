@@ -6,7 +6,7 @@ import CoreDataStoreFiles
 import Foundation
 
 extension RowTables {
-  /// Returns the rows that match a query, in order; nil if the query needs values that no store has.
+  /// Returns the rows that match a query, in order; nil if the query needs values that are not stored.
   package func rows(for query: RowQuery) throws -> [RowSnapshot]? {
     guard var found = try matching(query) else { return nil }
     if !query.order.isEmpty {
@@ -22,7 +22,7 @@ extension RowTables {
     return Array(result)
   }
 
-  /// Returns the identifiers of the rows that match a query, with the values that decide their order; nil as for `rows(for:)`.
+  /// Returns the identifiers of the rows that match a query, with their sort key values; nil as for `rows(for:)`.
   package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
     guard let rows = try rows(for: query) else { return nil }
     let order = ObjectOrder(query.order)
@@ -73,13 +73,13 @@ extension PredicateSyntax {
   }
 }
 
-/// Thrown for a value that objects have and rows do not: a transient attribute, a fetched property.
+/// An error for a value that objects have and rows do not: a transient attribute or a fetched property.
 private struct NotInStore: Error {}
 
 /// A row as predicates and sort descriptors see it.
 private final class StoredRow: NSObject, KeyValueReading, ObjectIdentified {
   let objectID: NSManagedObjectID
-  /// Nil for the destination of a relationship whose row is gone.
+  /// The row; nil for a relationship whose destination row is missing.
   let row: RowSnapshot?
   private let tables: RowTables
 

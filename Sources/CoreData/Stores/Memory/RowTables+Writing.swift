@@ -4,7 +4,7 @@
 import Foundation
 
 extension RowTables {
-  /// Makes the changes of a context, or none.
+  /// Applies the changes of a context atomically.
   ///
   /// - Throws: `RowConflicts` with every row that has changed since it was read; 133021 for duplicate values under a
   ///   uniqueness constraint; 134060 for a value that cannot be archived.
@@ -50,8 +50,8 @@ extension RowTables {
     setRow(change.id.key, RowSnapshot(id: change.id, version: version, slots: slots))
   }
 
-  /// Returns a value as it is kept. Objects of transformable attributes are archived, so that contexts share none of
-  /// them.
+  /// Returns a value in the form in which it is stored. Objects of transformable attributes are archived, so that
+  /// contexts do not share them.
   package static func stored(_ slot: Slot, of attribute: NSAttributeDescription) throws -> Slot {
     switch slot {
     case .object(let value) where attribute.attributeType == .transformableAttributeType:
@@ -80,7 +80,7 @@ extension RowTables {
     if rest.count != list.count { setList(key, rest) }
   }
 
-  /// Removes a row with all memberships. To-one relationships of other rows to it are changed by these rows' own
+  /// Removes a row and all its memberships. To-one relationships of other rows to it are changed by those rows' own
   /// changes.
   private func remove(_ id: NSManagedObjectID) {
     guard let row = row(id.key) else { return }
@@ -101,7 +101,7 @@ extension RowTables {
     setRow(id.key, nil)
   }
 
-  /// Changes the lists of members, and then puts ordered ones in order, for which all members must be there.
+  /// Changes the lists of members. Then sorts ordered lists, which requires all members to be present.
   private func connect(_ changes: [RowChange]) {
     var ordered: [(ListKey, [NSManagedObjectID])] = []
     for change in changes where change.kind != .delete {
@@ -127,7 +127,8 @@ extension RowTables {
     for (key, wanted) in ordered { arrange(key, as: wanted) }
   }
 
-  /// Adds and removes the members that the context has added and removed, and keeps those that others have added since.
+  /// Adds and removes the members that the context has added and removed. Members that other contexts have added since
+  /// are kept.
   private func connect(
     _ change: RowChange, _ position: Int, _ wanted: [NSManagedObjectID], _ key: ListKey,
     _ alsoAtOtherEnd: (NSManagedObjectID, _ isAdded: Bool) -> Void
@@ -157,13 +158,13 @@ extension RowTables {
 
   // MARK: Copying
 
-  /// Members that are added to lists all at once: adding one after the other would copy each list as many times.
+  /// Members that are added to lists together. Adding them one by one would copy each list as many times.
   private struct Additions {
     private var members: [ListKey: [NSManagedObjectID]] = [:]
 
     mutating func add(_ id: NSManagedObjectID, to key: ListKey) { members[key, default: []].append(id) }
 
-    /// Adds the members that a list does not have yet.
+    /// Adds the members that a list does not contain yet.
     func carryOut(in tables: RowTables) {
       for (key, ids) in members {
         let list = tables.list(key)
@@ -173,7 +174,7 @@ extension RowTables {
     }
   }
 
-  /// Inserts rows, and makes them members of the inverses of their to-one relationships.
+  /// Inserts rows, and adds them to the inverses of their to-one relationships.
   ///
   /// - Throws: as `write(_:)`.
   package func insertCopies(_ rows: [RowChange]) throws {
@@ -209,7 +210,7 @@ extension RowTables {
     setRow(row.id.key, RowSnapshot(id: row.id, version: 1, slots: slots))
   }
 
-  /// Adds the members of rows that have been inserted, and puts ordered ones in order.
+  /// Adds the members of inserted rows, and sorts ordered lists.
   package func connectCopies(_ rows: [RowChange]) {
     var additions = Additions()
     var ordered: [(ListKey, [NSManagedObjectID])] = []
@@ -239,7 +240,7 @@ extension RowTables {
   /// Fills the tables with rows from a file.
   ///
   /// - Parameters:
-  ///   - rows: the rows, whose to-one relationships say which objects are related.
+  ///   - rows: the rows, whose to-one relationships determine which objects are related.
   ///   - members: the members of to-many relationships, in order.
   package func load(
     _ rows: [RowSnapshot], members: [(owner: NSManagedObjectID, relationship: String, ids: [NSManagedObjectID])]
@@ -279,7 +280,7 @@ extension RowTables {
 }
 
 extension TablePlan {
-  /// The slots of a row without values.
+  /// The slots of a row with no values.
   package var emptySlots: [Slot] {
     var slots = steps.map { step -> Slot in
       if case .members = step { return .unread }

@@ -4,24 +4,24 @@
 import CoreDataMistakes
 import Foundation
 
-/// The rows of a store that is held in memory.
+/// The rows of a store that is kept in memory.
 ///
-/// A row has the values of attributes and of to-one relationships. The members of to-many relationships are in lists
-/// beside the rows. If the inverse is a to-one relationship, the inverse alone decides about membership, and the list
-/// has the order; so changes of several contexts to one relationship do not overwrite each other.
+/// A row holds the values of attributes and to-one relationships. The members of to-many relationships are in separate
+/// lists. If the inverse is a to-one relationship, the inverse alone determines membership, and the list only holds the
+/// order. So the changes of several contexts to one relationship do not overwrite each other.
 ///
 /// Every change is recorded until `forgetChanges()`, so that it can be undone.
 package final class RowTables {
   /// The members of a relationship of an object.
   package struct ListKey: Hashable {
     package let owner: ObjectKey
-    /// The number of the relationship's name.
+    /// The number assigned to the relationship's name.
     package let relationship: Int
   }
 
   private struct Table {
     var rows: [Int64: RowSnapshot] = [:]
-    /// The keys of `rows` in ascending order, and possibly those of removed rows.
+    /// The keys of `rows` in ascending order, possibly including those of removed rows.
     var numbers: [Int64] = []
 
     mutating func set(_ number: Int64, _ row: RowSnapshot?) {
@@ -52,12 +52,12 @@ package final class RowTables {
   private var relationshipNumbers: [String: Int] = [:]
   /// The relationships without an inverse.
   private var oneSided: Set<Int> = []
-  /// The rows by the values that a uniqueness constraint covers.
+  /// The rows by their values under each uniqueness constraint.
   private var uniqueRows: [UniqueKey: [NSManagedObjectID]] = [:]
   private var touchedKeys: Set<UniqueKey> = []
   private var changes: [Change] = []
 
-  /// Makes tables without rows.
+  /// Creates tables without rows.
   package init(_ model: NSManagedObjectModel, store: NSPersistentStore) {
     self.model = model
     self.store = store
@@ -86,10 +86,10 @@ package final class RowTables {
     return relationshipNumbers.count - 1
   }
 
-  /// Returns how rows of an entity are kept. The entity must be one of the model's.
+  /// Returns the plan for storing an entity's rows. The entity must belong to the model.
   package func plan(_ entity: NSEntityDescription) -> TablePlan {
     if let plan = plans[ObjectIdentifier(entity)] { return plan }
-    // An identifier may have an entity of an equal model.
+    // An identifier's entity may belong to an equal model.
     if let own = model.entitiesByName[entity.name ?? ""], let plan = plans[ObjectIdentifier(own)] { return plan }
     trap("The entity '\(entity.name ?? "")' is not in the store's model.")
   }
@@ -103,7 +103,7 @@ package final class RowTables {
 
   /// Reserves numbers for new rows, and returns the first.
   ///
-  /// - Throws: 134070 if there are no more.
+  /// - Throws: 134070 if no numbers are left.
   package func reserve(_ count: Int) throws -> Int64 {
     let first = nextNumber
     let (next, overflow) = first.addingReportingOverflow(Int64(count))
@@ -115,7 +115,7 @@ package final class RowTables {
     return first
   }
 
-  /// Has new rows get numbers from the given one.
+  /// Makes new rows get numbers from the given one on.
   package func reserve(from number: Int64) { nextNumber = max(nextNumber, number) }
 
   // MARK: Reading
@@ -200,14 +200,14 @@ package final class RowTables {
     }
   }
 
-  /// Removes the numbers of removed rows if they are most of all.
+  /// Removes the numbers of removed rows once they are the majority.
   package func tidy() {
     for (root, table) in tables where table.numbers.count > 2 * table.rows.count + 64 {
       tables[root]?.numbers = table.numbers.filter { table.rows[$0] != nil }
     }
   }
 
-  /// Has the next `checkUniqueness()` check the changes from now on.
+  /// Makes the next `checkUniqueness()` check all changes from now on.
   package func beginCheckingUniqueness() { touchedKeys = [] }
 
   /// Throws 133021 if changed rows have duplicate values under a uniqueness constraint.
@@ -220,13 +220,13 @@ package final class RowTables {
   }
 }
 
-/// How rows of an entity are kept in `RowTables`.
+/// The plan for storing an entity's rows in `RowTables`.
 package final class TablePlan {
-  /// What decides about the members of a to-many relationship.
+  /// Which end determines the members of a to-many relationship.
   package enum Membership {
-    /// The inverse, a to-one relationship.
+    /// The inverse, which is a to-one relationship.
     case ofToOne
-    /// Both ends, of which the other one has this number.
+    /// Both ends; the associated value is the number of the inverse.
     case ofToMany(inverse: Int)
     case oneSided
   }
@@ -279,7 +279,7 @@ package final class TablePlan {
     self.constraints = constraints
   }
 
-  /// The values of a row that must be unique. Rows without a value are not compared.
+  /// Returns the values of a row that must be unique. Rows with a missing value are not compared.
   package func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
     constraints.compactMap { constraint in
       let values = constraint.places.compactMap { UniqueKey.Value($0.value(in: row.slots[$0.position])) }
@@ -294,9 +294,9 @@ package struct UniqueKey: Hashable {
   package enum Value: Hashable {
     case integer(Int64)
     case real(Double)
-    /// Texts are compared by their bytes, as in SQLite.
+    /// Strings are compared by their bytes, as in SQLite.
     case bytes(Data)
-    /// Foundation on Linux has no usable hash of `NSDecimalNumber`.
+    /// Decimal values, because `NSDecimalNumber` has no usable hash in Foundation on Linux.
     case decimal(Decimal)
     case object(NSObject)
     case id(ObjectKey)
@@ -319,13 +319,13 @@ package struct UniqueKey: Hashable {
     }
   }
 
-  /// The entity that has the constraint, for its sub-entities too.
+  /// The entity that declares the constraint, which also applies to its sub-entities.
   package let owner: String
   package let names: [String]
   package let values: [Value]
 }
 
-/// Errors of stores that are held in memory.
+/// Errors of stores that are kept in memory.
 package enum MemoryStoreErrors {
   /// 133021: duplicate values under a uniqueness constraint.
   package static func notUnique(entity: String, properties: [String], ids: [NSManagedObjectID], url: URL?) -> NSError {

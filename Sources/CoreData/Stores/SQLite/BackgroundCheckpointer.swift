@@ -6,66 +6,67 @@ import CoreDataSQLite
 import Dispatch
 import Foundation
 
-/// Copies the pages of a store's write-ahead log into its database, on a thread and a connection of its own, so that saves do
-/// not wait for it, and keeps the log short.
+/// Checkpoints a store's write-ahead log on a thread and a connection of its own, so that saves do not wait for it, and
+/// keeps the log short.
 ///
-/// SQLite copies the log at the end of the commit after which it has a thousand pages. A commit is durable without that.
+/// By itself, SQLite checkpoints at the end of the commit after which the log has 1,000 pages. A commit is durable
+/// without that.
 ///
-/// A log begins anew only when all of it has been copied and no reader uses it, which may never happen by itself while several
-/// threads or processes read and write. So:
+/// SQLite restarts the log only when all of it has been checkpointed and no reader uses it. That may never happen by
+/// itself while several threads or processes read and write. So:
 ///
-/// - a log that is longer than `limit` after two commits in a row is copied by the thread that saves, which keeps other writers
-///   out and waits for readers for a tenth of a second; so is one that is larger than what is free on the disk, because the
-///   database may need as much space for what is in the log;
-/// - what readers have prevented is tried again soon, whether or not anything is saved;
-/// - a log of more than 1 MB is emptied when the process has saved nothing for a second, when the store is closed, when the process
-///   exits, and when the next process opens the store.
+/// - The thread that saves checkpoints a log that is longer than `limit` after two commits in a row. Meanwhile it
+///   blocks other writers, and waits up to a tenth of a second for readers. The same applies to a log that is larger
+///   than the free space on the disk, because the database may need as much space for the log's contents.
+/// - A checkpoint prevented by readers is soon retried, whether or not anything is saved.
+/// - A log of more than 1 MB is truncated when the process has saved nothing for a second, when the store is closed,
+///   when the process exits, and when the next process opens the store.
 final class BackgroundCheckpointer: Sendable {
-  /// How many pages that have not been copied begin a copy. SQLite has the same number.
+  /// The number of pages not yet checkpointed that starts a checkpoint; the same as SQLite's default.
   static let threshold = 1_000
-  /// The number of bytes that a log may have when nobody uses the store any more.
+  /// The maximum size of the log in bytes when the store is no longer in use.
   static let restingSize = 1 << 20
-  /// How long a save, a closing store and an exiting process wait for readers and writers.
+  /// The time in seconds for which a save, a closing store and an exiting process wait for readers and writers.
   private static let patience: TimeInterval = 0.1
-  /// When work that was prevented is tried again, in seconds. The last ones empty the log.
+  /// The delays before retrying work that was prevented, in seconds. The last ones truncate the log.
   private static let delays = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 2, 4, 8, 16, 32, 64]
-  /// The position in `delays` from which on the log is emptied.
+  /// The position in `delays` from which on retries truncate the log.
   private static let emptying = 6
 
-  /// What is done with the log.
+  /// A kind of checkpoint.
   enum Work {
-    /// Copies what can be copied without waiting.
+    /// Copies what can be copied without waiting (`PASSIVE`).
     case copy
-    /// Copies everything and makes sure that the next writer begins the log anew.
+    /// Copies everything, and makes the next writer restart the log.
     case restart
-    /// As `restart`, and gives the space of the log back to the disk.
+    /// As `restart`, and truncates the log file.
     case empty(waiting: TimeInterval)
   }
 
-  /// What a store's connections are asked.
+  /// The checkpointer's access to its store.
   struct Source: Sendable {
     /// The path of the database.
     let path: String
     let pageSize: Int
-    /// Opens a connection; nil if the store's file is gone.
+    /// Opens a connection; nil if the store's file is missing.
     let open: @Sendable () throws -> SQLiteConnection?
-    /// Ends the reads that idle connections of this store have kept, which may use the log.
+    /// Ends the read transactions kept by idle connections of this store, which may use the log.
     let endKeptReads: @Sendable () -> Void
-    /// The number of pages of the log that have been copied, by any process.
+    /// The number of pages of the log that any process has checkpointed.
     let copiedPages: @Sendable () -> Int
-    /// The number of bytes that are free on the disk of the database.
+    /// The free space on the database's disk, in bytes.
     let freeSpace: @Sendable () -> Int
   }
 
   private struct State {
     /// The length of the log in pages after the last commit.
     var pages = 0
-    /// Its length when it was last copied in the background, and when a save has waited for that.
+    /// The length of the log when it was last checkpointed in the background, and when a save last waited for that.
     var copied = 0
     var waited = 0
-    /// Its length when the space on the disk was last looked at.
+    /// The length of the log when the free space was last measured.
     var measured = 0
-    /// Whether all of the log had been copied the last time.
+    /// Whether the last checkpoint copied all of the log.
     var wasComplete = false
     /// The number of commits.
     var commits: UInt64 = 0
@@ -75,7 +76,7 @@ final class BackgroundCheckpointer: Sendable {
     var next: Attempt?
   }
 
-  /// A later attempt.
+  /// A scheduled retry.
   private struct Attempt {
     let position: Int
     let number: UInt64
@@ -90,9 +91,9 @@ final class BackgroundCheckpointer: Sendable {
 
   // MARK: Events
 
-  /// Notes a commit, and may copy the log before it returns.
+  /// Records a commit, and may checkpoint the log before it returns.
   ///
-  /// - Parameter pages: how long the log is now.
+  /// - Parameter pages: the current length of the log, in pages.
   func noteCommit(pages: Int) {
     let copied = source.copiedPages()
     let work = state.update { state -> Work? in
@@ -101,7 +102,7 @@ final class BackgroundCheckpointer: Sendable {
       state.pages = pages
       if pages <= previous || copied == 0 && state.wasComplete {
         previous = 0
-        // The log has begun anew.
+        // The log has been restarted.
         (state.copied, state.waited, state.measured, state.wasComplete) = (0, 0, 0, false)
       }
       if pages * source.pageSize > Self.restingSize, pages - state.measured >= Self.measuringStep {
@@ -111,7 +112,7 @@ final class BackgroundCheckpointer: Sendable {
           return .empty(waiting: Self.patience)
         }
       }
-      // The last test keeps a reader that stays from holding up each save.
+      // The last test prevents a long-lived reader from delaying every save.
       if pages >= Self.leastLimit, previous >= Self.leastLimit, previous >= limit,
         state.waited == 0 || pages - state.waited >= Self.threshold
       {
@@ -137,13 +138,13 @@ final class BackgroundCheckpointer: Sendable {
     }
   }
 
-  /// Empties a long log that the last process to use the store has left.
+  /// Truncates a long log left by the last process that used the store.
   func noteOpening() {
     guard isLong else { return }
     state.update { begin(.empty(waiting: 0), &$0) }
   }
 
-  /// Waits until nothing is copied.
+  /// Waits for the checkpoint in progress.
   func wait() {
     while true {
       let work = state.update { state in
@@ -151,13 +152,13 @@ final class BackgroundCheckpointer: Sendable {
         return state.work
       }
       guard let work else { return }
-      // The work throws nothing.
+      // The work does not throw.
       try? work.wait()
     }
   }
 
-  /// Ends all work before the store's connections are closed, and empties a long log: other connections may stay, and then SQLite
-  /// does not remove it.
+  /// Ends all work before the store's connections are closed, and truncates a long log. SQLite does not remove the log
+  /// if other connections remain.
   func close() {
     state.update { state in (state.isClosed, state.next) = (true, nil) }
     wait()
@@ -168,10 +169,11 @@ final class BackgroundCheckpointer: Sendable {
 
   private static let leastLimit = 2_000
   private static let greatestLimit = 16_000
-  /// After how many more pages the space on the disk is looked at.
+  /// The number of additional pages after which the free space is measured again.
   private static let measuringStep = 64
 
-  /// From how many pages on a save copies the log itself: twice as many as the database has, within limits.
+  /// The length in pages from which on a save checkpoints the log itself: twice the size of the database, within
+  /// limits.
   private var limit: Int {
     let size = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: source.path)))
     return max(Self.leastLimit, min(2 * size / max(source.pageSize, 1), Self.greatestLimit))
@@ -181,14 +183,14 @@ final class BackgroundCheckpointer: Sendable {
 
   // MARK: Work
 
-  /// Begins work on another thread, unless there is some. The state's lock must be held.
+  /// Starts work on another thread, unless work is in progress. The state's lock must be held.
   private func begin(_ work: Work, at position: Int? = nil, _ state: inout State) {
     guard !state.isWorking, !state.isClosed else { return }
     (state.isWorking, state.copied) = (true, state.pages)
     state.work = ParallelWork { [self] in finish(work, at: position, isComplete: copy(work)) }
   }
 
-  /// Does work on this thread, unless there is some on another.
+  /// Runs work on this thread, unless work is in progress on another.
   private func perform(_ work: Work) {
     let isFree = state.update { state in
       if state.isWorking || state.isClosed { return false }
@@ -210,7 +212,7 @@ final class BackgroundCheckpointer: Sendable {
     }
   }
 
-  /// Has another attempt made later, instead of one that was to be made. The state's lock must be held.
+  /// Schedules a retry, replacing the scheduled one. The state's lock must be held.
   private func schedule(_ position: Int, _ state: inout State) {
     guard !state.isClosed, Self.delays.indices.contains(position) else {
       state.next = nil
@@ -229,7 +231,7 @@ final class BackgroundCheckpointer: Sendable {
       guard let next = state.next, next.number == number else { return }
       state.next = nil
       let isEmptying = next.position >= Self.emptying
-      // Not while the process works.
+      // Retries wait until the process is idle.
       if state.isWorking || isEmptying && next.commits != state.commits {
         schedule(isEmptying ? Self.emptying : next.position, &state)
       } else if !isEmptying || isLong {
@@ -238,8 +240,8 @@ final class BackgroundCheckpointer: Sendable {
     }
   }
 
-  /// - Returns: whether all of the log has been copied, and with `restart` and `empty` whether it begins anew; nil if there is no
-  ///   log any more.
+  /// - Returns: whether all of the log has been copied, and, for `restart` and `empty`, whether it restarts; nil if
+  ///   there is no log any more.
   private func copy(_ work: Work) -> Bool? {
     source.endKeptReads()
     do {
@@ -248,7 +250,7 @@ final class BackgroundCheckpointer: Sendable {
         // What was copied is in the file.
         try? connection.close()
       }
-      // SQLite knows nothing of the log before it has read the file.
+      // SQLite does not know about the log until it has read the file.
       guard try connection.journalMode() == .wal else { return nil }
       return switch work {
       case .copy: try connection.checkpoint(.passive).isComplete
@@ -256,18 +258,21 @@ final class BackgroundCheckpointer: Sendable {
       case .empty(let seconds): try connection.checkpoint(.truncate, waiting: seconds)
       }
     } catch {
-      // Everything stays in the log if it cannot be copied, for example to a full disk, and is read there. It is tried again later.
+      // If the log cannot be checkpointed, for example because the disk is full, its contents are read from the log.
+      // The work is retried later.
       return false
     }
   }
 }
 
-/// Empties the logs of stores that are still open when the process exits: SQLite would leave them as long as they are.
+/// Truncates the logs of stores that are still open when the process exits. SQLite would leave them at their full
+/// length.
 enum CheckpointsAtExit {
   private struct Entry: @unchecked Sendable { weak var checkpointer: BackgroundCheckpointer? }
 
   private static let entries = Guarded<[Entry]>([])
-  /// The process that has registered the handler: a child that it forks inherits the handler, and must not use its connections.
+  /// The process that registered the handler. A forked child inherits the handler, but must not use the parent's
+  /// connections.
   private static let process: pid_t = {
     atexit { CheckpointsAtExit.run() }
     return getpid()
@@ -288,16 +293,17 @@ enum CheckpointsAtExit {
 }
 
 extension SQLiteStore {
-  /// Has the log of a store that others can open copied beside saves, unless the program has set how SQLite does it.
+  /// Starts background checkpoints for a store that other connections can open, unless the program has configured
+  /// SQLite's own.
   func checkpointInBackground(_ state: Opened, url: URL, _ settings: StoreOptions) throws {
     guard settings.pragmas["wal_autocheckpoint"] == nil, try hasSharedLog(state, url: url, settings) else { return }
     let pageSize = Int(try state.connection.pragma("page_size")?.integer ?? 4_096)
     if settings.pragmas["journal_size_limit"] == nil {
-      // A log that begins anew after a large transaction becomes shorter.
+      // A restarted log shrinks to this size after a large transaction.
       try state.connection.setPragma(
         "journal_size_limit", to: .integer(Int64(BackgroundCheckpointer.threshold * pageSize)))
     }
-    // The store has been read, so that the index of its log is open.
+    // The store has been read, so the log's index is open.
     guard let copiedPages = state.connection.copiedPagesOfLog() else { return }
     let file = StoreIdentity(of: url)
     let checkpointer = BackgroundCheckpointer(
@@ -319,7 +325,7 @@ extension SQLiteStore {
     checkpointer.noteOpening()
   }
 
-  /// Whether a store has a write-ahead log that several connections can use.
+  /// Returns whether a store has a write-ahead log that several connections can use.
   func hasSharedLog(_ state: Opened, url: URL, _ settings: StoreOptions) throws -> Bool {
     guard !RegularFile.isNullDevice(url), !state.file.isReadOnly, settings.pragmas["locking_mode"] == nil else {
       return false
@@ -328,9 +334,9 @@ extension SQLiteStore {
   }
 }
 
-/// Which file has a store's name.
+/// The identity of the file at a store's path.
 ///
-/// A connection keeps the file that it has opened, even if the name is another file's meanwhile.
+/// A connection keeps the file that it has opened, even if the path refers to another file meanwhile.
 struct StoreIdentity: Sendable {
   private let file: URL
   private let identity: FileCalls.Identity?
@@ -340,6 +346,6 @@ struct StoreIdentity: Sendable {
     identity = FileCalls.identity(file)
   }
 
-  /// Whether it is still the same file.
+  /// Whether the path still refers to the same file.
   var isUnchanged: Bool { identity != nil && FileCalls.identity(file) == identity }
 }

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The functions of expressions for statements, so that SQL calculates like predicates in memory.
+/// SQL functions for operators in expressions, so that SQL calculates exactly as predicates do in memory.
 enum PredicateFunctions {
   static func register(with connection: SQLiteConnection) throws {
     try connection.register(function: ValueFunction.name, deterministic: true) { arguments in

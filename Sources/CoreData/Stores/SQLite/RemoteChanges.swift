@@ -5,7 +5,7 @@ import Dispatch
 import Foundation
 
 extension NSPersistentStoreCoordinator {
-  /// Has all stores of this process with the same files post that they have changed.
+  /// Posts change notifications for all stores of this process with the given files.
   func postRemoteChanges(of urls: [URL?]) {
     RemoteChanges.post(of: urls.compactMap { $0 })
   }
@@ -13,11 +13,11 @@ extension NSPersistentStoreCoordinator {
 
 /// Posts notifications of changed stores.
 package enum RemoteChanges {
-  /// Observers may use contexts, and the lock of another coordinator is needed, which must not be waited for by a caller that
-  /// may hold its own: hence a queue.
+  /// The queue for notifications. Observers may use contexts, and posting takes the lock of another coordinator, for
+  /// which a caller that may hold its own must not wait.
   static let queue = DispatchQueue(label: "NSPersistentStoreRemoteChange")
 
-  /// Posts for all stores at the locations, after a change by this process.
+  /// Posts for all stores at the given locations, after a change by this process.
   static func post(of urls: [URL]) {
     guard OpenStores.arePosting else { return }
     queue.async {
@@ -27,12 +27,12 @@ package enum RemoteChanges {
     }
   }
 
-  /// Posts for a store if another process has changed it. Called on the queue, after the files of the store were written.
+  /// Posts for a store if another process has changed it. Called on the queue, after the store's files were written.
   static func didWriteFiles(of store: SQLiteStore) {
     if let url = store.url { post(store, url, isKnown: false) }
   }
 
-  /// Posts for a store that somebody has changed. May be called on any thread that does not hold the coordinator's lock.
+  /// Posts for a store that has been changed. May be called on any thread that does not hold the coordinator's lock.
   package static func didChange(_ store: NSPersistentStore) {
     queue.async { [weak store] in
       if let store, let url = store.url { post(store, url, isKnown: true) }
@@ -45,7 +45,7 @@ package enum RemoteChanges {
     var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url.withoutPassword]
     let isChanged = coordinator.withLock {
       info[NSStoreUUIDKey] = store.identifier
-      // An error says nothing about the change; whoever reads the store next gets it.
+      // An error says nothing about the change. The next reader of the store gets it.
       let others = (try? (store as? SQLiteStore)?.takeOthersCommits()) ?? true
       return isKnown || others
     }

@@ -41,7 +41,7 @@ extension SQLiteStore: BatchStore {
   }
 }
 
-/// What batch requests need of SQLite beside SQL.
+/// The SQLite implementation of `BatchEngine`.
 private final class SQLiteBatchEngine: BatchEngine {
   private let state: SQLiteStore.Opened
   private let url: URL?
@@ -64,7 +64,7 @@ private final class SQLiteBatchEngine: BatchEngine {
     try SQLiteRowInsertion(state, plan, url: url)
   }
 
-  /// A transaction that writes is the only one anyway.
+  /// Does nothing, because a write transaction of SQLite already excludes all other writers.
   func excludeWriters(of tables: [String]) {}
 }
 
@@ -78,7 +78,7 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   private let url: URL?
   private let firstKey: Int64
   private var key: Int64
-  /// Rows that are not in the table yet, because no other can have the same unique values; nil where they can.
+  /// Rows held back because they cannot conflict with others; nil if they can.
   private let waiting: SQLiteParameterRows?
 
   init(_ state: SQLiteStore.Opened, _ plan: RowPlan, url: URL?) throws {
@@ -116,7 +116,7 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
       try writer.run(statement) { try bind(slots, at: positions, key: key, to: statement) }
     } catch {
       state.external.didRollBack(to: mark)
-      // The key is used for the next row.
+      // The next row uses the key.
       self.key = key - 1
       throw error
     }

@@ -6,8 +6,8 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A state of a SQLite store: a read transaction of a connection of its own, which the write-ahead log makes independent
-/// of later writes. Until it ends, the log cannot be reset and keeps growing.
+/// A state of a SQLite store: a read transaction on a connection of its own, which the write-ahead log isolates from
+/// later writes. Until it ends, the log cannot be reset and keeps growing.
 final class SQLiteGeneration: StoreGeneration {
   private let url: URL
   // Contexts on several threads may be pinned to the same state.
@@ -50,8 +50,8 @@ extension SQLiteStore: GenerationalStore {
     }
   }
 
-  /// Opens the store's state of now on a connection of its own. Without a write-ahead log, nobody can write to the store
-  /// until it is closed.
+  /// Pins the store's current state on a connection of its own. Without a write-ahead log, nothing can write to the
+  /// store until that is closed.
   func openGeneration(beside state: Opened, url: URL) throws -> SQLiteGeneration {
     let opened = try openReader(beside: state, url: url, timeout: StoreOptions(options).timeout ?? 5)
     do {
@@ -60,7 +60,7 @@ extension SQLiteStore: GenerationalStore {
       _ = try opened.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
       try opened.version?.check()
     } catch {
-      // The caller needs the error of reading, not one of closing.
+      // The caller needs the error of reading, not that of closing.
       try? opened.file.close()
       throw error
     }
@@ -76,7 +76,7 @@ extension SQLiteStore: GenerationalStore {
   }
 }
 
-/// A generation that contexts or tokens may have released.
+/// A reference to a generation that contexts or tokens may have released.
 struct WeakGeneration {
   weak var value: SQLiteGeneration?
 }

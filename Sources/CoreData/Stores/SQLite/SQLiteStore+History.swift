@@ -6,10 +6,10 @@ import CoreDataStoreFiles
 import Foundation
 
 extension SQLiteStore: HistoryStore {
-  /// Prepares a newly opened file for recording, if an option asks for it.
+  /// Prepares a newly opened file for recording, if an option requests it.
   ///
-  /// A store whose history has been recorded is read-only without the option, since clients of the history would not
-  /// learn of changes. If the whole history was deleted, its tokens expire instead.
+  /// A store whose history has been recorded is read-only without the option, because clients of the history would miss
+  /// changes. If the whole history was deleted, their tokens expire instead.
   package func openHistory(_ opened: Opened, _ settings: StoreOptions) throws {
     guard settings.tracksHistory else {
       if try !isReadOnly && HistoryTables.arePresent(in: opened.connection) {
@@ -36,7 +36,7 @@ extension SQLiteStore: HistoryStore {
     opened.history = history
   }
 
-  /// Continues the numbers of another store's history, which this one replaces.
+  /// Continues the transaction numbers of another store's history, which this store replaces.
   package func continueNumbers(of other: SQLiteStore) throws {
     guard let last = try other.lastTransaction(), last > 0 else { return }
     try continueHistory(after: last)
@@ -48,7 +48,7 @@ extension SQLiteStore: HistoryStore {
     }
   }
 
-  /// Records the changes of a save, in the transaction that makes them.
+  /// Records the changes of a save, in the transaction that writes them.
   package func recordHistory(_ changes: [RowChange], _ state: Opened) throws {
     guard let history = state.history, !changes.isEmpty else { return }
     let writer = HistoryWriter(state.connection, origin: origin)
@@ -60,7 +60,7 @@ extension SQLiteStore: HistoryStore {
 
   package var hasHistory: Bool {
     if recordsHistory { return true }
-    // If the file cannot be read, reading its history throws the reason.
+    // If the file cannot be read, reading its history throws the error.
     return (try? reading { try HistoryTables.arePresent(in: $0.connection) }) ?? true
   }
 

@@ -7,17 +7,17 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Operations for migrations with objects, besides those for contexts.
+/// Operations for object migration, in addition to those for contexts.
 extension SQLiteStore {
   /// Returns the number of an entity in this store; nil if the store does not have it.
   func number(of entity: NSEntityDescription) -> Int? { opened?.entities.number(of: entity) }
 
-  /// Returns the number of the root entity, in whose table an entity is stored.
+  /// Returns the number of the root entity in whose table an entity is stored.
   func rootNumber(ofEntity number: Int) -> Int? {
     opened?.entities.schema.entity(number: number)?.rootNumber
   }
 
-  /// Returns the entity of a number.
+  /// Returns the entity with a number.
   func entity(number: Int) -> NSEntityDescription? { opened?.entities.description(number: number) }
 
   /// Returns the identifier of a row; nil for an unknown entity number.
@@ -26,7 +26,7 @@ extension SQLiteStore {
     return opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
-  /// Returns what the rows of an entity have in common; nil for an unknown entity number.
+  /// Returns the layout shared by the rows of an entity; nil for an unknown entity number.
   func rowLayout(ofEntity number: Int) -> RowLayout? {
     guard let entities = opened?.entities else { return nil }
     entities.noteIdentity()
@@ -49,7 +49,7 @@ extension SQLiteStore {
     try asking { state in
       guard let layout = state.entities.schema.entity(number: number) else { return nil }
       let table = SQLName.quoted(layout.table)
-      // SQLite answers each of two queries from one end of the table, but a combined one by reading the whole table.
+      // SQLite answers each of two queries from one end of the table, but a combined query by reading the whole table.
       guard let least = try state.connection.scalar("SELECT MIN(Z_PK) FROM \(table)")?.integer,
         let greatest = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(table)")?.integer
       else { return nil }
@@ -92,26 +92,26 @@ extension SQLiteStore {
     }
   }
 
-  /// Writes new rows while the caller goes on, until `endWritingBehind()`. The store must record no history.
+  /// Starts writing new rows in the background, until `endWritingBehind()`. The store must not record history.
   func beginWritingBehind() throws {
     behind = WritesBehind(beside: try state())
   }
 
-  /// Waits for what is being written, whether or not it can be.
+  /// Waits for background writes, whether or not they succeed.
   func endWritingBehind() {
-    // Whoever depends on these rows has asked before.
+    // Operations that depend on these rows have already waited, and thrown the error.
     try? behind?.wait()
     behind = nil
   }
 
-  /// Runs a closure with the state of the open store, and translates errors of the layers below.
+  /// Runs a closure with the state of the open store, and translates the errors of lower layers.
   func asking<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     let state = try state()
     return try translating { try body(state) }
   }
 
-  /// Runs a closure, and translates errors of the layers below. A migration by another connection is told with the names of
-  /// the versions.
+  /// Runs a closure, and translates the errors of lower layers. If another connection has migrated the store, the error
+  /// names the versions.
   func translating<Result>(_ body: () throws -> Result) throws -> Result {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       do {
@@ -122,7 +122,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs a closure that only reads, as `asking(_:)`, in one transaction.
+  /// Runs a read-only closure as `asking(_:)` does, in one transaction.
   func reading<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     try asking { state in try state.reading { try body(state) } }
   }
@@ -138,7 +138,7 @@ struct CarriedModel {
   ///
   /// - Throws: the errors of reading the store; 259 if it contains no model, or one that cannot be read.
   init?(storeAt url: URL) throws {
-    // If the file cannot be read, reading it as a model throws the reason.
+    // If the file cannot be read, reading it as a model throws the error.
     guard (try? RegularFile.firstBytes(15, of: url)) == Data("SQLite format 3".utf8) else { return nil }
     let (metadata, found) = try SQLiteStore.carried(at: url)
     guard let found else {
@@ -156,7 +156,7 @@ struct CarriedModel {
 }
 
 extension NSManagedObjectModel {
-  /// Returns the versions in a model file, or the one in a store that contains its model.
+  /// Returns the versions in a model file, or the one carried by a store.
   static func bundle(at url: URL) throws -> ModelBundle {
     if let carried = try CarriedModel(storeAt: url) {
       return ModelBundle(url: url, name: carried.name, document: carried.document)

@@ -5,13 +5,14 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-// Stores that post remote changes notice those of other processes: the system tells of writes to the store's files, and
-// SQLite then tells whether another connection has committed.
+// Stores that post remote changes detect those of other processes: the system reports writes to the store's files, and
+// SQLite then reports whether another connection has committed.
 
 extension SQLiteStore {
-  /// Begins to watch the files of a store that was opened with `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
+  /// Starts watching the files of a store that was opened with
+  /// `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
   ///
-  /// If that is impossible, a message says so, and the store is open all the same.
+  /// If that fails, a message is logged and the store is opened anyway.
   func watchOtherProcesses(_ settings: StoreOptions) {
     guard settings.postsRemoteChanges, let url, !RegularFile.isNullDevice(url) else { return }
     #if os(Linux)
@@ -31,7 +32,7 @@ extension SQLiteStore {
     #endif
   }
 
-  /// Whether another connection has committed since this was last asked. The coordinator's lock must be held.
+  /// Returns whether another connection has committed since the last call. The coordinator's lock must be held.
   ///
   /// - Throws: the errors of SQLite.
   func takeOthersCommits() throws -> Bool {
@@ -43,6 +44,6 @@ extension SQLiteStore {
 }
 
 extension SQLiteConnection {
-  /// A number that differs after another connection has committed.
+  /// Returns a number that changes after another connection has committed.
   fileprivate func dataVersion() throws -> SQLiteValue? { try scalar("PRAGMA data_version") }
 }

@@ -26,10 +26,10 @@ extension SQLiteStore.Opened: ReadingConnection {
 }
 
 extension SQLiteStore {
-  /// The pragmas of `NSSQLitePragmasOption` that concern reading.
+  /// The pragmas in `NSSQLitePragmasOption` that affect reading.
   private static let readingPragmas: Set<String> = ["cache_size", "case_sensitive_like", "mmap_size", "temp_store"]
 
-  /// Allows reads by connections of their own, if the store has a write-ahead log that several connections can use.
+  /// Allows reads on connections of their own, if the store has a write-ahead log that several connections can use.
   func openReaders(beside state: Opened, url: URL, _ settings: StoreOptions) throws {
     guard try hasSharedLog(state, url: url, settings) else { return }
     let file = StoreIdentity(of: url)
@@ -47,9 +47,9 @@ extension SQLiteStore {
     }
   }
 
-  /// Opens a connection that only reads.
+  /// Opens a read-only connection.
   ///
-  /// - Parameter state: the connection whose knowledge of the store's layout the new one uses.
+  /// - Parameter state: the connection whose knowledge of the store's layout the new one shares.
   func openReader(beside state: Opened, url: URL, timeout: TimeInterval) throws -> Opened {
     let connection = try SQLiteConnection(url: url, mode: .readOnly, busyTimeout: timeout)
     do {
@@ -61,7 +61,7 @@ extension SQLiteStore {
       reader.version = state.version.map { StoreVersionGuard(file, like: $0) }
       return reader
     } catch {
-      // The caller needs the error of opening, not one of closing.
+      // The caller needs the error of opening, not that of closing.
       try? connection.close()
       throw error
     }

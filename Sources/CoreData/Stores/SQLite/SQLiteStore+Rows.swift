@@ -61,7 +61,7 @@ extension SQLiteStore.Opened: RowSource {
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
     guard entities.owns(id) else { return nil }
-    // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
+    // The identifier of a to-one relationship's destination may name an ancestor of the row's entity.
     return try tolerating(reader(for: id.entityDescription, includesSubentities: true)) {
       try $0.row(id.key.number, connection)
     }
@@ -111,7 +111,7 @@ extension SQLiteStore.Opened: RowSource {
       members.ranges.reserveCapacity(primaryKeys.count)
       var rows = RowCollection()
       try inParts(primaryKeys, of: count, query) { statement in
-        // The rows of an owner follow each other.
+        // The rows of an owner are adjacent.
         var (owner, start): (Int64, Int) = (0, rows.count)
         func end() {
           if start < rows.count { members.ranges[owner] = start..<rows.count }
@@ -145,7 +145,7 @@ extension SQLiteStore.Opened: RowSource {
     return try tolerating(reader) { reader in
       var rows = RowCollection()
       rows.reserveCapacity(primaryKeys.count)
-      // In the order of the table, so that neighbours are on a page that has just been read.
+      // In table order, so that neighbouring rows are on a page that has just been read.
       try inParts(primaryKeys.sorted(), of: count, query) { statement in
         while try statement.step() { try rows.add { try reader.pack(statement, into: $0) } }
       }
@@ -157,13 +157,13 @@ extension SQLiteStore.Opened: RowSource {
     toleratesUnreadableFiles ? try reader.tolerating { try body(reader) } : try body(reader)
   }
 
-  /// Runs a query for every so many keys, with the keys as its parameters.
+  /// Runs a query for groups of keys, which are its parameters.
   private func inParts(
     _ keys: [Int64], of count: Int, _ query: String, _ body: (SQLiteStatement) throws -> Void
   ) throws {
     for start in stride(from: 0, to: keys.count, by: count) {
       try connection.cached(query) { statement in
-        // Parameters that are left unbound are null, and match nothing.
+        // Unbound parameters are null, and match nothing.
         for (position, key) in keys[start...].prefix(count).enumerated() { try statement.bind(key, at: position + 1) }
         try body(statement)
       }
@@ -192,29 +192,29 @@ extension SQLiteStore.Opened: RowSource {
     } catch let error as InvalidPattern {
       throw EvaluationError(error)
     } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
-      // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
+      // Predicates in memory have no maximum depth, and turn a sum or an absolute value beyond 64 bits into a double.
       return nil
     }
   }
 }
 
 extension SQLiteStore.Opened {
-  /// Returns the greatest primary key of a root entity that is known to have been used; 0 for none.
+  /// Returns the greatest known primary key of a root entity; 0 for none.
   func lastKey(root: Int) throws -> Int64 {
     guard let entity = entities.schema.entity(number: root) else { return 0 }
     let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
     let recorded = try connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
-    // Stores edited by hand or migrated by others may have keys greater than the one recorded.
+    // Stores edited by hand or migrated by other tools may contain keys greater than the recorded one.
     let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
     return max(recorded, present, 0)
   }
 
-  /// The number of deletions from which a save may need more pages at once than the connection's cache holds.
+  /// The number of deletions from which on a save may need more pages at once than the connection's cache holds.
   private static let manyDeletions = 1_000
-  /// In KiB.
+  /// The cache size for many deletions, in KiB.
   private static let cacheForDeletions: Int64 = 8_192
 
-  /// Runs a body that writes rows, and keeps the files of values that the rows have afterwards.
+  /// Runs a body that writes rows, and keeps the files of the values that the rows contain afterwards.
   func keepingFiles(_ body: () throws -> Void) throws {
     let mark = external.mark
     do {
@@ -226,12 +226,12 @@ extension SQLiteStore.Opened {
     }
   }
 
-  /// Writes changes with a page cache for their kind and number.
+  /// Writes changes with a page cache suited to their kind and number.
   ///
-  /// Rows are deleted in their order in the table, which is not that of the indexes. With SQLite's usual cache of 2 MB, the
-  /// pages of an index are written and read again and again.
+  /// Rows are deleted in table order, which differs from the order in indexes. With SQLite's default cache of 2 MB, the
+  /// pages of an index would be written and read repeatedly.
   fileprivate func withCache(for changes: [RowChange], _ body: () throws -> Void) throws {
-    // The program may have set another size than SQLite's. A negative one is in KiB.
+    // The program may have set a size other than SQLite's default. A negative size is in KiB.
     guard changes.indices.count(where: { changes[$0].kind == .delete }) >= Self.manyDeletions,
       let before = try connection.pragma("cache_size")?.integer, before < 0, before > -Self.cacheForDeletions
     else { return try body() }
@@ -372,8 +372,8 @@ extension SQLiteStore {
     }
   }
 
-  /// Writes the metadata. What the framework keeps in them is written as another connection has left it: the metadata in
-  /// memory may be older.
+  /// Writes the metadata. The framework's own values are written as another connection has left them, because the
+  /// metadata in memory may be older.
   private func writeMetadata(_ state: Opened) throws {
     if let found = state.version?.foreignMetadata, !StoreOptions(options).ignoresVersioning {
       values = values.filter { !StoreMetadata.ownKeys.contains($0.key) }.merging(found) { $1 }
@@ -381,7 +381,7 @@ extension SQLiteStore {
     try state.file.setMetadata(values)
   }
 
-  /// Raises the greatest keys that the store has recorded: new objects may have got theirs from the store that was replaced.
+  /// Raises the recorded greatest keys, because new objects may have got their keys from the store that was replaced.
   private func noteKeys(of changes: [RowChange], _ state: Opened) throws {
     var greatest: [UInt32: Int64] = [:]
     for change in changes where change.kind == .insert {
@@ -394,7 +394,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs a transaction, and if it does not fit on the disk, shortens the log and runs it once more.
+  /// Runs a transaction. If it does not fit on the disk, shortens the log and runs it once more.
   ///
   /// - Throws: as `StoreFile.repeatingIfFull(prepare:_:)`.
   func repeatingIfFull<Result>(_ state: Opened, _ body: () throws -> Result) throws -> Result {
@@ -433,7 +433,7 @@ extension SQLiteStore {
         _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
         try state.version?.check()
       } catch {
-        // Nothing was written, and the failure to read is the error to report.
+        // Nothing was written, and the failed read is the error to report.
         try? state.connection.rollback()
         throw error
       }
@@ -447,7 +447,7 @@ extension SQLiteStore {
     try asking { try $0.connection.rollback() }
   }
 
-  /// Has SQLite check the store's pages while a body reads it.
+  /// Makes SQLite verify the store's pages while a body reads it.
   func checkingPages<Result>(isCancelled: () -> Bool, during body: () throws -> Result) throws -> Result {
     let state = try state()
     return try PageCheck.during(state.connection, url: state.file.url, isCancelled: isCancelled, body)
@@ -455,8 +455,8 @@ extension SQLiteStore {
 
   func beginWriting() throws { try beginWriting { try $0.begin(.immediate) } }
 
-  /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them
-  /// too.
+  /// Begins a transaction as `beginWriting()` does, with attached databases that are only read. An immediate
+  /// transaction would lock them too.
   func beginWritingBesideAttached() throws {
     try beginWriting { connection in
       try connection.begin(.deferred)
@@ -473,7 +473,7 @@ extension SQLiteStore {
         try state.version?.check()
       } catch {
         connections.resume()
-        // The failure to take the lock, or the state that was found under it, is the error to report.
+        // The failure to take the lock, or the state found under the lock, is the error to report.
         try? state.connection.rollback()
         throw error
       }

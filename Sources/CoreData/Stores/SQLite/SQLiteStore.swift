@@ -10,28 +10,28 @@ import Foundation
 
 /// A store in a SQLite database with Core Data's layout.
 ///
-/// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
-/// program may read on any thread, such as the metadata, has a lock of its own.
+/// The coordinator's lock is held during all calls except `concurrently(_:)`, and guards the store's properties. What
+/// the program may read on any thread, such as the metadata, has a lock of its own.
 final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore, @unchecked Sendable {
   struct ReaderKey: Hashable {
     let entity: ObjectIdentifier
     let includesSubentities: Bool
   }
 
-  /// An open connection to the store, and what is known of the store's layout.
+  /// An open connection to the store, with its knowledge of the store's layout.
   final class Opened {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
     let statements: StoreStatements
     var readers: [ReaderKey: RowReader] = [:]
-    /// The most recent reader: faults come entity by entity.
+    /// The most recent reader, because faults come grouped by entity.
     var lastReader: (key: ReaderKey, reader: RowReader)?
-    /// How changes appear in persistent history; nil if they are not recorded.
+    /// The representation of changes in persistent history; nil if changes are not recorded.
     var history: StoreHistory?
-    /// Detects migrations by other connections; nil for a store in memory.
+    /// Detects migrations by other connections; nil for an in-memory store.
     var version: StoreVersionGuard?
-    /// Whether rows are read whose values are in files that cannot be read.
+    /// Whether rows can be read even if the files of some of their values cannot.
     let toleratesUnreadableFiles: Bool
 
     init(
@@ -46,18 +46,18 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
 
     var connection: SQLiteConnection { file.connection }
     var plans: RowPlans { statements.plans }
-    /// Writes changes of rows.
+    /// The writer of row changes.
     var writer: RowWriter {
       RowWriter(connection: connection, entities: entities, external: external, statements: statements)
     }
 
-    /// Runs a body that only reads. What it reads is of the version that the store was opened with.
+    /// Runs a read-only body against the version that the store was opened with.
     ///
-    /// The body runs again, in a transaction that begins with a check, if anything was committed since the last check.
+    /// If anything was committed since the last check, the body runs again in a transaction that begins with a check.
     ///
     /// - Throws: `StoreVersionProblem` if another connection has migrated the store; the body's error.
     func reading<Result>(_ body: () throws -> Result) throws -> Result {
-      // Whoever has begun a transaction has checked the version.
+      // The transaction in progress began with a check of the version.
       guard let version, !connection.inTransaction else { return try body() }
       do {
         let result = try body()
@@ -65,12 +65,12 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       } catch let error as SQLiteError where error.isBusy || error.isInterrupted {
         throw error
       } catch {
-        // A migration may be the cause. If it is not, the error is thrown the second time.
+        // A migration may be the cause. If not, the second attempt throws the error.
       }
       return try readingOnce(body)
     }
 
-    /// Runs a body that only reads, once, in a transaction that begins with a check.
+    /// Runs a read-only body once, in a transaction that begins with a check.
     func readingOnce<Result>(_ body: () throws -> Result) throws -> Result {
       if connection.inTransaction { return try body() }
       return try connection.transaction(.deferred) {
@@ -89,15 +89,15 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     }
   }
 
-  /// The connection that writes, and that reads in its own transactions.
+  /// The connection that writes, and that also reads within its own transactions.
   var opened: Opened?
-  /// Writes new rows while the caller goes on; nil if they are written at once.
+  /// Writes new rows in the background; nil if they are written synchronously.
   var behind: WritesBehind?
-  /// Copies the write-ahead log beside saves; nil for a store without one, and where SQLite does it.
+  /// Checkpoints the write-ahead log in the background; nil for a store without one, or if SQLite does it.
   var checkpointer: BackgroundCheckpointer?
-  /// The connections that only read.
+  /// The read-only connections.
   let connections = ReadingConnections()
-  /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
+  /// The entity numbers when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?
   /// Whether the file has been replaced since the store was opened.
@@ -110,28 +110,28 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
   /// Watches the store's files for writes by other processes; nil if the store posts no remote changes.
   var watch: FileWatch?
   #endif
-  /// What SQLite said about commits by other connections when it was last asked.
+  /// SQLite's data version when it was last read; it changes when another connection commits.
   var knownVersion: SQLiteValue?
-  /// The states of the file that contexts still read.
+  /// The pinned states of the file that contexts may still read.
   var generations: [WeakGeneration] = []
-  /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
+  /// Called before rows are searched by anything other than their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
   private let knownValues = Guarded<[String: Any]>([:])
-  /// Who makes the next changes, for persistent history.
+  /// The author and context to record in persistent history for the next changes.
   var origin = HistoryOrigin()
-  /// Whether rows that are copied from another store are recorded in history.
+  /// Whether rows copied from another store are recorded in history.
   var recordsCopies = true
   /// Whether a batch request is running, whose handlers must not write.
   var isInBatch = false
-  /// Whether rows can be read whose values are in files that cannot be read; false while a migration copies rows. Takes
-  /// effect when the store is opened.
+  /// Whether rows can be read even if the files of some of their values cannot; false while a migration copies rows.
+  /// Takes effect when the store is opened.
   var toleratesUnreadableFiles = true
   /// Whether the metadata have unsaved changes.
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
   var hadUnsavedMetadata = false
 
-  // The connection that writes is closed last: only then does SQLite remove the log.
+  // The connection that writes is closed last, because only then does SQLite remove the log.
   deinit {
     closeGenerations()
     connections.end()
@@ -152,7 +152,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     get { values }
     set {
       exclusively {
-        // The framework's own keys describe the tables, which setting metadata does not change.
+        // The framework's own keys describe the tables, and are not changed by setting metadata.
         values = StoreMetadata.merged(newValue ?? [:], into: values)
         hasUnsavedMetadata = true
       }
@@ -171,7 +171,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       let configuration = customConfigurationName
       let file: StoreFile
       if RegularFile.isNullDevice(url) {
-        // As in Core Data's template for previews, an in-memory store.
+        // An in-memory store, as in the previews of Core Data's template.
         file = try StoreFile.createInMemory(
           url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
       } else {
@@ -184,7 +184,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       }
       do {
         try Self.prepare(file, settings)
-        // Another process may migrate the store between any two reads.
+        // Another process may migrate the store between two reads.
         let (schema, fits, opening) = try file.connection.transaction(.deferred) {
           try examine(file, model, settings)
         }
@@ -207,12 +207,12 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
         try file.repeatingIfFull { try openHistory(state, settings) }
         try openReaders(beside: state, url: url, settings)
         try checkpointInBackground(state, url: url, settings)
-        // Nothing after this throws: a store whose opening has failed has no connection.
+        // Nothing after this throws, so that a store that failed to open has no connection.
         opened = state
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
         watchOtherProcesses(settings)
       } catch {
-        // The caller needs the error of opening the store, not one of closing it.
+        // The caller needs the error of opening the store, not that of closing it.
         try? file.close()
         throw error
       }
@@ -221,9 +221,9 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
 
   /// Reads the metadata and the layout of a store in an open transaction.
   ///
-  /// - Returns: the layout; whether the store has all of its tables and columns; the state for later comparisons.
-  /// - Throws: 134100 for another version, to which another process has migrated the store, or with which it has made it,
-  ///   since the coordinator compared versions.
+  /// - Returns: the layout, whether the store has all of its tables and columns, and the state for later comparisons.
+  /// - Throws: 134100 if another process has migrated the store to another version, or created it with one, since the
+  ///   coordinator compared versions.
   private func examine(
     _ file: StoreFile, _ model: NSManagedObjectModel, _ settings: StoreOptions
   ) throws -> (schema: StoreSchema, fits: Bool, opening: StoreVersionGuard.Opening) {
@@ -239,7 +239,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     do {
       schema = try file.schema(for: document, configuration: configuration)
     } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
-      // Statements that need missing tables or columns fail; others work.
+      // Statements that need missing tables or columns fail. Others work.
       schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
       fits = false
     }
@@ -277,10 +277,10 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     if let url { OpenStores.add(self, at: url) }
   }
 
-  /// Opens the store at another location instead of this one's.
+  /// Switches to the store at another location.
   ///
-  /// - Returns: whether there is a store of the same model version and with the same entity numbers. If not, this store
-  ///   stays as it was.
+  /// - Returns: whether there is a store of the same model version with the same entity numbers. If not, this store is
+  ///   unchanged.
   func reopen(at place: URL) -> Bool {
     let old = url
     disconnect()
@@ -290,7 +290,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       _ = try state()
       return true
     } catch {
-      // The result says that there is no suitable store. The next use opens the old one again.
+      // The result reports that there is no suitable store. The next use opens the old one again.
       url = old
       return false
     }
@@ -300,7 +300,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     Dictionary(uniqueKeysWithValues: opened.entities.schema.entities.map { ($0.name, $0.number) })
   }
 
-  /// Opens the file that has replaced the one that this store had open.
+  /// Opens the file that has replaced this store's file.
   ///
   /// - Throws: 134070 if there is no store, or an incompatible one; the errors of opening a store.
   private func reconnect(_ numbersBefore: [String: Int]) throws -> Opened {
@@ -328,19 +328,19 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     return opened
   }
 
-  /// Registers functions and collations with an opened file, and applies settings.
+  /// Registers functions and collations with a newly opened file, and applies settings.
   static func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
     let connection = file.connection
     try register(with: connection)
     guard !file.isReadOnly else { return }
-    // Triggers of stores with derived attributes call this function to notify Apple's framework of changed rows. The
-    // contexts here compute the same values themselves, but no row could be written without a function of that name.
+    // Triggers of stores with derived attributes call this function to notify Apple's framework of changed rows.
+    // Contexts here compute the values themselves, but without a function of that name no row could be written.
     try connection.register(function: "NSCoreDataDATriggerUpdatedAffectedObjectValue") { _ in .null }
     for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where name != "page_size" {
       try connection.setPragma(name, to: .text(value))
     }
     if settings.pragmas["journal_mode"] == nil {
-      // If another connection prevents the change, SQLite keeps its mode, which works too.
+      // If another connection prevents the change, SQLite keeps its journal mode, which works too.
       try connection.setPragma("journal_mode", to: .text("WAL"))
     }
     if settings.vacuums { try connection.run("VACUUM") }
@@ -355,7 +355,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     try PredicateFunctions.register(with: connection)
   }
 
-  /// Removes a key that has been removed from the metadata in the file.
+  /// Removes a key from the metadata in memory after it was removed from the file.
   func forgetMetadata(_ key: String) { values[key] = nil }
 
   /// Returns the state of the open store.
@@ -382,10 +382,10 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     try carried(at: url).model.map { try NSManagedObjectModel(document: $0) }
   }
 
-  /// Counts how much of each item a store contains, and leaves out items of which it contains nothing.
+  /// Counts how much of each item a store contains. Items of which it contains nothing are left out.
   ///
   /// - Parameters:
-  ///   - items: what a migration would drop.
+  ///   - items: the content that a migration would drop.
   ///   - url: the location of the store.
   ///   - model: the model that the store was written with.
   ///   - configuration: the store's configuration; nil for all entities.
@@ -413,9 +413,9 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     }
   }
 
-  /// Opens a store temporarily.
+  /// Opens a store for the duration of a body.
   ///
-  /// `peek` reads a file without locks. While another process writes, it may read a mix of two states, so a store that
+  /// `peek` reads a file without locks. While another process writes, it may read a mix of two states. So a store that
   /// seems damaged is read again under SQLite's locks.
   private static func looking<Result>(at url: URL, _ body: (StoreFile) throws -> Result) throws -> Result {
     func read(_ file: StoreFile) throws -> Result {
@@ -445,18 +445,18 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       }
       if file.isReadOnly { throw StoreErrors.readOnly(url: url) }
       let own = try file.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-      // The framework's own keys are kept if the caller leaves them out: without them the store would match no model.
+      // The framework's own keys are kept if the caller leaves them out. Without them the store would match no model.
       try file.repeatingIfFull { try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given }) }
     }
   }
 }
 
-/// The stores of this process, by file, so that destroying or replacing a file can close their connections.
+/// The open stores of this process, by file, so that destroying or replacing a file can close their connections.
 enum OpenStores {
   private struct Entry {
     let reference: WeakAddress<SQLiteStore>
     let file: String
-    /// Whether the store asks for notifications of changes.
+    /// Whether the store posts change notifications.
     let isPosting: Bool
 
     var store: SQLiteStore? { reference.object }
@@ -465,7 +465,7 @@ enum OpenStores {
   private static let lock = NSLock()
   private nonisolated(unsafe) static var entries: [Entry] = []
 
-  /// Adds a store that has connected to its file, or will do so again when it is next used.
+  /// Adds a store that has connected to its file, or will reconnect when it is next used.
   static func add(_ store: SQLiteStore, at url: URL) {
     let file = name(of: url)
     lock.withLock {
@@ -475,10 +475,10 @@ enum OpenStores {
     }
   }
 
-  /// Whether any store asks for notifications of changes.
+  /// Whether any store posts change notifications.
   static var arePosting: Bool { lock.withLock { entries.contains(where: \.isPosting) } }
 
-  /// Returns the stores that have a file open, and ask for notifications of its changes.
+  /// Returns the stores that have a file open and post notifications of its changes.
   static func postingStores(at url: URL) -> [SQLiteStore] {
     let file = name(of: url)
     return lock.withLock { entries.filter { $0.file == file && $0.isPosting }.compactMap(\.store) }
@@ -489,9 +489,9 @@ enum OpenStores {
     lock.withLock { entries.removeAll { $0.store == nil || $0.store === store } }
   }
 
-  /// Closes the connections of this process to a file, and runs a body while no other thread can open them again.
+  /// Closes the connections of this process to a file, and runs a body while no other thread can reopen them.
   ///
-  /// The stores stay with their coordinators, and open the file again when they are next used.
+  /// The stores remain in their coordinators, and reopen the file when they are next used.
   static func withoutConnections(to url: URL, _ body: () throws -> Void) rethrows {
     let file = name(of: url)
     let found = lock.withLock { entries.filter { $0.file == file }.compactMap(\.store) }
@@ -502,7 +502,7 @@ enum OpenStores {
       for store in found { store.disconnect() }
       try body()
     }
-    // All threads in one order, so that none waits for another that waits for it.
+    // All threads lock in the same order, which avoids deadlocks.
     try locking(coordinators.sorted { $0.key < $1.key }.map(\.value)[...])
   }
 

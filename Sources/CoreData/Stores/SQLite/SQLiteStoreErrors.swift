@@ -7,9 +7,9 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Errors of SQLite stores, translated from those of the layers below.
+/// Errors of SQLite stores, translated from those of lower layers.
 package enum SQLiteStoreErrors {
-  /// Runs a closure, and translates the errors it throws to `NSError`. Row conflicts pass through.
+  /// Runs a closure, and translates its errors to `NSError`. Row conflicts pass through.
   package static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -43,7 +43,7 @@ package enum SQLiteStoreErrors {
     }
   }
 
-  /// An error as `translating(url:isOpening:_:)` throws it.
+  /// Returns an error as `translating(url:isOpening:_:)` would throw it.
   package static func translated(_ error: any Error, url: URL?) -> any Error {
     do {
       return try translating(url: url, isOpening: false) { throw error }
@@ -52,7 +52,7 @@ package enum SQLiteStoreErrors {
     }
   }
 
-  /// 260 for no file, 259 for one that is not a store.
+  /// 260 for a missing file, 259 for a file that is not a store.
   package static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
@@ -82,9 +82,9 @@ package enum SQLiteStoreErrors {
       underlying: problem, details(url))
   }
 
-  /// 259: no database. A file that begins like a store of another type is told as one.
+  /// 259: the file is not a database. The reason names a store of another type as such.
   private static func notADatabase(_ problem: StoreFileProblem, _ url: URL) -> NSError {
-    // What cannot be read is told by the problem.
+    // If the file cannot be read, the problem says so.
     let start = (try? DatabaseFile(path: url.path).firstBytes(8)) ?? Data()
     let other: (words: String, type: String)? =
       start.starts(with: Data("<?xml".utf8))
@@ -179,7 +179,7 @@ package enum SQLiteErrors {
   /// - Parameters:
   ///   - failure: SQLite's error.
   ///   - url: the location of the store.
-  ///   - isOpening: whether the store was being opened, so that other failures are 134080.
+  ///   - isOpening: whether the store was being opened. Failures without a code of their own are then 134080.
   package static func error(_ failure: SQLiteError, url: URL?, isOpening: Bool = false) -> NSError {
     let path = url?.path ?? failure.path
     var info: [String: Any] = [NSSQLiteErrorDomain: Int(failure.code), NSFilePathErrorKey: path]
@@ -241,7 +241,7 @@ package enum SQLiteErrors {
       suggestion: "See SQLite's message in the reason. The failed statement has changed nothing.")
   }
 
-  /// A sentence about a long log; otherwise empty.
+  /// Returns a sentence about a long log; otherwise an empty string.
   private static func logRemark(_ path: String) -> String {
     let size = DatabaseCompanions.logFileSize(path) >> 20
     guard size > 0 else { return "" }

@@ -6,10 +6,9 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Writes to a store on a thread of its own while the caller goes on. Whatever else uses the store waits for it, and gets
-/// the error that writing has met.
+/// Writes to a store on a background thread. Other operations on the store wait for the writes, and throw their error.
 final class WritesBehind {
-  /// The store's connection, with plans and entities that only this thread uses.
+  /// The store's connection, with plans and entities that only the background thread uses.
   private let state: SQLiteStore.Opened
   private var work: ParallelWork<Void>?
   private var failure: (any Error)?
@@ -20,11 +19,11 @@ final class WritesBehind {
       toleratesUnreadableFiles: state.toleratesUnreadableFiles)
   }
 
-  /// Begins to write changes, after all before have been written.
+  /// Starts writing changes, after all earlier ones.
   ///
-  /// - Parameter url: the store, for errors.
-  /// - Returns: false for changes that the caller must write, because they are not all of new rows, or because other rows,
-  ///   files or the program's code belong to them.
+  /// - Parameter url: the location of the store, for errors.
+  /// - Returns: false for changes that the caller must write itself, because not all are new rows, or because they
+  ///   involve other rows, files or custom code.
   /// - Throws: the error of earlier changes.
   func write(_ changes: [RowChange], url: URL?) throws -> Bool {
     try wait()
@@ -32,7 +31,7 @@ final class WritesBehind {
       guard try state.plans.plan(for: change.id.entityDescription).isAlone(change) else { return false }
     }
     state.entities.noteIdentity()
-    // Values that nobody can change; see `RowPlan.isAlone(_:)`.
+    // The values are immutable; see `RowPlan.isAlone(_:)`.
     nonisolated(unsafe) let changes = changes
     begin(url: url) { state in
       try state.connection.transaction { try state.writer.write(changes) }
@@ -40,26 +39,26 @@ final class WritesBehind {
     return true
   }
 
-  /// Begins to run statements, after all before have been written.
+  /// Starts running statements, after all earlier work.
   ///
   /// - Parameters:
-  ///   - url: the store, for errors.
-  ///   - body: runs statements that call none of the program's code.
-  /// - Throws: the error of earlier changes.
+  ///   - url: the location of the store, for errors.
+  ///   - body: runs statements that call no custom code.
+  /// - Throws: the error of earlier work.
   func run(url: URL?, _ body: @escaping @Sendable (SQLiteConnection) throws -> Void) throws {
     try wait()
     begin(url: url) { try body($0.connection) }
   }
 
   private func begin(url: URL?, _ body: @escaping @Sendable (SQLiteStore.Opened) throws -> Void) {
-    // Used by one thread at a time, since everything waits for the work.
+    // Only one thread uses it at a time, because everything else waits for the work.
     nonisolated(unsafe) let state = state
     work = ParallelWork { try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) } }
   }
 
-  /// Waits until everything is written.
+  /// Waits until everything has been written.
   ///
-  /// - Throws: the first error, each time: what was to be written is not in the store.
+  /// - Throws: the first error, on every call: the rows are not in the store.
   func wait() throws {
     if let work {
       self.work = nil

@@ -69,15 +69,15 @@ final class Associations {
 
 /// The source and destination rows of one entity mapping, as numbers.
 ///
-/// Ordinarily, a source row becomes one destination row whose key is the source's key plus an offset, and a run of
-/// thousands of rows takes three numbers. All other associations are stored as pairs: several destinations of one
-/// source, rows of other entities, and associations made out of order.
+/// Usually, a source row becomes one destination row whose key is the source's key plus an offset. A run of thousands
+/// of such rows takes three numbers. All other associations are stored as pairs: several destinations of one source,
+/// rows of other entities, and associations made out of order.
 final class AssociationTable {
   /// The number of the mapping's source entity.
   let source: Int32
   /// The number of the mapping's destination entity.
   let destination: Int32
-  // Read for every object, on one thread, and never during a change.
+  // Read for every object on a single thread, and never during a change.
   @exclusivity(unchecked) private(set) var runs: [Run] = []
   @exclusivity(unchecked) private var others = RowPairs()
   @exclusivity(unchecked) private var othersBack = RowPairs()
@@ -187,7 +187,7 @@ final class AssociationTable {
   /// Returns the source of a destination; nil if there are none or several.
   func onlySource(of key: RowKey) -> RowKey? {
     if othersBack.count == 0, key.entity == destination, runs.count == 1 {
-      // The ordinary case needs no array.
+      // The common case needs no array.
       guard runs[0].destinations.contains(key.number) else { return nil }
       return RowKey(entity: source, number: key.number - runs[0].offset)
     }
@@ -213,12 +213,12 @@ final class AssociationTable {
     return result
   }
 
-  /// The spans of keys that hold all destinations, without overlaps. They contain no other existing rows.
+  /// The spans of keys that contain all destinations, without overlaps. They contain no other existing rows.
   var destinationSpans: [RowSpan] {
     spans(runs.map(\.destinations), of: destination, and: othersBack.keys)
   }
 
-  /// The spans of keys that hold all sources. In partial runs these include sources without a destination.
+  /// The spans of keys that contain all sources. In partial runs these include sources without a destination.
   var sourceSpans: [RowSpan] {
     spans(runs.map { $0.first...$0.last }, of: source, and: others.keys)
   }
@@ -246,7 +246,7 @@ final class AssociationTable {
 
 /// An index of runs by their destination keys.
 ///
-/// Runs overlap if several sources have become one destination, so each entry also has the greatest end up to it.
+/// Runs overlap if several sources have become one destination. So each entry also has the greatest end up to it.
 struct RunIndex: Sendable {
   private struct Entry {
     let first: Int64

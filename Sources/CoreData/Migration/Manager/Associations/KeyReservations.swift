@@ -49,7 +49,7 @@ struct KeyReservations: Sendable {
       return (reservations[position].offset, reservations[position].last)
     }
     let used = max(greatest[destination.root] ?? 0, inUse)
-    // A row inserted by other programs may have a key below 1.
+    // Other programs may have inserted a row with a key below 1.
     var offset: Int64 = 0
     if used > 0 || keys.lowerBound <= 0 {
       let (next, overflow) = used.addingReportingOverflow(1)
@@ -69,12 +69,12 @@ struct KeyReservations: Sendable {
 
 /// Arithmetic on ranges of primary keys, which can be any integers in a file.
 enum KeyArithmetic {
-  /// The greatest number of parts of a range. Keys can be far apart: a file may have one row at each end of the range.
+  /// The maximum number of parts of a range. Keys can be far apart: a file may have one row at each end of the range.
   private static let greatestPartCount: UInt64 = 10_000
 
-  /// Calls a body for the parts of a range, one after the other.
+  /// Calls a body for the consecutive parts of a range.
   ///
-  /// - Parameter size: how many keys a part has, unless there would be too many parts.
+  /// - Parameter size: the number of keys in a part, unless there would be too many parts.
   static func goThrough(
     _ keys: ClosedRange<Int64>, by size: UInt64, _ body: (ClosedRange<Int64>) throws -> Void
   ) rethrows {

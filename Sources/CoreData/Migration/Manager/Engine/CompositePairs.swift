@@ -4,7 +4,7 @@
 import CoreDataMigration
 import Foundation
 
-/// The elements of a composite attribute of the destination, with those of the source that they continue.
+/// The elements of a destination's composite attribute, paired with the corresponding elements of the source.
 struct CompositePairs {
   private let destination: [NSAttributeDescription]
   private let sources: [String: NSAttributeDescription]
@@ -17,12 +17,12 @@ struct CompositePairs {
     sources = Dictionary(pairs.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
   }
 
-  /// Returns the element of the source that an element of the destination continues; nil for a new one.
+  /// Returns the source's element for an element of the destination; nil for a new one.
   func source(of element: NSAttributeDescription) -> NSAttributeDescription? { sources[element.name] }
 
   /// Returns the dictionary of the source with the elements of the destination. New ones have their default values.
   ///
-  /// - Parameter keepsDefaults: whether required elements keep their default values where the source has none.
+  /// - Parameter keepsDefaults: whether required elements keep their default values if the source has no value.
   func converted(_ values: NSDictionary, keepsDefaults: Bool) -> NSDictionary {
     let result = NSMutableDictionary()
     for element in destination {

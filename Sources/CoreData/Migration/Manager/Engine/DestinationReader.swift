@@ -10,11 +10,11 @@ struct DestinationReader {
   let table: Int
   /// Whether a batch of rows is read with one statement, before any value is used.
   var readsRows: Bool
-  /// Keys that have been read for later batches, so that not every batch waits for what is being written; and how many
-  /// deletions there had been.
+  /// Keys read ahead for later batches, so that not every batch waits for pending writes, with the number of deletions
+  /// at that time.
   private var keysAhead: (keys: ArraySlice<Int64>, deletionCount: Int) = ([], 0)
 
-  /// How many batches of keys are read at a time.
+  /// The number of batches whose keys are read together.
   private static let batchesAhead = 32
 
   init(run: MigrationRun, table: Int, readsRows: Bool) {
@@ -22,13 +22,13 @@ struct DestinationReader {
   }
 
   mutating func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
-    // The table may grow during the loop, by what other policies make in this pass. Those rows are not visited.
+    // Other policies may insert rows into the table during this pass. Those rows are not visited.
     let spans = run.manager.associations.tables[table].destinationSpans
     var batch: [NSManagedObject] = []
     func finishBatch() throws {
       let sources = try readSources(of: batch)
       for object in batch where !object.isDeleted { try body(object) }
-      // A policy that reads the values of one object is likely to read those of others too.
+      // A policy that reads the values of one object is likely to read those of others.
       if batch.contains(where: { !$0.isFault }) { readsRows = true }
       try withExtendedLifetime(sources) { try afterBatch(batch.count) }
       batch = []
@@ -77,7 +77,7 @@ struct DestinationReader {
     return keys
   }
 
-  /// Reads the sources of a batch with one statement if their keys lie close together. The caller keeps them alive.
+  /// Reads the sources of a batch with one statement if their keys are close together. The caller keeps them alive.
   private func readSources(of batch: [NSManagedObject]) throws -> [NSManagedObject] {
     guard readsRows else { return [] }
     let associations = run.manager.associations.tables[table]
@@ -104,25 +104,26 @@ struct DestinationReader {
   }
 }
 
-/// The objects a policy finds when it lists those of the destination context.
+/// The objects that a policy finds when it lists those of the destination context.
 ///
 /// A run releases objects batch by batch, so that memory stays bounded. A policy that searches the registered objects
-/// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. Such a search loads
-/// the objects of all these rows with their values, and the run keeps them until the policy has not searched for some batches.
+/// for what it has created must not notice this. So the run records the created rows, as ranges of keys. Such a search
+/// loads the objects of all these rows with their values, and the run keeps them until the policy has not searched for
+/// some batches.
 final class DestinationListing {
   /// Unowned, since the run owns its listing.
   private unowned(unsafe) let run: MigrationRun
   /// The rows of objects that policies have inserted or fetched, by entity number.
   private var rows: [Int32: [ClosedRange<Int64>]] = [:]
   private var made: Set<NSManagedObject> = []
-  /// Whether a policy has listed objects lately, so that the run keeps all of them.
+  /// Whether a policy has recently listed objects, so that the run keeps all of them.
   private(set) var isKeeping = false
   /// Whether a policy has listed objects in this batch.
   private var isListed = false
-  /// How many batches without a list have passed since the last one.
+  /// The number of batches without a list since the last one.
   private var idleBatches = 0
-  /// How many batches without a list must pass until the objects are released: twice as many each time that they were loaded, so
-  /// that a policy which lists them now and then does not load all of them each time.
+  /// The number of batches without a list before the objects are released. It doubles each time they are loaded, so
+  /// that a policy which lists them occasionally does not load all of them every time.
   private var patience = 1
 
   init(run: MigrationRun) {
@@ -145,7 +146,7 @@ final class DestinationListing {
 
   /// Records the rows of saved or fetched objects.
   func note(_ objects: [NSManagedObject]) {
-    // Keys mostly arrive in order.
+    // Keys usually arrive in order.
     var span: RowSpan?
     for object in objects {
       guard let key = run.destination.rowKey(of: object) else { continue }
@@ -175,7 +176,7 @@ final class DestinationListing {
     rows[span.entity, default: []].append(span.keys)
   }
 
-  /// Loads all objects that were made so far, and has the run keep them.
+  /// Loads all objects created so far, and makes the run keep them.
   private func keep() throws {
     isListed = true
     if isKeeping { return }
@@ -184,7 +185,7 @@ final class DestinationListing {
     try load()
   }
 
-  /// Notes that a batch has been saved, and stops keeping objects if no policy has listed them since the last one.
+  /// Called after a batch has been saved. Stops keeping objects if no policy has listed them recently.
   func didSaveBatch() {
     idleBatches = isListed ? 0 : idleBatches + 1
     isListed = false
@@ -194,7 +195,7 @@ final class DestinationListing {
     patience = min(patience * 2, 1_000_000)
   }
 
-  /// Returns the object of a row that was made; nil for another row, and for one that is gone.
+  /// Returns the object of a created row; nil for any other row, and for a missing one.
   private func object(for id: NSManagedObjectID) -> NSManagedObject? {
     let (store, context) = (run.destination.store, run.destination.context)
     guard let id = context.ownIdentifier(id), !id.isTemporaryID, let number = store.number(of: id.entityDescription),
@@ -212,7 +213,7 @@ final class DestinationListing {
     }
   }
 
-  /// Reads all rows again, after some were made or changed without their objects.
+  /// Reads all rows again, after some were created or changed without their objects.
   func reload() throws {
     guard isKeeping else { return }
     run.destination.releaseValues()
@@ -227,7 +228,7 @@ final class DestinationListing {
     for (entity, ranges) in rows {
       for range in ranges { try load(range, of: entity) }
     }
-    // Objects that a policy holds, or that other objects refer to, need values too.
+    // Objects that a policy holds, or that other objects refer to, need their values too.
     for object in run.destination.context.registry.objects where object.isFault { object.realize() }
   }
 
@@ -250,7 +251,7 @@ final class DestinationListing {
   }
 }
 
-/// Validates all objects that a migration has made, entity by entity.
+/// Validates all objects that a migration has created, entity by entity.
 struct DestinationValidation {
   private let run: MigrationRun
   private var validated: Set<String> = []
@@ -261,7 +262,7 @@ struct DestinationValidation {
     self.run = run
   }
 
-  /// Validates the objects of an entity, unless that has been done.
+  /// Validates the objects of an entity, unless that has already been done.
   ///
   /// - Throws: 1550 to 1680, or 1560 for several failures.
   mutating func validate(_ entity: NSEntityDescription) throws {
@@ -280,8 +281,7 @@ struct DestinationValidation {
       for row in rows where failures.count < Self.mostFailures {
         let object = run.destination.context.object(for: row)
         object.realize()
-        // A save skips relationships that were not read, since they cannot have changed. Here they have never been
-        // validated.
+        // A save skips unread relationships, because they cannot have changed. Here they have never been validated.
         for position in entity.slotTable.restricted { object.readRelationship(at: position) }
         do {
           try object.validateForInsert()
@@ -298,7 +298,7 @@ struct DestinationValidation {
     if let error = ValidationErrors.migrated(failures, source: sourceRow) { throw error }
   }
 
-  /// Returns the name of the source row that an object was made from; nil if it was made from none or several.
+  /// Returns the name of an object's source row; nil if it has none or several.
   private func sourceRow(of object: NSManagedObject) -> String? {
     guard let key = run.destination.rowKey(of: object) else { return nil }
     let sources = Set(

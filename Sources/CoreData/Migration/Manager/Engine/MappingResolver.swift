@@ -40,7 +40,7 @@ struct MappingResolver {
   ) throws {
     guard let entity else { return }
     let found = hashes[entity]
-    // A mapping built in code may leave the hash out, and then there is nothing to compare.
+    // A mapping created in code may leave out the hash, so that there is nothing to compare.
     if let found, expected == nil || expected == found { return }
     throw MappingErrors.hashMismatch(
       mapping: mapping, entity: entity, side: side, expected: expected, found: found)
@@ -61,7 +61,7 @@ struct MappingResolver {
     return type
   }
 
-  /// Resolves all mappings, in their order.
+  /// Resolves all mappings, in order.
   func plans() throws -> [ResolvedMapping] {
     try mappings.entityMappings.enumerated().map { try plan($1, at: $0) }
   }
@@ -141,7 +141,7 @@ struct MappingResolver {
     return Self.isAlike(old, attribute) ? .copy(position: position) : .convert(position: position)
   }
 
-  /// Returns whether the slots of two attributes hold values of the same kind.
+  /// Returns whether the slots of two attributes contain values of the same kind.
   private static func isAlike(_ old: NSAttributeDescription, _ new: NSAttributeDescription) -> Bool {
     guard old.attributeType == new.attributeType else { return false }
     switch old.attributeType {
@@ -185,7 +185,7 @@ struct MappingResolver {
     }
   }
 
-  /// Throws for names of mappings that do not exist, before anything is written.
+  /// Throws for names of unknown mappings, before anything is written.
   private func checkNames(in syntax: ExpressionSyntax, _ place: MappingErrors.Place) throws {
     for name in syntax.mappingNames
     where !earlierNames.contains(name) && !mappings.entityMappings.contains(where: { $0.name == name }) {

@@ -4,9 +4,9 @@
 import CoreDataMistakes
 import Foundation
 
-/// Associations of source objects with destination objects: how they are made and looked up.
+/// Creating and looking up associations between source and destination objects.
 extension MigrationRun {
-  /// Associates a source object with a destination object, and gives a new destination object its primary key.
+  /// Associates a source object with a destination object, and assigns a primary key to a new destination object.
   func associate(_ sourceObject: NSManagedObject, _ destinationObject: NSManagedObject, _ mapping: NSEntityMapping) {
     let plan = plan(of: mapping)
     trap(
@@ -32,7 +32,7 @@ extension MigrationRun {
     return plan.table
   }
 
-  /// Gives a new object the key that belongs to its source, or the next free key if that one is taken.
+  /// Assigns the key that corresponds to an object's source, or the next free key if that one is taken.
   private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: ResolvedMapping) throws {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
       let number = plan.destinationNumber, plan.sourceKeys?.contains(source.number) ?? false,
@@ -48,7 +48,7 @@ extension MigrationRun {
     }
   }
 
-  /// Returns whether the destination row that belongs to a source has already been made.
+  /// Returns whether the destination row that corresponds to a source already exists.
   private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: ResolvedMapping) throws -> Bool {
     guard let table = plan.table else { return false }
     let associations = manager.associations.tables[table]

@@ -4,7 +4,7 @@
 import CoreDataMistakes
 import Foundation
 
-/// One migration: two stacks, the resolved mappings, and three passes over them.
+/// A migration: two stacks, the resolved mappings, and three passes over them.
 final class MigrationRun {
   /// Unowned, since the run ends before the manager's method returns.
   unowned(unsafe) let manager: NSMigrationManager
@@ -22,24 +22,24 @@ final class MigrationRun {
   /// The destination entity of the relationship being set.
   var wantedDestination: NSEntityDescription?
   private var keys = KeyReservations()
-  /// Whether there are unsaved relationships of which only one side is set.
+  /// Whether there are unsaved relationships of which only one side has been set.
   private var hasOneSides = false
   /// The greatest primary keys before the migration, by the destination's root entities.
   private(set) var greatestKeysBefore: [Int: Int64] = [:]
   private var progress: RunProgress
   /// The number of source objects per batch. Each batch is saved before the next is read.
   let batchSize: Int
-  /// The executor for mappings with a policy, and for what SQL cannot do.
+  /// The executor for mappings with a policy, and for operations that SQL cannot perform.
   private(set) lazy var objects = ObjectExecutor(run: self)
   /// The objects that policies find when they list those of the destination context.
   private lazy var listing = DestinationListing(run: self)
   /// The executor for the other mappings; nil until all mappings are resolved.
   private(set) var sql: SQLExecutor?
-  /// Whether no mapping has a policy and the manager is not of a subclass.
+  /// Whether no mapping has a policy and the manager is not a subclass.
   private(set) lazy var isPlain =
     type(of: manager) == NSMigrationManager.self && plans.allSatisfy(\.isPlain)
 
-  /// - Parameter sqlObstacle: why SQL can run no mapping; nil if that depends on the mapping.
+  /// - Parameter sqlObstacle: the reason why SQL cannot run any mapping; nil if that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
     batchSize: Int, sourceState: SQLiteGeneration?, sqlObstacle: String?
@@ -100,20 +100,20 @@ final class MigrationRun {
     try manager.checkCancellation()
   }
 
-  /// Adds to the number of objects done.
+  /// Adds to the number of finished objects.
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
-  /// Shows that a part of some objects is done.
+  /// Reports that a part of some objects is finished.
   func didPart(_ fraction: Double, of count: Int) { progress.didPart(fraction, of: count) }
 
-  /// Shows how much of the indexes is done. The migration can be cancelled meanwhile.
+  /// Reports the progress of creating indexes. The migration can be cancelled meanwhile.
   func didIndexes(_ fraction: Double) throws {
     progress.begin(.indexes)
     progress.show(fraction)
     try manager.checkCancellation()
   }
 
-  /// Runs one pass of a mapping, by SQL if possible.
+  /// Runs one pass of a mapping, in SQL if possible.
   private func carryOut(_ plan: ResolvedMapping, _ pass: (any MappingExecutor) throws -> Void) throws {
     guard let sql, sql.canCarryOut(plan) else { return try pass(objects) }
     do {
@@ -125,13 +125,13 @@ final class MigrationRun {
     try listing.reload()
   }
 
-  /// Returns whether a mapping makes destination objects from source objects.
+  /// Returns whether a mapping creates destination objects from source objects.
   func hasTable(_ plan: ResolvedMapping) -> Bool {
     if case .none = plan.sources { return false }
     return plan.sourceNumber != nil && plan.destinationNumber != nil
   }
 
-  /// Whether a policy has just listed the destination's objects, so that all of them are in memory.
+  /// Whether a policy has recently listed the destination's objects, so that all of them are in memory.
   var isKeepingObjects: Bool { listing.isKeeping }
 
   /// Returns the resolved form of an entity mapping.
@@ -158,7 +158,7 @@ final class MigrationRun {
     guard let (offset, last) = reserved else { return }
     plan.offset = offset
     plan.sourceKeys = range
-    // If the keys stay the same, those of deleted source objects are not reused either.
+    // If the keys stay the same, those of deleted source objects must not be reused either.
     let through = offset == 0 ? max(last, try source.store.greatestKey(ofRoot: sourceRoot)) : last
     try destination.store.reserveKeys(ofRoot: root, through: through)
   }
@@ -173,13 +173,13 @@ final class MigrationRun {
 
   // MARK: Calls of policies
 
-  /// Calls a policy, whose errors end the migration.
+  /// Calls a policy. Its errors end the migration.
   func call(_ plan: ResolvedMapping, _ body: () throws -> Void) throws {
     try manager.checkCancellation()
     do {
       try body()
     } catch {
-      // A policy's own errors stay as they are.
+      // A policy's own errors are rethrown unchanged.
       throw SQLiteStoreErrors.translated(error, url: nil)
     }
     if let failure { throw failure }
@@ -211,7 +211,7 @@ final class MigrationRun {
     try objects.writeKeys()
     guard context.hasChanges else { return }
     try namingDuplicates {
-      // Saving queries the stores itself, which must not cause another save.
+      // The save itself queries the stores, which must not cause another save.
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
@@ -233,13 +233,13 @@ final class MigrationRun {
     }
   }
 
-  /// Schedules a save of one-sided relationships before the next query.
+  /// Saves one-sided relationships before the next query.
   func saveBeforeAsking() {
     hasOneSides = true
     listen()
   }
 
-  /// Schedules a write of relationships that were set without objects before the next query.
+  /// Writes relationships that were set without objects before the next query.
   func writeKeysBeforeAsking() {
     listen()
   }
@@ -272,9 +272,9 @@ final class MigrationRun {
   }
 }
 
-/// Runs entity mappings, either by SQL or object by object.
+/// Runs entity mappings, either in SQL or object by object.
 ///
-/// The first pass makes rows, and records them in the mapping's association table. The second sets their
+/// The first pass creates rows, and records them in the mapping's association table. The second pass sets their
 /// relationships.
 protocol MappingExecutor {
   func createInstances(of plan: ResolvedMapping) throws
@@ -282,10 +282,10 @@ protocol MappingExecutor {
 }
 
 extension NSError {
-  /// Foundation's key for several underlying errors, which Foundation on Linux lacks.
+  /// Foundation's key for several underlying errors, which is missing on Linux.
   static let multipleUnderlyingErrorsKey = "NSMultipleUnderlyingErrorsKey"
 
-  /// Returns the same error with the earlier failure of SQL among its underlying errors.
+  /// Returns the error with the earlier SQL failure among its underlying errors.
   fileprivate func with(sqlFailure: any Error) -> NSError {
     var userInfo = userInfo
     let failures = [userInfo[NSUnderlyingErrorKey] as? any Error, sqlFailure].compactMap { $0 }
@@ -295,14 +295,14 @@ extension NSError {
   }
 }
 
-/// The progress of a migration: objects done out of objects counted, in each pass.
+/// The progress of a migration: finished objects out of all counted objects, in each pass.
 struct RunProgress {
   /// The passes. Each covers a part of the whole.
   enum Pass {
     case creation
     case relationships
     case validation
-    /// Creating the indexes of a new store, when all passes are done.
+    /// Creating the indexes of a new store, after all passes.
     case indexes
 
     fileprivate var part: (start: Double, end: Double) {
@@ -310,7 +310,7 @@ struct RunProgress {
       case .creation: (0, 0.5)
       case .relationships: (0.5, 0.85)
       case .validation: (0.85, 0.9)
-      // What follows is the commit.
+      // The commit follows.
       case .indexes: (0.9, 0.98)
       }
     }
@@ -334,7 +334,7 @@ struct RunProgress {
       switch plan.sources {
       case .none: continue
       case .all, .request, .collection:
-        // Objects that a filter excludes are counted too. They make progress faster, and never go back.
+        // Objects excluded by a filter are counted too. They only speed up the progress, which never goes back.
         objectCount += try source.store.count(for: RowQuery(entity: entity, includesSubentities: false)) ?? 0
       }
     }
@@ -346,13 +346,13 @@ struct RunProgress {
     show(0)
   }
 
-  /// Shows that a part of some objects is done.
+  /// Reports that a part of some objects is finished.
   func didPart(_ fraction: Double, of count: Int) {
     show((Double(done) + Double(count) * fraction) / Double(max(objectCount, 1)))
   }
 
   mutating func didObjects(_ count: Int) {
-    // The keys of one object at each end of a range are far apart.
+    // The keys of two objects at the ends of a range can be far apart.
     let (sum, overflow) = done.addingReportingOverflow(count)
     done = overflow ? Int.max : sum
     show(Double(done) / Double(max(objectCount, 1)))
@@ -363,7 +363,7 @@ struct RunProgress {
     show(Double(done) / Double(mappingCount + 1))
   }
 
-  /// Shows a fraction of the pass.
+  /// Reports a fraction of the pass.
   func show(_ fraction: Double) {
     let (start, end) = pass.part
     manager.show(progress: Float(start + (end - start) * min(fraction, 1)))

@@ -38,7 +38,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// Makes the destination object of a source object, as a policy does unless overridden.
+  /// Creates the destination object of a source object. The default implementation of the policy calls this.
   func createDestinationInstance(forSource source: NSManagedObject, in mapping: NSEntityMapping) throws {
     let plan = run.plan(of: mapping)
     guard let entity = plan.destinationEntity else { return }
@@ -97,7 +97,7 @@ final class ObjectExecutor: MappingExecutor {
     defer { keys = nil }
     if isInherited, try keys?.setAll() == true { return }
     if keys != nil { run.writeKeysBeforeAsking() }
-    // If the mapping itself needs no values, the policy may still read some.
+    // Even if the mapping itself needs no values, the policy may read some.
     var reader = DestinationReader(
       run: run, table: table, readsRows: !plan.relationships.isEmpty && keys == nil)
     try reader.read { object in
@@ -114,7 +114,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// Sets the relationships of a destination object, as a policy does unless overridden.
+  /// Sets the relationships of a destination object. The default implementation of the policy calls this.
   func createRelationships(forDestination destination: NSManagedObject, in mapping: NSEntityMapping) throws {
     let plan = run.plan(of: mapping)
     guard !plan.relationships.isEmpty, let table = plan.table, let key = run.destination.rowKey(of: destination) else {
@@ -132,7 +132,7 @@ final class ObjectExecutor: MappingExecutor {
     for relationship in plan.relationships {
       run.wantedDestination = relationship.relationship.destinationEntity
       defer { run.wantedDestination = nil }
-      // If several sources became one object, its relationships combine what each of them gives.
+      // If several sources became one object, its relationships combine theirs.
       var keys: [RowKey] = []
       for source in sources { keys += try objects(for: relationship, of: source, destination, plan) }
       try set(keys, for: relationship, of: destination, plan)
@@ -155,7 +155,7 @@ final class ObjectExecutor: MappingExecutor {
       do {
         let tables = try run.tables(named: name)
         return try run.destinationKeys(in: tables, of: rows(sources, of: key)).filter { key in
-          // A policy may have made objects of several entities. Those that do not fit are left out; those of the
+          // A policy may have created objects of several entities. Those that do not fit are left out; those of the
           // mapping's own entity must fit.
           fits(key, relationship.relationship)
             || tables.contains { run.manager.associations.tables[$0].destination == key.entity }
@@ -179,7 +179,7 @@ final class ObjectExecutor: MappingExecutor {
     return run.destination.store.entity(number: Int(key.entity))?.isKindOf(entity: wanted) ?? false
   }
 
-  /// Returns the rows of source objects without making objects for them.
+  /// Returns the rows of source objects without creating objects for them.
   private func rows(_ sources: ResolvedRelationship.Sources, of key: RowKey) throws -> [RowKey] {
     switch sources {
     case .itself: return [key]
@@ -203,7 +203,7 @@ final class ObjectExecutor: MappingExecutor {
           plan.place(relationship.name, relationship.syntax), found: Operand.description(element),
           wanted: "objects of the destination context")
       }
-      // A new object gets its permanent identifier now, since relationships are set by row.
+      // Relationships are set by row, so a new object needs its permanent identifier now.
       if object.hasTemporaryID { try context.obtainPermanentIDs(for: [object]) }
       guard let key = run.destination.rowKey(of: object) else {
         throw ObjectGraphErrors.missingObject(object.identifier)
@@ -285,8 +285,8 @@ final class ObjectExecutor: MappingExecutor {
 extension NSManagedObject {
   /// Sets a relationship of a migrated object.
   ///
-  /// If the other side is to-many and has not been read, sets only this side. The store keeps both sides in one
-  /// place, and reading a large relationship again for each new member would take most of the time of a migration.
+  /// If the other side is to-many and has not been read, sets only this side. The store keeps both sides in one place,
+  /// and reading a large relationship again for each new member would take most of the time of a migration.
   ///
   /// - Returns: whether only this side was set, so that the change must be saved before the next query.
   fileprivate func relate(
@@ -331,29 +331,29 @@ extension NSManagedObject {
 }
 
 extension NSRelationshipDescription {
-  /// Returns objects as a value of the relationship.
+  /// Returns objects as a value for the relationship.
   fileprivate func value(of objects: [NSManagedObject]) -> Any? {
     guard isToMany else { return objects.first }
     return isOrdered ? NSOrderedSet(array: objects) : NSSet(array: objects)
   }
 }
 
-/// To-one relationships of a policy's objects that SQL sets in ranges of rows, without reading values on either side.
+/// To-one relationships of a policy's objects that SQL sets for ranges of rows, without reading values on either side.
 ///
 /// An object qualifies as long as it is a fault. The relationships are written before anything can read them.
 final class WaitingKeys {
-  /// How many ranges of rows are set before it is looked whether the migration has been cancelled.
+  /// The number of ranges of rows that are set between checks for cancellation.
   private static let spansPerStep = 1_000
 
   let plan: ResolvedMapping
   /// Unowned, since the run owns its executors and they own this.
   private unowned(unsafe) let run: MigrationRun
   private var relationships: SQLRelationships?
-  /// The version of the associations from which the SQL was made.
+  /// The version of the associations for which the SQL was made.
   private var associationCount: Int
   private var rows: [RowSpan] = []
   private var offsets: [Int64] = []
-  /// Whether the policy has queried the stores since the last save, so that it may hold members of the other sides.
+  /// Whether the policy has queried the stores since the last save, and so may hold members of the other sides.
   private var isSuspended = false
 
   /// - Returns: nil if the mapping has no relationships, or some that are not such keys.
@@ -363,7 +363,7 @@ final class WaitingKeys {
     associationCount = run.manager.associations.changeCount
   }
 
-  /// Adds an object whose relationships SQL is to set.
+  /// Adds an object whose relationships SQL should set.
   ///
   /// - Returns: whether SQL can set them; if not, nothing was done.
   func add(_ object: NSManagedObject, _ key: RowKey, from source: RowKey) throws -> Bool {
@@ -387,7 +387,7 @@ final class WaitingKeys {
     return true
   }
 
-  /// Sets the relationships of all objects of the mapping, before any of them is made.
+  /// Sets the relationships of all objects of the mapping, before any of them is created.
   ///
   /// - Returns: whether SQL can set them; if not, nothing was done.
   func setAll() throws -> Bool {
@@ -415,7 +415,7 @@ final class WaitingKeys {
     return true
   }
 
-  /// Sets the relationships of the objects that were added.
+  /// Sets the relationships of the added objects.
   func write() throws {
     if rows.isEmpty { return }
     defer { (rows, offsets) = ([], []) }

@@ -3,20 +3,20 @@
 
 import CoreDataMistakes
 
-/// Which methods the class of a policy overrides.
+/// Determines which methods the class of a policy overrides.
 ///
-/// Swift does not tell. But a class has the addresses of its methods in its metadata, those of its superclass at the same
-/// places. So the place of a method is where a class that overrides nothing else differs from its superclass, and a class that
-/// has the superclass's address there does not override it.
+/// Swift offers no API for that. But a class has the addresses of its methods in its metadata, at the same offsets as
+/// its superclass. The offset of a method is where a class that overrides only that method differs from its superclass.
+/// A class with the superclass's address at that offset does not override the method.
 enum PolicyMethods {
-  /// Returns whether a class overrides `createRelationships(forDestination:in:manager:)`; true if that cannot be told.
+  /// Returns whether a class overrides `createRelationships(forDestination:in:manager:)`; true if that is unknown.
   static func overridesRelationships(_ type: NSEntityMigrationPolicy.Type) -> Bool {
     if type == NSEntityMigrationPolicy.self { return false }
     guard let relationships else { return true }
     return word(relationships, of: type) != word(relationships, of: NSEntityMigrationPolicy.self)
   }
 
-  /// The place of `createRelationships(forDestination:in:manager:)`; nil if it cannot be told.
+  /// The offset of `createRelationships(forDestination:in:manager:)`; nil if it is unknown.
   private static let relationships = place(of: RelationshipPolicy.self, besides: PlainPolicy.self)
 
   /// The beginning of a class's metadata, before its methods (`TargetClassMetadata` in swift/ABI/Metadata.h).
@@ -28,19 +28,19 @@ enum PolicyMethods {
     let instanceSize: UInt32
     let instanceAlignment: UInt16
     let reserved: UInt16
-    /// The size of the metadata in bytes, and where in it the class's address points.
+    /// The size of the metadata in bytes, and the position in it that the class's address points to.
     let size: UInt32
     let addressPoint: UInt32
     let description: UnsafeRawPointer?
     let destroyer: UnsafeRawPointer?
   }
 
-  /// Returns the only place where a class differs from the policy class and another one does not.
+  /// Returns the only offset where a class differs from the policy class and another one does not.
   private static func place(
     of type: NSEntityMigrationPolicy.Type, besides other: NSEntityMigrationPolicy.Type
   ) -> Int? {
     #if _runtime(_ObjC)
-    // There the metadata begin differently.
+    // The metadata begins differently there.
     return nil
     #else
     let base = metadata(of: NSEntityMigrationPolicy.self)
@@ -65,7 +65,7 @@ enum PolicyMethods {
     unsafeBitCast(type as AnyClass, to: UnsafeRawPointer.self)
   }
 
-  /// Overrides nothing but what every class does: its initializer.
+  /// Overrides only what every class does: its initializer.
   private final class PlainPolicy: NSEntityMigrationPolicy {}
 
   private final class RelationshipPolicy: NSEntityMigrationPolicy {

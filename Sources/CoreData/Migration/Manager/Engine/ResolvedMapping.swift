@@ -9,7 +9,7 @@ import Foundation
 final class ResolvedMapping {
   let mapping: NSEntityMapping
   let name: String
-  /// The position in the mapping model, which is the order of all passes.
+  /// The position in the mapping model, which determines the order in all passes.
   let position: Int
   let sourceEntity: NSEntityDescription?
   let destinationEntity: NSEntityDescription?
@@ -28,17 +28,17 @@ final class ResolvedMapping {
   var offset: Int64?
   /// The range of keys in the source's table; nil if keys are assigned one by one.
   var sourceKeys: ClosedRange<Int64>?
-  /// How many source objects the mapping has at most, for its progress.
+  /// The maximum number of source objects of the mapping, for its progress.
   var sourceCount: Int { sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0 }
-  /// The executors that ran the mapping, and why SQL did not.
+  /// The executors that ran the mapping, and the reason why SQL did not.
   var execution = Execution()
 
   struct Execution {
     var madeRowsInSQL = false
     var setRelationshipsInSQL = false
-    /// Why SQL did not run all of the mapping: a predicate whose subject is the mapping.
+    /// The reason why SQL did not run the whole mapping: a predicate whose subject is the mapping.
     var obstacle: String?
-    /// The error of SQL, after which objects ran the mapping.
+    /// The SQL error after which objects ran the mapping.
     var failure: (any Error)?
   }
 
@@ -46,7 +46,7 @@ final class ResolvedMapping {
   enum Sources {
     /// None: an added or removed entity.
     case none
-    /// All objects of the source entity, without those of its sub-entities.
+    /// All objects of the source entity, excluding its sub-entities.
     case all
     /// The results of a fetch request.
     case request(ExpressionSyntax, context: ExpressionSyntax)
@@ -74,7 +74,7 @@ final class ResolvedMapping {
     self.relationships = relationships
   }
 
-  /// Whether a relationship without an inverse has the destination entity as its destination.
+  /// Whether a relationship without an inverse has this destination entity as its destination.
   private(set) lazy var isTargetWithoutInverse =
     destinationEntity.map { destination in
       destination.managedObjectModel.entities.contains { entity in
@@ -85,7 +85,7 @@ final class ResolvedMapping {
       }
     } ?? true
 
-  /// Whether the mapping has no policy class of its own.
+  /// Whether the mapping has no custom policy class.
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }
 
   /// The location in the mapping model, for errors.
@@ -101,7 +101,7 @@ final class ResolvedMapping {
   }
 }
 
-/// How an attribute gets its value. A class, because it is read for every object and a copy of a structure would
+/// The source of an attribute's value. A class, because it is read for every object, and copying a structure would
 /// retain all its parts.
 final class ResolvedAttribute {
   enum Value {
@@ -121,7 +121,7 @@ final class ResolvedAttribute {
   let value: Value
   let syntax: ExpressionSyntax
   let mapping: NSPropertyMapping
-  /// Whether the default value stays if the source has no value.
+  /// Whether the default value is kept if the source has no value.
   let keepsDefault: Bool
 
   init(
@@ -138,10 +138,10 @@ final class ResolvedAttribute {
   }
 }
 
-/// How a relationship gets its objects.
+/// The source of a relationship's objects.
 struct ResolvedRelationship {
   enum Value {
-    /// The destinations of some source objects by the mapping of that name.
+    /// The destinations of some source objects by the named mapping.
     case mapping(name: String, of: Sources)
     /// The destinations of some source objects by any mapping.
     case anyMapping(of: Sources)
@@ -153,7 +153,7 @@ struct ResolvedRelationship {
     case relationship(String)
   }
 
-  /// The source objects the expression refers to; nil if finding them takes objects.
+  /// The source objects that the expression refers to; nil if finding them requires objects.
   var sources: Sources? {
     switch value {
     case .mapping(_, let sources), .anyMapping(let sources): sources

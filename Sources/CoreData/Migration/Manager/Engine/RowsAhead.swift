@@ -4,26 +4,26 @@
 import CoreDataFileSystem
 import Foundation
 
-/// Reads the rows of a query in batches, in the order of their keys, on a thread of its own: each while the caller works on
-/// the one before.
+/// Reads the rows of a query in batches, in the order of their keys, on a background thread: each batch while the
+/// caller processes the previous one.
 final class RowsAhead {
-  /// The size of a batch after which nothing more is read ahead, in bytes.
+  /// The size of a batch, in bytes, after which nothing more is read ahead.
   private static let largestBatch = 4 << 20
 
   private let batches: ParallelValues<[RowSnapshot]>
 
-  /// Begins to read.
+  /// Starts reading.
   ///
   /// - Parameters:
   ///   - query: a query without a predicate, whose limit is the size of a batch.
   ///   - rows: the last rows that the caller has read.
   ///   - state: the state that the caller reads.
-  /// - Returns: nil if there is nothing to be read ahead.
+  /// - Returns: nil if there is nothing to read ahead.
   init?(_ query: RowQuery, after rows: [RowSnapshot], of state: any StoreGeneration) {
     guard let first = Self.query(query, after: rows), !first.entity.hasFiles else { return nil }
     var next: RowQuery? = first
     batches = ParallelValues(limit: 1) {
-      // The caller reads again what cannot be read, and throws the reason.
+      // The caller repeats a failed read, and throws its error.
       guard let wanted = next, let rows = try? state.reading({ try $0.rows(for: wanted) }), !rows.isEmpty else {
         return nil
       }
@@ -33,16 +33,16 @@ final class RowsAhead {
     }
   }
 
-  /// Returns the next batch; nil if the caller must read it, after the end, a large batch or a failure.
+  /// Returns the next batch; nil if the caller must read it: after the end, a large batch or a failure.
   func next() -> [RowSnapshot]? {
-    // Reading ahead throws nothing.
+    // Reading ahead does not throw.
     try? batches.next()
   }
 
-  /// Ends reading, and waits for the end.
+  /// Stops reading, and waits until it has stopped.
   func stop() { batches.stop() }
 
-  /// The query for the rows that follow others; nil if there are none.
+  /// Returns the query for the rows that follow the given ones; nil if there are none.
   private static func query(_ query: RowQuery, after rows: [RowSnapshot]) -> RowQuery? {
     guard rows.count == query.limit, let last = rows.last?.key.number, last < .max else { return nil }
     var next = query
@@ -52,6 +52,6 @@ final class RowsAhead {
 }
 
 extension NSEntityDescription {
-  /// Whether values of the entity may be in files of their own.
+  /// Whether values of the entity may be stored in separate files.
   fileprivate var hasFiles: Bool { attributesByName.values.contains(where: \.allowsExternalBinaryDataStorage) }
 }

@@ -6,11 +6,11 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Runs entity mappings without a policy by SQL over both stores, with Swift functions for operations SQL lacks.
+/// Runs entity mappings without a policy in SQL over both stores, with Swift functions for operations SQL lacks.
 ///
-/// Produces the same result as migrating object by object. What SQL cannot do is known before anything is written
-/// (`SQLObstacle`) and left to `ObjectExecutor`. If a mapping fails in SQL, it is retried with objects, whose errors
-/// are more precise.
+/// Produces the same result as migrating object by object. Operations that SQL cannot perform are detected before
+/// anything is written (`SQLObstacle`), and left to `ObjectExecutor`. If a mapping fails in SQL, it is retried with
+/// objects, whose errors are more precise.
 final class SQLExecutor: MappingExecutor {
   /// The number of source keys that one statement covers.
   static let keysPerStep: UInt64 = 20_000
@@ -25,22 +25,23 @@ final class SQLExecutor: MappingExecutor {
   private let isAllowed: Bool
   /// The mappings that SQL can run.
   private var mappings: [ObjectIdentifier: SQLMapping] = [:]
-  /// The mappings whose rows SQL has made, with the number of stored associations at that time.
+  /// The mappings whose rows SQL has created, with the number of stored associations at that time.
   private var made: [ObjectIdentifier: Int] = [:]
   /// The relationships whose keys were inserted together with the rows.
   private var inserted: [ObjectIdentifier: Set<String>] = [:]
   /// Whether derived attributes are computed after SQL has set all relationships.
   private var derivesLast = false
-  /// Why objects set the relationships of all mappings; nil if SQL can set those of every mapping without a policy.
+  /// The reason why objects set the relationships of all mappings; nil if SQL can set those of every mapping without a
+  /// policy.
   ///
-  /// A pair of inverse relationships is set from both ends, and each executor relies on the other end being set as its
-  /// mapping says. So SQL sets either all relationships or none.
+  /// A pair of inverse relationships is set from both ends, and each executor relies on the other end being set
+  /// according to its mapping. So SQL sets either all relationships or none.
   private var relationshipObstacle: String?
   private var checkedAllRelationships = false
 
   /// Determines which mappings of a run SQL can run.
   ///
-  /// - Parameter obstacle: why the source is not attached to the destination's connection; nil if it is.
+  /// - Parameter obstacle: the reason why the source is not attached to the destination's connection; nil if it is.
   init(run: MigrationRun, obstacle: String?) throws {
     self.run = run
     isAttached = obstacle == nil
@@ -77,7 +78,7 @@ final class SQLExecutor: MappingExecutor {
     return mappings[ObjectIdentifier(plan)] != nil
   }
 
-  /// Returns whether SQL has made the rows of a mapping.
+  /// Returns whether SQL has created the rows of a mapping.
   func hasMade(_ plan: ResolvedMapping) -> Bool { made[ObjectIdentifier(plan)] != nil }
 
   // MARK: First pass
@@ -100,7 +101,7 @@ final class SQLExecutor: MappingExecutor {
     plan.execution.madeRowsInSQL = true
   }
 
-  /// - Returns: whether all rows were made; if not, none were.
+  /// - Returns: whether all rows were created; if not, none were.
   private func make(_ mapping: SQLMapping) throws -> Bool {
     guard let keys = mapping.resolved.sourceKeys else { return true }
     let destination = try run.destination.store.state()
@@ -145,8 +146,8 @@ final class SQLExecutor: MappingExecutor {
     }
   }
 
-  /// Throws if a mapping without a filter has not found all rows. They are counted without an index, since an index
-  /// that does not fit its table hides rows.
+  /// Throws if a mapping without a filter has not found all rows. They are counted without an index, because an index
+  /// that does not match its table hides rows.
   private func checkCount(of mapping: SQLMapping, _ count: Int, _ connection: SQLiteConnection) throws {
     let entity = mapping.rows.entity
     guard mapping.rows.filter == nil else { return }
@@ -169,8 +170,8 @@ final class SQLExecutor: MappingExecutor {
 
   /// Records a failure, after which the mapping is retried with objects.
   ///
-  /// - Throws: the failure if objects would meet it too: a cancellation, a full disk, or a transaction that was
-  ///   rolled back.
+  /// - Throws: the failure if objects would meet it too: a cancellation, a full disk, or a transaction that was rolled
+  ///   back.
   private func handle(_ error: any Error, of plan: ResolvedMapping) throws {
     try run.manager.checkCancellation()
     if try Self.isAboutTheDisk(error) || !run.destination.store.state().connection.inTransaction {
@@ -227,8 +228,8 @@ final class SQLExecutor: MappingExecutor {
     run.plans.filter { $0.isPlain && run.hasTable($0) && !$0.relationships.isEmpty }
   }
 
-  /// Returns why the ends of some inverse relationships may name different pairs, or objects set one of them; nil if SQL
-  /// can set all pairs.
+  /// Returns the reason why the ends of some inverse relationships may name different pairs, or why objects set one of
+  /// them; nil if SQL can set all pairs.
   ///
   /// - Returns: a predicate of which a mapping is the subject.
   private func obstacleOfPairs() -> String? {
@@ -239,7 +240,7 @@ final class SQLExecutor: MappingExecutor {
       else { return "sets relationships beside those of '\(plan.name)', which objects carry out" }
       for relationship in plan.relationships {
         guard let layout = entity.relationships[relationship.name] else { continue }
-        // What a single relationship takes objects for is found when the rows are there.
+        // Whether a single relationship requires objects is found out when the rows exist.
         guard let asked = relationship.sources, let inverseName = layout.inverseName,
           let far = target.schema[layout.destinationEntity], let inverse = far.relationships[inverseName]
         else { continue }
@@ -258,7 +259,7 @@ final class SQLExecutor: MappingExecutor {
           if owners.count > 1, layout.isToMany || !inverse.isToMany { return reason }
           continue
         }
-        // Rows made twice from one source row would each claim the same pairs.
+        // Rows created twice from one source row would each claim the same pairs.
         guard areOfDifferentSources(owners), areOfDifferentSources(members) else { return reason }
         let numbers = origin.map { source.schema[$0.destinationEntity]?.numbers ?? [] } ?? [Int(number)]
         let told = finder.inverses(of: layout, origin, of: plan)
@@ -308,8 +309,8 @@ final class SQLExecutor: MappingExecutor {
     if let relationshipObstacle { throw SQLObstacle(relationshipObstacle) }
   }
 
-  /// Has objects set all relationships, after SQL has failed to set those of a mapping. The mappings before it are repeated,
-  /// because SQL may have relied on this one for the other ends of their relationships.
+  /// Makes objects set all relationships, after SQL has failed to set those of a mapping. Earlier mappings are
+  /// repeated, because SQL may have relied on this one for the other ends of their relationships.
   private func leaveToObjects(before plan: ResolvedMapping) throws {
     relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
     for earlier in relating where earlier.position < plan.position && earlier.execution.setRelationshipsInSQL {
@@ -322,8 +323,8 @@ final class SQLExecutor: MappingExecutor {
   private func relate(_ plan: ResolvedMapping) throws -> Bool {
     do {
       try checkAllRelationships()
-      // If a policy has since associated objects, objects set the relationships; likewise if derived attributes
-      // depend on them.
+      // If a policy has since associated objects, objects set the relationships; likewise if derived attributes depend
+      // on them.
       if run.source.context.hasChanges
         || plan.table.map({ run.manager.associations.tables[$0].storedCount }) != made[ObjectIdentifier(plan)]
       {
@@ -348,7 +349,7 @@ final class SQLExecutor: MappingExecutor {
       run.didObjects(count)
       return true
     } catch let obstacle as SQLObstacle {
-      // The mapping that keeps SQL from setting the relationships has its own reason.
+      // The mapping that prevents SQL from setting the relationships has its own reason.
       plan.execution.obstacle = plan.execution.obstacle ?? obstacle.reason
       return false
     } catch {
@@ -385,7 +386,7 @@ final class SQLExecutor: MappingExecutor {
 
   // MARK: Third pass
 
-  /// Returns whether SQL alone has made all rows of an entity, and they are valid.
+  /// Returns whether SQL alone has created all rows of an entity, and they are valid.
   func hasValidRows(of entity: NSEntityDescription) throws -> Bool {
     let plans = run.plans.filter { $0.destinationEntity === entity && run.hasTable($0) }
     guard run.isPlain, !plans.isEmpty, plans.allSatisfy(hasMade) else { return false }

@@ -9,7 +9,8 @@ struct SourceReader {
   let run: MigrationRun
   let plan: ResolvedMapping
 
-  /// Calls a body for each source object and, if known, the key of the object of the same entity directly before it.
+  /// Calls a body for each source object, passing the key of the object of the same entity directly before it, if
+  /// known.
   func read(
     _ body: (NSManagedObject, Int64?) throws -> Void, afterBatch: (Int) throws -> Void
   ) throws {
@@ -46,7 +47,8 @@ struct SourceReader {
     return MappingErrors.unfitValue(place, found: found, wanted: wanted)
   }
 
-  /// Returns the query equivalent to a request; nil for a request with an order, limits, or a predicate made of code.
+  /// Returns the query equivalent to a request; nil for a request with an order, limits, or a predicate that contains a
+  /// block.
   private func query(_ specification: FetchSpecification, _ syntax: ExpressionSyntax) throws -> RowQuery? {
     guard specification.sortDescriptors?.isEmpty ?? true, specification.fetchLimit == 0, specification.fetchOffset == 0,
       specification.resultType == .managedObjectResultType,
@@ -62,7 +64,7 @@ struct SourceReader {
       return nil
     }
     for path in condition.keyPaths {
-      // An unknown key is a mistake in the mapping model even if there are no rows to evaluate it on.
+      // An unknown key is an error in the mapping model, even if there are no rows to evaluate it on.
       let key = path.split(separator: ".").first.map(String.init) ?? path
       guard entity.propertiesByName[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key)
       else {
@@ -77,7 +79,7 @@ struct SourceReader {
     _ query: RowQuery, _ body: (NSManagedObject, Int64?) throws -> Void, _ afterBatch: (Int) throws -> Void
   ) throws {
     let (store, context) = (run.source.store, run.source.context)
-    // Without a predicate, no row of the entity is skipped, so that the previous key is known.
+    // Without a predicate, no row of the entity is skipped, so the previous key is known.
     let isWhole = query.predicate == nil
     var query = query
     query.limit = run.batchSize
@@ -90,13 +92,13 @@ struct SourceReader {
       query.keys = next...Int64.max
       var rows = try ahead?.next() ?? store.rows(for: query)
       if rows == nil {
-        // SQL cannot express the predicate: read all rows, and evaluate it on each object.
+        // SQL cannot express the predicate, so read all rows, and evaluate it on each object.
         filter = query.predicate
         query.predicate = nil
         rows = try store.rows(for: query)
       }
       guard let rows, let last = rows.last else { return }
-      // Predicates may call the program's code.
+      // Predicates may call custom code.
       if isWhole, ahead == nil, let state = run.sourceState { ahead = RowsAhead(query, after: rows, of: state) }
       var count = 0
       for position in rows.indices {

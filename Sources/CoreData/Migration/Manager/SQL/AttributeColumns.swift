@@ -17,7 +17,7 @@ struct AttributeColumns {
 
   /// Returns the columns of all attributes except derived ones, which are computed from the finished rows.
   ///
-  /// - Throws: `SQLObstacle` for an invalid expression, or one that takes objects.
+  /// - Throws: `SQLObstacle` for an expression that is invalid, or that requires objects.
   func columns() throws -> [Column] {
     let resolved = Dictionary(mapping.resolved.attributes.map { ($0.name, $0) }) { $1 }
     return try mapping.destination.attributes.values.sorted { $0.name < $1.name }.flatMap { layout -> [Column] in
@@ -29,7 +29,7 @@ struct AttributeColumns {
     }
   }
 
-  /// Returns columns with the default value of a required attribute where they have no value, if the mapping is inferred.
+  /// For an inferred mapping, replaces missing values in columns with the default value of a required attribute.
   private func orDefault(
     _ columns: [Column], _ layout: AttributeLayout, _ attribute: NSAttributeDescription
   ) throws -> [Column] {
@@ -133,7 +133,7 @@ struct AttributeColumns {
 
   /// Returns whether SQL converts all numbers of one type to another as setting them on an object would.
   ///
-  /// It casts a number that is too large without a word, and does not round to a `Float`.
+  /// A cast silently accepts a number that is too large, and does not round to a `Float`.
   private static func casts(_ old: AttributeKind, to new: AttributeKind) -> Bool {
     let hasOwnRounding = old != .boolean && old != .integer16 && [.float, .decimal].contains(new)
     return !hasOwnRounding && NumberConversion(column: "", from: old, to: new).refused == nil
@@ -219,7 +219,7 @@ struct AttributeColumns {
   }
 }
 
-/// The statements that compute the derived attributes of the rows a mapping has made.
+/// The statements that compute the derived attributes of the rows that a mapping has created.
 struct DerivationStatements {
   let mapping: SQLMapping
 

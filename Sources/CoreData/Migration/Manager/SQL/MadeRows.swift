@@ -4,21 +4,21 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The destination rows of an entity mapping, as SQL that turns a source key into a destination key.
+/// The destination rows of an entity mapping, as SQL that converts a source key to a destination key.
 struct MadeRows {
   /// The number of the source entity.
   let source: Int32
   /// The destination entity.
   let entity: EntityLayout
-  /// Whether the rows may not exist yet: SQL will make one for each source row.
+  /// Whether the rows may not exist yet, because SQL will create one for each source row.
   let isForeseen: Bool
-  /// The rows of each pass, the latest first.
+  /// The rows of each pass, latest first.
   fileprivate let parts: [Part]
 
   fileprivate enum Part {
     /// A range of keys with a common offset.
     case range(ClosedRange<Int64>, offset: Int64)
-    /// As `range`, but with gaps: the row must be looked up in the destination's table.
+    /// As `range`, but with gaps, so that the row must be looked up in the destination's table.
     case checkedRange(ClosedRange<Int64>, offset: Int64, table: String, entity: Int)
     /// A function that returns the key.
     case function(String)
@@ -99,7 +99,7 @@ final class MadeRowsFinder {
     }
     return try names.compactMap { name in
       let tables = run.manager.associations.tables(named: name) ?? []
-      // If the name is unknown, object migration reports it.
+      // Object migration reports an unknown name.
       if tables.isEmpty { throw SQLObstacle("uses the objects of '\(name)', which makes none", property: layout.name) }
       let rows = try rows(tables)
       guard wanted.contains(rows.entity.number) else {

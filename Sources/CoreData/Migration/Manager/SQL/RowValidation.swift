@@ -7,7 +7,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Validates the rows of a mapping by SQL. If any row is invalid, validating objects reports the errors.
+/// Validates the rows of a mapping in SQL. If any row is invalid, validating objects reports the errors.
 struct RowValidation {
   let mapping: SQLMapping
   let connection: SQLiteConnection
@@ -29,7 +29,7 @@ struct RowValidation {
     return true
   }
 
-  /// Returns whether no row meets a condition.
+  /// Returns whether no row satisfies a condition.
   private func hasNone(_ condition: String) throws -> Bool {
     try connection.scalar("SELECT 1 FROM \(table) r WHERE \(mapping.madeRows("r")) AND \(condition) LIMIT 1") == nil
   }

@@ -10,7 +10,7 @@ import Foundation
 struct SQLFunction {
   let name: String
   let argumentCount: Int
-  /// Answers most calls if present, without calling `body`.
+  /// Computes most values without calling `body`; nil if unavailable.
   var texts: TextExpression?
   let body: ([SQLiteValue]) throws -> SQLiteValue
 
@@ -23,7 +23,7 @@ struct SQLFunction {
 extension [SQLFunction] {
   /// Registers the functions while a body runs.
   ///
-  /// - Throws: the error of a function if one has ended a statement; otherwise what the body throws.
+  /// - Throws: the error of a function if one has ended a statement; otherwise the error of the body.
   func calling<Result>(on connection: SQLiteConnection, _ body: () throws -> Result) throws -> Result {
     var failure: (any Error)?
     for function in self {
@@ -51,7 +51,7 @@ extension [SQLFunction] {
   }
 }
 
-/// Converts the values of a column to those that expressions see, and back.
+/// Converts the values of a column to those that expressions use, and back.
 struct ColumnConverter {
   private let coding: ColumnCoding
   private let attribute: NSAttributeDescription
@@ -78,9 +78,9 @@ struct ColumnConverter {
     return slot.publicValue
   }
 
-  /// Returns the value for the column, with the conversions of setting it on an object.
+  /// Converts a value for the column, as setting it on an object would.
   ///
-  /// - Throws: `UnfitValue` for a value of another type than the attribute's.
+  /// - Throws: `UnfitValue` for a value that does not have the attribute's type.
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
@@ -116,7 +116,7 @@ struct ColumnConverter {
 
 /// An expression compiled for evaluation on every row of a table.
 ///
-/// Constants, inputs and function calls become closures. For everything else, the evaluator runs with the inputs as
+/// Constants, inputs and function calls become closures. Everything else is left to the evaluator, with the inputs as
 /// variables.
 struct CompiledExpression {
   typealias Body = (_ inputs: [Any?]) throws -> Any?
@@ -124,7 +124,7 @@ struct CompiledExpression {
   private let body: Body
 
   /// - Parameters:
-  ///   - inputs: the variables that stand for the inputs, in their order.
+  ///   - inputs: the variables that represent the inputs, in order.
   ///   - variables: variables with the same value for every row.
   init(_ expression: ExpressionSyntax, inputs: [String], variables: [String: Any?]) {
     body = Self.compiled(expression, inputs, variables)

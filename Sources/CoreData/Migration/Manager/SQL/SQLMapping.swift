@@ -7,7 +7,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A resolved mapping that SQL can run: its source rows, and the statement that makes destination rows from them.
+/// A resolved mapping that SQL can run: its source rows, and the statement that creates destination rows from them.
 ///
 /// The primary key of a new row is its source's key plus the mapping's offset.
 final class SQLMapping {
@@ -31,7 +31,7 @@ final class SQLMapping {
   var name: String { resolved.name }
   private var offset: Int64 { resolved.offset ?? 0 }
 
-  /// - Throws: `SQLObstacle` for a mapping that needs objects, or is invalid, which objects report.
+  /// - Throws: `SQLObstacle` for a mapping that requires objects, or that is invalid, which object migration reports.
   init(_ resolved: ResolvedMapping, from source: MappedStore, to target: MappedStore, objects: SourceRowObjects) throws
   {
     guard resolved.isPlain else { throw SQLObstacle("has a policy class") }
@@ -57,7 +57,7 @@ final class SQLMapping {
   /// Whether every row of the source's table becomes one row.
   var takesWholeTable: Bool { rows.filter == nil && !source.sharesTable(rows.entity) }
 
-  /// Returns the condition for the rows this mapping has made.
+  /// Returns the condition for the rows that this mapping has created.
   func madeRows(_ alias: String) -> String {
     guard let keys = resolved.sourceKeys else { return "0" }
     return "\(alias).Z_PK BETWEEN \(offset + keys.lowerBound) AND \(offset + keys.upperBound) "
@@ -75,7 +75,7 @@ final class SQLMapping {
     return name
   }
 
-  /// Returns a value that may be stored in a file, to which the destination gets a link.
+  /// Returns a value that may be stored in a file. The destination gets a hard link to the file.
   func adoptedFile(_ value: BoundSQL) -> BoundSQL {
     let (old, new) = (source.external, target.external)
     let name =
@@ -84,11 +84,11 @@ final class SQLMapping {
         .blob(try new.adopted(arguments[0].blob ?? Data(), from: old))
       }
     fileFunction = name
-    // A file reference is 38 bytes long. Other values need not leave SQLite.
+    // A file reference is 38 bytes long. Other values stay within SQLite.
     return "CASE WHEN LENGTH(\(value)) = 38 THEN \(raw: name)(\(value)) ELSE \(value) END"
   }
 
-  /// Returns the statement that makes the rows. Its last two parameters are the bounds of the source's keys.
+  /// Returns the statement that creates the rows. Its last two parameters are the bounds of the source's keys.
   ///
   /// - Parameter relationships: returns relationship columns, given the alias of the source row.
   func insertion(_ relationships: (_ alias: String) -> [AttributeColumns.Column]) -> BoundSQL {
@@ -108,12 +108,13 @@ final class SQLMapping {
 
 /// The source rows of an entity mapping.
 ///
-/// They are the rows of the entity itself, without those of sub-entities. A mapping model has a mapping for each
-/// sub-entity too, both inferred models and those Xcode creates, so each object is migrated once.
+/// They are the rows of the entity itself, without those of sub-entities. Mapping models, both inferred ones and those
+/// created by Xcode, also have a mapping for each sub-entity, so each object is migrated once.
 struct SourceRows {
   let entity: EntityLayout
   let filter: PredicateSyntax?
-  /// The table with the keys of the rows that match a filter SQL cannot express; filled before the rows are made.
+  /// The table with the keys of the rows that match a filter which SQL cannot express; filled before the rows are
+  /// created.
   let keyTable: String?
 
   /// - Returns: nil for a mapping without source rows.
@@ -165,7 +166,7 @@ struct SourceRows {
     }
   }
 
-  /// Returns the conditions for a row; none if the table has no other rows.
+  /// Returns the conditions for a row; empty if the table has no other rows.
   func conditions(_ scope: SQLScope, _ builder: PredicateSQL, in store: MappedStore) throws -> [BoundSQL] {
     var conditions: [BoundSQL] = []
     if store.sharesTable(entity) {
@@ -222,7 +223,7 @@ final class SourceRowObjects {
   }
 }
 
-/// The source or destination store, as seen by statements on the destination's connection.
+/// The source or destination store, as accessed by statements on the destination's connection.
 struct MappedStore {
   let model: NSManagedObjectModel
   /// The schema name of the store on the connection.
@@ -247,14 +248,14 @@ struct MappedStore {
     PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database))
   }
 
-  /// Returns whether the table of an entity also holds rows of other entities.
+  /// Returns whether the table of an entity also contains rows of other entities.
   func sharesTable(_ entity: EntityLayout) -> Bool {
     schema.entity(number: entity.rootNumber)?.hasSubentities ?? false
   }
 }
 
-/// The reason why SQL cannot run an entity mapping or set its relationships. Objects run the mapping, or report what
-/// is wrong.
+/// The reason why SQL cannot run an entity mapping or set its relationships. Objects then run the mapping, or report
+/// the error.
 struct SQLObstacle: Error, Hashable {
   /// A predicate whose subject is the mapping, such as "has a policy class".
   let reason: String

@@ -4,19 +4,18 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The relationships of an entity mapping as SQL. Each is set from the source's relationship that its expression
-/// names.
+/// The relationships of an entity mapping in SQL. Each is set from the source's relationship named by its expression.
 ///
-/// The association tables turn the keys of source rows into those of destination rows (`MadeRows`). The statements
-/// have the same result as setting the relationships on all objects of the mapping, in the order of the mappings.
+/// The association tables convert the keys of source rows to those of destination rows (`MadeRows`). The statements
+/// have the same result as setting the relationships of all objects, in the order of the mappings.
 final class SQLRelationships {
   /// A relationship mapping.
   private struct Link {
     let layout: RelationshipLayout
     /// The relationship of the source; nil if the expression names the source object itself.
     let origin: RelationshipLayout?
-    /// The destination rows of each mapping the expression refers to, with the mapping; nil for one of an earlier
-    /// pass.
+    /// The destination rows of each mapping that the expression refers to, with the mapping; nil for a mapping of an
+    /// earlier pass.
     let members: [(rows: MadeRows, plan: ResolvedMapping?)]
     /// The mappings of the inverse relationship that refer back to this mapping, and whether they name the same
     /// pairs.
@@ -50,7 +49,7 @@ final class SQLRelationships {
   private(set) var inserted: Set<String>
 
   /// - Parameters:
-  ///   - foreseen: returns whether SQL will make the rows of a mapping; nil once all rows have been made.
+  ///   - foreseen: returns whether SQL will create the rows of a mapping; nil once all rows exist.
   ///   - inserted: the relationships whose keys were inserted together with the rows.
   /// - Throws: `SQLObstacle` for relationships that only objects can set.
   init(
@@ -182,7 +181,7 @@ final class SQLRelationships {
     if isAlone(link) {
       columns.append((name, "\(raw: place ?? "NULL")"))
     } else {
-      // As with objects, a row that keeps its owner keeps its place, and new members come last.
+      // As with objects, a row that keeps its owner keeps its position, and new members come last.
       let (old, order) = (SQLName.quoted(key.column), SQLName.quoted(name))
       columns.append((name, "CASE WHEN r.\(raw: old) IS \(columns[0].value) THEN r.\(raw: order) END"))
     }
@@ -233,10 +232,10 @@ final class SQLRelationships {
 
   // MARK: All relationships
 
-  /// How many statements `set(step:)` runs at most.
+  /// The maximum number of statements that `set(step:)` runs.
   var greatestStatementCount: Int { 1 + links.reduce(0) { $0 + max($1.members.count, 1) } }
 
-  /// Sets the relationships of all rows that SQL has made for the mapping.
+  /// Sets the relationships of all rows that SQL has created for the mapping.
   ///
   /// - Parameter step: runs a statement for each part of a range of keys.
   func set(step: (BoundSQL, ClosedRange<Int64>) throws -> Void) throws {
@@ -290,11 +289,11 @@ final class SQLRelationships {
     }
   }
 
-  /// Returns whether the inverse's mapping sets the same pairs: foreign keys at any time, rows of join tables before
-  /// this mapping does.
+  /// Returns whether the inverse's mapping sets the same pairs: foreign keys at any time, join table rows before this
+  /// mapping.
   private func isAlreadyTold(_ link: Link, by other: ResolvedMapping?) -> Bool {
     guard let other, other.isPlain, !link.isContradicted, link.isTold(by: other) else { return false }
-    // Beside policies the owners' keys are set without an order.
+    // In a migration with policies, the owners' keys are set without an order.
     if case .inverseForeignKey(_, let key) = link.layout.place, key.orderColumn != nil, !isAlone(link) { return false }
     guard case .joinTable(let end) = link.layout.place, !end.isReflexive else { return !isReflexive(link) }
     if other !== plan { return other.position < plan.position }
@@ -309,7 +308,7 @@ final class SQLRelationships {
     if case .joinTable(let end) = link.layout.place { end.isReflexive } else { false }
   }
 
-  /// Removes the relationships that the mapping's rows have so far.
+  /// Removes the existing relationships of the mapping's rows.
   private func clear(_ link: Link, _ connection: SQLiteConnection) throws {
     guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
     let range: [SQLiteValue] = [.integer(keys.lowerBound + offset), .integer(keys.upperBound + offset)]
@@ -341,7 +340,7 @@ final class SQLRelationships {
     var member: BoundSQL
     var table: String
     var conditions: [BoundSQL]
-    /// The order of the member among the owner's members, and of the owner among the member's owners.
+    /// The position of the member among the owner's members, and of the owner among the member's owners.
     var place: String?
     var ownerPlace: String?
     /// The integer key of the queried rows, and its range.
@@ -364,7 +363,7 @@ final class SQLRelationships {
       (place, ownerPlace) = (end.orderColumn.map(column), end.inverseOrderColumn.map(column))
     }
     let name = source.table(table)
-    // Two statements: SQLite answers each by a single lookup at one end of the table.
+    // SQLite answers each of two statements with a single lookup at one end of the table.
     guard let least = try connection.scalar("SELECT MIN(\(key)) FROM \(name)")?.integer,
       let greatest = try connection.scalar("SELECT MAX(\(key)) FROM \(name)")?.integer
     else { return nil }
@@ -420,7 +419,7 @@ final class SQLRelationships {
   }
 }
 
-/// Assigns order keys to members of an ordered relationship that have none: after the others, in the order of their
+/// Assigns positions to members of an ordered relationship that have none: after the others, in the order of their
 /// primary keys.
 private struct MissingPlaces {
   let table: String

@@ -11,7 +11,7 @@ struct SourceKeys {
   private(set) var paths: [String] = []
   /// Whether the expression needs the object itself, for its relationships or as an argument.
   private(set) var needsObject = false
-  /// What only object migration can evaluate; nil if nothing.
+  /// The reason why only object migration can evaluate the expression; nil if there is none.
   private(set) var obstacle: String?
   private let path: (ExpressionSyntax) -> String?
   private let isColumn: (String) throws -> Bool
@@ -24,7 +24,7 @@ struct SourceKeys {
     self.isColumn = isColumn
   }
 
-  /// Returns the variable that stands for the value of a key path.
+  /// Returns the variable that represents the value of a key path.
   static func variable(_ path: String) -> String { "source.\(path)" }
 
   /// Returns the key path from the evaluated object, in expressions of derived attributes.
@@ -116,7 +116,7 @@ enum SourcePath {
   case relationship
   /// A property without a stored value, such as a transient attribute.
   case nothing
-  /// A property that depends on the object found, such as one of a sub-entity, or an operator.
+  /// A property that depends on the actual object, such as a sub-entity's, or an operator.
   case other
 
   /// Follows a key path, and joins the rows along it to the scope.

@@ -7,9 +7,9 @@ import Foundation
 
 /// A string expression over string arguments, evaluated directly on SQLite's bytes.
 ///
-/// A migration evaluates it for every row, and boxed values, arrays of components and copied strings would take most
-/// of the time. It covers the functions that migrations use most, with the results of `PredicateEvaluator`. Arguments
-/// that are neither text nor null, and all errors, are left to the evaluator.
+/// A migration evaluates it for every row, and boxed values, arrays of components and copied strings would take most of
+/// the time. It supports the functions that migrations use most, with the results of `PredicateEvaluator`. Arguments
+/// other than text and null, and all errors, are left to the evaluator.
 indirect enum TextExpression {
   case input(Int)
   case constant(String)
@@ -24,9 +24,9 @@ indirect enum TextExpression {
     case at(Int)
   }
 
-  /// Returns nil for any other expression.
+  /// Creates the expression; nil if it is not supported.
   ///
-  /// - Parameter inputs: the variables that stand for the arguments.
+  /// - Parameter inputs: the variables that represent the arguments.
   init?(_ expression: ExpressionSyntax, inputs: [String]) {
     switch expression {
     case .constant(.string(let text)): self = .constant(text)
@@ -69,7 +69,7 @@ indirect enum TextExpression {
     }
   }
 
-  // MARK: Answers
+  // MARK: Results
 
   /// The result of an evaluation.
   private enum Outcome<Value> {
@@ -100,8 +100,7 @@ indirect enum TextExpression {
     return true
   }
 
-  /// Returns the value as a slice of an ASCII argument. Other text may be invalid UTF-8, which has to be repaired
-  /// first.
+  /// Returns the value as a slice of an ASCII argument. Other text may be invalid UTF-8, which must be repaired first.
   private func slice(_ call: SQLiteFunctionCall) -> Outcome<UnsafeBufferPointer<UInt8>> {
     switch self {
     case .input(let position):

@@ -9,7 +9,7 @@ import Foundation
 
 /// The store that a migration writes.
 ///
-/// A new store is built as a draft in the work directory of its place, and `StoreReplacement` puts it there when it is
+/// A new store is built as a draft in the work directory of its location. `StoreReplacement` moves it there when it is
 /// complete and synced to disk. An existing store is appended to in one transaction.
 final class DestinationStore {
   let stack: MigrationStack
@@ -19,17 +19,18 @@ final class DestinationStore {
   private let journalMode: String
   private let indexes: DeferredIndexes
   private let source: AttachedSource
-  /// Why SQL cannot read the source on this store's connection; nil if it can.
+  /// The reason why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
-  /// The source's state for a thread that reads ahead; nil if there is none.
+  /// The pinned state of the source for a background reader; nil if there is none.
   var sourceState: SQLiteGeneration? { source.state }
 
-  /// Writes a store: a draft that then gets its place, or the existing store itself.
+  /// Writes a store: a draft that is then moved to its location, or the existing store itself.
   ///
   /// - Parameters:
   ///   - timeout: the time to wait for other work on the store, in seconds.
-  ///   - write: writes the store. Its parameter is the file of the draft; nil for an existing store.
-  /// - Throws: the errors of `write`; 134160 when the draft cannot get its place. There is no new store then.
+  ///   - write: writes the store. Its parameter is the draft's file; nil for an existing store.
+  /// - Throws: the errors of `write`; 134160 if the draft cannot be moved to its location. On an error, there is no new
+  ///   store.
   static func write(
     to url: URL, _ journal: WorkJournal, timeout: TimeInterval, _ write: (_ draft: URL?) throws -> Void
   ) throws {
@@ -41,7 +42,7 @@ final class DestinationStore {
         do { return try write(nil) } catch { throw Failure(error: error) }
       }
       let place = StoreLocation(url)
-      // What remains of the work directory is removed by the next process to open the store.
+      // The next process to open the store removes what remains of the work directory.
       _ = try StoreReplacement(place: place, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
         do { try write(place.newStore) } catch { throw Failure(error: error) }
         guard try StoreFile.isNew(url) else {
@@ -57,10 +58,10 @@ final class DestinationStore {
   }
 
   /// - Parameters:
-  ///   - url: the place of the store, for errors.
+  ///   - url: the location of the store, for errors.
   ///   - draft: the file of a new store; nil for an existing store.
-  ///   - largeSource: the size of a source from which rows are read and written on other threads, in bytes.
-  /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
+  ///   - largeSource: the size in bytes of a source from which on rows are read and written on background threads.
+  /// - Throws: 134160 if the store cannot be created or opened, or does not have the destination model.
   init(
     _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore,
     largeSource: Int
@@ -74,10 +75,10 @@ final class DestinationStore {
       var options = options ?? [:]
       options[NSReadOnlyPersistentStoreOption] = nil
       options[NSIgnorePersistentStoreVersioningOption] = nil
-      // Rows that a migration writes with SQL would be missing in the history.
+      // Rows that a migration writes in SQL would be missing in the history.
       options[NSPersistentHistoryTrackingKey] = nil
       if let draft {
-        // The store is private until it is complete, and after a failure it is removed as a whole.
+        // The store is private until it is complete, and is removed as a whole after a failure.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
         // A new store has no old content to overwrite.
@@ -104,7 +105,7 @@ final class DestinationStore {
       try stack.store.beginWritingBesideAttached()
       let isLarge = source.size >= largeSource
       try attached.hold(besideThreads: isLarge)
-      // Nobody else sees a new store, so its rows may come later.
+      // No other process uses a new store, so its rows can be written in the background.
       if isLarge, draft != nil { try stack.store.beginWritingBehind() }
       self.source = attached
       let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
@@ -128,15 +129,15 @@ final class DestinationStore {
 
   /// Commits everything that was written, and closes the store.
   ///
-  /// - Parameter progress: is told which part of the indexes is done.
-  /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed.
-  ///   The caller then calls `abandon()`.
+  /// - Parameter progress: called with the finished fraction of the indexes.
+  /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed. The
+  ///   caller then calls `abandon()`.
   func complete(progress: (Double) throws -> Void) throws {
-    // The rows get to the disk while they are sorted; what follows is synced with everything before the store gets its
-    // place. Closing a file gives up SQLite's locks on it, which nobody needs on a draft.
+    // Rows are written to disk while they are sorted. The rest is synced with the whole file before the store is moved
+    // to its location. Closing a file releases SQLite's locks on it, which a draft does not need.
     let isLarge = draft.map { FileCalls.size($0) >= PageCheck.largeFile } ?? false
     let synchronization = isLarge ? draft.map { draft in ParallelWork { try FileCalls.synchronize(draft) } } : nil
-    // After a failure nothing depends on it.
+    // After a failure, nothing depends on it.
     defer { try? synchronization?.wait() }
     try stack.store.asking { try indexes.restore($0, url: url, progress: progress) }
     do {
@@ -167,8 +168,8 @@ final class DestinationStore {
   /// Rolls back everything that was written, and closes the store.
   func abandon() {
     stack.store.endWritingBehind()
-    // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or opened
-    // next.
+    // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or next
+    // opened.
     try? stack.store.rollBackWriting()
     stack.close()
   }
@@ -176,11 +177,11 @@ final class DestinationStore {
 
 /// The indexes of a destination store while rows are written to it.
 ///
-/// A new store gets its indexes once it has all its rows, which are then sorted once instead of inserted one by one;
-/// or earlier, before the first query that needs them.
+/// A new store gets its indexes after all its rows, which are then sorted once instead of being inserted one by one. If
+/// a query needs the indexes earlier, they are created before it.
 ///
-/// Uniqueness constraints are enforced at the end, since policies may correct values after the objects were made.
-/// Until then an ordinary index replaces each unique one, so that lookups by such values stay fast.
+/// Uniqueness constraints are enforced at the end, because policies may correct values after creating objects. Until
+/// then an ordinary index replaces each unique one, so that lookups by such values stay fast.
 final class DeferredIndexes {
   private struct Entry {
     let index: IndexLayout
@@ -210,7 +211,7 @@ final class DeferredIndexes {
     if !isNew { try prepareSearch(store) }
   }
 
-  /// Creates the indexes that queries need, if that has not been done. Must not be called within a savepoint, whose
+  /// Creates the indexes that queries need, unless that has been done. Must not be called within a savepoint, whose
   /// rollback would drop them again.
   func prepareSearch(_ store: SQLiteStore.Opened) throws {
     if isSearchable { return }
@@ -227,8 +228,8 @@ final class DeferredIndexes {
 
   /// Creates all indexes in their final form, which enforces uniqueness constraints again.
   ///
-  /// - Parameter progress: is told which part of the indexes is done, also while a large one is created.
-  /// - Throws: 134111 with the duplicate values; what `progress` throws.
+  /// - Parameter progress: called with the finished fraction of the indexes, also while a large one is being created.
+  /// - Throws: 134111 with the duplicate values; the errors of `progress`.
   func restore(_ store: SQLiteStore.Opened, url: URL, progress: (Double) throws -> Void) throws {
     var position = 0
     func tick() throws { try progress(entries.isEmpty ? 1 : Double(position) / Double(entries.count)) }

@@ -10,7 +10,7 @@ struct MigrationStack {
   let context: MigrationContext
   private let coordinator: NSPersistentStoreCoordinator
 
-  /// Opens a store that fits the model.
+  /// Opens a store that matches the model.
   init(
     model: NSManagedObjectModel, configuration: String?, at url: URL, options: [AnyHashable: Any]
   ) throws {
@@ -18,7 +18,7 @@ struct MigrationStack {
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: self.model)
     store = SQLiteStore(
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: url, options: options)
-    // A value that cannot be read must not become nil in the new store.
+    // An unreadable value must not become nil in the new store.
     store.toleratesUnreadableFiles = false
     try store.loadMetadata()
     coordinator.take(store)
@@ -26,7 +26,7 @@ struct MigrationStack {
     context.persistentStoreCoordinator = coordinator
   }
 
-  /// Returns a copy of a model without custom classes. The classes of the current version do not fit objects of other
+  /// Returns a copy of a model without custom classes. The current version's classes do not fit objects of other
   /// versions.
   static func plainCopy(of model: NSManagedObjectModel) throws -> NSManagedObjectModel {
     var document = model.document
@@ -68,20 +68,20 @@ struct MigrationStack {
   }
 }
 
-/// A context for one of the two stores of a migration. Confined to the thread that migrates.
+/// A context for one of the two stores of a migration. Confined to the migrating thread.
 ///
-/// It posts no notifications and saves without validation, since `DestinationValidation` validates the objects once
-/// all are made. The destination's context also tells the run when a policy searches its objects.
+/// It posts no notifications and saves without validation, because `DestinationValidation` validates all objects at the
+/// end. The destination's context also notifies the run when a policy searches its objects.
 final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
-  /// The number of objects that were deleted in this context, and of batch requests, each of which may delete some.
+  /// The number of objects deleted in this context, and of batch requests, each of which may delete some.
   private(set) var deletionCount = 0
   /// Called before a fetch, and before the members of a relationship are read.
   var willAskStores: (() -> Void)?
   /// Called before a single row is read.
   var willReadRow: (() -> Void)?
-  /// Registers all objects that the migration has made in this context, and returns them.
+  /// Registers all objects that the migration has created in this context, and returns them.
   var madeByMigration: (() -> Set<NSManagedObject>)?
-  /// Registers and returns the object of an identifier if the migration has made it.
+  /// Registers and returns the object for an identifier if the migration has created it.
   var madeObject: ((NSManagedObjectID) -> NSManagedObject?)?
   /// Called with the objects that a policy has fetched.
   var didFetch: (([NSManagedObject]) -> Void)?
@@ -89,10 +89,10 @@ final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
   override var postsNotifications: Bool { false }
   override var validatesOnSave: Bool { false }
   override var keepsSavedValues: Bool { !releasesSavedValues }
-  /// Whether the save that is running turns the objects that it has written into faults.
+  /// Whether the running save turns the objects that it has written into faults.
   var releasesSavedValues = false
 
-  /// All objects that the migration has made so far, including saved ones.
+  /// All objects that the migration has created so far, including saved ones.
   override var insertedObjects: Set<NSManagedObject> {
     let inserted = super.insertedObjects
     guard let madeByMigration else { return inserted }

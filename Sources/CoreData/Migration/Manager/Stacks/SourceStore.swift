@@ -6,8 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The store that a migration reads, in its state at the beginning, including its write-ahead log. It is never
-/// changed.
+/// The store that a migration reads, in its state at the beginning, including its write-ahead log. It is never changed.
 struct SourceStore {
   let stack: MigrationStack
   let configuration: String?
@@ -16,7 +15,7 @@ struct SourceStore {
   private let hadLog: Bool
   private let checksPages: Bool
 
-  /// - Throws: 134150 if the store does not exist, cannot be read, or does not fit the source model.
+  /// - Throws: 134150 if the store does not exist, cannot be read, or does not match the source model.
   init(_ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?) throws {
     self.url = url
     hadLog = FileManager.default.fileExists(atPath: DatabaseFile.target(of: url.path) + "-wal")
@@ -40,9 +39,9 @@ struct SourceStore {
   /// The size of the store's file in bytes.
   var size: Int { FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: url.path))) }
 
-  /// Has SQLite check the store's pages while a body reads it, unless the options of the store say otherwise.
+  /// Makes SQLite verify the store's pages while a body reads it, unless the options of the store disable that.
   ///
-  /// - Throws: what the body throws; 134150 for damaged pages.
+  /// - Throws: the errors of the body; 134150 for damaged pages.
   func checkingPages<Result>(isCancelled: () -> Bool, during body: () throws -> Result) throws -> Result {
     guard checksPages else { return try body() }
     do {
@@ -52,7 +51,7 @@ struct SourceStore {
     }
   }
 
-  /// Returns the configuration a store was created with; a nil name if all entities fit.
+  /// Returns the configuration that a store was created with; a nil name if all entities match.
   static func configuration(
     of model: NSManagedObjectModel, fitting metadata: [String: Any]
   ) -> (name: String?, Void)? {
@@ -66,16 +65,16 @@ struct SourceStore {
     stack.close()
     let log = DatabaseFile.target(of: url.path) + "-wal"
     guard !hadLog, FileManager.default.fileExists(atPath: log) else { return }
-    // SQLite removes these files itself when the last connection that may write closes, and knows whether there are
-    // others. For a read-only store the two empty files stay, which is no reason to fail.
+    // SQLite itself removes these files when the last connection that may write closes, and knows whether there are
+    // others. For a read-only store, the two empty files remain, which is not an error.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite) else { return }
     _ = try? connection.pragma("schema_version")
     try? connection.close()
   }
 }
 
-/// The source attached to the destination's connection, so that one statement can read the one and write the other; and
-/// the same state of the source for a thread that reads ahead.
+/// The source attached to the destination's connection, so that one statement can read from one and write to the other,
+/// with the same state of the source for a background reader.
 struct AttachedSource {
   /// The schema name, as in `name.table`.
   static let name = "SOURCE"
@@ -83,14 +82,14 @@ struct AttachedSource {
   private let source: MigrationStack
   private let connection: SQLiteConnection
   private let version: SQLiteValue?
-  /// Why statements on the destination's connection cannot be used: they might not see the state that source objects
-  /// are read from. A predicate whose subject is an entity mapping; nil if they can.
+  /// The reason why statements on the destination's connection cannot be used: they might see a state other than the
+  /// one from which source objects are read. A predicate whose subject is an entity mapping; nil if they can be used.
   private(set) var obstacle: String?
-  /// The state that source objects are read from, on a connection of its own; nil if there can be none, or if none is
-  /// wanted.
+  /// The state from which source objects are read, on a connection of its own; nil if that is impossible or not
+  /// requested.
   private(set) var state: SQLiteGeneration?
 
-  /// Attaches the source. Must be called before the destination's transaction begins, since SQLite cannot attach a
+  /// Attaches the source. Must be called before the destination's transaction begins, because SQLite cannot attach a
   /// database inside one.
   init(_ source: MigrationStack, to destination: MigrationStack) throws {
     self.source = source
@@ -107,7 +106,7 @@ struct AttachedSource {
   /// Makes all connections read the same state of the source from now on. Must be called after the destination's
   /// transaction has begun.
   ///
-  /// - Parameter besideThreads: whether `state` is wanted.
+  /// - Parameter besideThreads: whether to open `state`.
   mutating func hold(besideThreads: Bool) throws {
     guard obstacle == nil else { return }
     // The source's own snapshots are taken between two reads of this connection. If these read the same version,

@@ -5,7 +5,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Deletes a set of rows, by the deletion rules of their relationships.
+/// Deletes a set of rows according to the deletion rules of their relationships.
 struct BatchDelete {
   private let run: BatchRun
 
@@ -13,7 +13,7 @@ struct BatchDelete {
     self.run = run
   }
 
-  /// Adds the rows that cascading deletes too, and deletes all of them.
+  /// Adds the rows that cascading rules delete too, and deletes all of them.
   ///
   /// - Throws: 1600 if a rule denies the deletion, 1570 if a required relationship would lose its object.
   func perform(_ rows: BatchRows) throws {
@@ -35,7 +35,7 @@ struct BatchDelete {
     Set(layouts.map(\.rootNumber)).sorted().compactMap { run.entities.schema.entity(number: $0) }
   }
 
-  /// The relationships of an entity with a deletion rule, by name.
+  /// Returns the relationships of an entity with a given deletion rule, by name.
   private func relationships(
     _ layout: EntityLayout, _ rules: Set<NSDeleteRule>
   ) -> [(layout: RelationshipLayout, description: NSRelationshipDescription)] {
@@ -48,7 +48,7 @@ struct BatchDelete {
     }
   }
 
-  /// Queries for the keys of the objects that a relationship leads to from the rows of one entity.
+  /// Returns a query for the keys of a relationship's destinations from the rows of one entity.
   private func members(_ relationship: RelationshipLayout, _ layout: EntityLayout, _ rows: BatchRows) -> String {
     let owners = "SELECT Z_PK FROM \(rows.table) WHERE Z_ENT = \(layout.number)"
     return RelationshipPairs(of: relationship, in: run.entities.schema).queries(fromOwner: true)
@@ -88,7 +88,7 @@ struct BatchDelete {
     }
   }
 
-  /// Clears the to-one relationships that lead to the rows of an entity from rows that stay.
+  /// Clears the to-one relationships of remaining rows that refer to deleted rows of an entity.
   private func clearInverses(_ rows: BatchRows, _ layout: EntityLayout) throws {
     for (relationship, description) in relationships(layout, [.nullifyDeleteRule, .cascadeDeleteRule]) {
       guard let inverse = description.inverseRelationship, !inverse.isToMany,
@@ -114,7 +114,7 @@ struct BatchDelete {
     }
   }
 
-  /// Removes the rows of join tables, and the keys of relationships without inverse, as a save does.
+  /// Removes join table rows and the keys of relationships without inverse, as a save does.
   private func forgetRelationships(_ rows: BatchRows, _ layout: EntityLayout) throws {
     let owners = "(SELECT Z_PK FROM \(rows.table) WHERE Z_ENT = \(layout.number))"
     for relationship in layout.relationships.values {

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Keeps derived attributes right after rows were changed without objects.
+/// Updates derived attributes after rows were changed without objects.
 struct BatchDerivations {
   private let run: BatchRun
 
@@ -14,7 +14,7 @@ struct BatchDerivations {
     self.run = run
   }
 
-  /// Computes the derived attributes of rows that were inserted or updated. They get no new version of their own.
+  /// Computes the derived attributes of rows that were inserted or updated. Their versions do not grow for this.
   ///
   /// - Parameter changed: the properties that have changed; nil for all.
   func updateRows(_ rows: BatchRows, changed: Set<String>? = nil) throws {
@@ -38,12 +38,12 @@ struct BatchDerivations {
   private struct Derived {
     let name: String
     let stored: AttributeLayout
-    /// The value that is stored now, in the form of the new one.
+    /// The value that is stored now, in a form that can be compared with the new one.
     let present: BoundSQL
     let value: BoundSQL
   }
 
-  /// Computes the derived attributes of other rows, which lead to rows of an entity that were changed or deleted.
+  /// Computes the derived attributes of other rows that refer to changed or deleted rows of an entity.
   func updateOthers(affected: EntityLayout) throws {
     if run.derivations.isEmpty { return }
     for layout in run.entities.schema.entities {
@@ -76,7 +76,7 @@ struct BatchDerivations {
     }
   }
 
-  /// Whether the new value of an attribute differs from the old one in any row.
+  /// Returns whether the new value of an attribute differs from the old one in any row.
   private func differs(
     _ derived: Derived, _ position: Int, _ rows: BatchRows, _ scope: SQLScope, _ layout: EntityLayout
   ) throws -> Bool {
@@ -88,7 +88,7 @@ struct BatchDerivations {
     return try run.database.scalar(query.sql, query.values) != nil
   }
 
-  /// The derived attributes that an entity declares and that lead to another one.
+  /// Returns the derived attributes that an entity declares and that depend on another entity.
   private func derived(
     of layout: EntityLayout, affected: EntityLayout, _ scope: SQLScope, _ names: AliasNames
   ) throws -> [Derived] {
@@ -100,7 +100,7 @@ struct BatchDerivations {
       else { return nil }
       do {
         let values = BatchValues(run: run, layout: layout, attribute: attribute)
-        // In PostgreSQL a column can be of another type than values in calculations.
+        // In PostgreSQL, a column's type may differ from that of calculated values.
         let present: BoundSQL =
           run.database.dialect == .sqlite
           ? "\(raw: scope.alias).\(column: column)" : try values.operand(.keyPath(rule.name), scope, names)
@@ -125,8 +125,8 @@ struct BatchDerivations {
       })
   }
 
-  /// Whether a key path of a rule leads over a relationship to an entity, to one that it inherits from, or to one that
-  /// inherits from it.
+  /// Returns whether a key path of a rule crosses a relationship to an entity, to one of its ancestors, or to one of
+  /// its sub-entities.
   private func leads(_ rule: Derivations.Rule, from entity: NSEntityDescription, to affected: EntityLayout) -> Bool {
     rule.expression.keyPaths.contains { path in
       var source = entity
@@ -141,6 +141,6 @@ struct BatchDerivations {
 }
 
 extension Derivations.Rule {
-  /// Whether changes of an object's properties require a new value.
+  /// Returns whether changes of an object's properties require a new value.
   func concerns(_ changed: Set<String>) -> Bool { isTimed || !triggers.isDisjoint(with: changed) }
 }

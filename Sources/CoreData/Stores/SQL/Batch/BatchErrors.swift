@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Errors of batch requests. Nothing has been written then.
+/// Errors of batch requests, which then have written nothing.
 package enum BatchErrors {
   /// 134060
   package static func badRequest(_ reason: String, entity: String?, property: String? = nil, suggestion: String)

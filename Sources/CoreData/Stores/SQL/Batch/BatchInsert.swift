@@ -5,13 +5,13 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Inserts rows one after another, so that the memory needed does not depend on their number.
+/// Inserts rows one after another, so that memory use does not depend on their number.
 final class BatchInsert {
   /// The values of an object to insert.
   struct Values {
-    /// By the positions of the entity's `SlotTable`.
+    /// The slots, by the positions of the entity's `SlotTable`.
     let slots: [Slot]
-    /// The positions of values that were given, and are not defaults.
+    /// The positions of the given values, as opposed to defaults.
     let given: SlotSet
   }
 
@@ -20,7 +20,7 @@ final class BatchInsert {
   private let plan: RowPlan
   private let policy: NSMergePolicyType
   private let keepsIdentifiers: Bool
-  /// The positions of required attributes that are not derived.
+  /// The positions of required attributes, except derived ones.
   private let required: [Int]
   /// The positions of stored attributes.
   private let stored: [Int]
@@ -33,20 +33,20 @@ final class BatchInsert {
   private let updated: BatchRows
   /// The number of rows that were inserted or updated.
   private(set) var count = 0
-  /// The identifiers of these rows, if they are kept.
+  /// The identifiers of these rows, if the request needs them.
   private(set) var identifiers: [NSManagedObjectID] = []
   private var hasUpdated = false
   /// The keys of inserted rows that have not been recorded yet.
   private var unrecorded: [Int64] = []
-  /// The most keys that are recorded at once.
+  /// The maximum number of keys to record together.
   private static let recordLimit = 10_000
   /// The uniqueness constraints of the table.
   private let constraints: [IndexLayout]
-  /// The values for which rows with the same unique values have not been searched yet.
+  /// Values to insert, for which existing rows with the same unique values have not been searched yet.
   private var waiting: [Values] = []
-  /// The most values for which rows are searched at once.
+  /// The maximum number of values whose existing rows are searched together.
   private static let searchLimit = 500
-  /// Whether rows with the same values are searched before one is inserted.
+  /// Whether existing rows with the same values are searched before each insertion.
   private let searchesFirst: Bool
 
   /// - Throws: 134060 for an abstract entity.
@@ -79,9 +79,10 @@ final class BatchInsert {
     inserted = try run.rows()
     updated = try run.rows()
     if searchesFirst {
-      // A row with the same values, inserted by another process after the search, could not be merged with any more.
+      // If another process inserted a row with the same values after the search, the two could no longer be merged.
       let others = BatchDerivations(run).tables(affectedBy: plan.layout)
-      // Objects are mostly inserted after those that they refer to were changed.
+      // Other writers usually change referenced objects before inserting the objects that refer to them, so lock the
+      // tables in that order.
       try run.engine.excludeWriters(of: others.subtracting([tableName]).sorted() + [tableName])
     }
   }
@@ -139,9 +140,9 @@ final class BatchInsert {
     return Values(slots: slots, given: given)
   }
 
-  /// Inserts a row, or updates the row that has the same unique values, as the merge policy says.
+  /// Inserts a row, or updates the row with the same unique values according to the merge policy.
   ///
-  /// - Throws: 1570 for a missing value; the engine's error for values that are not unique, now or later.
+  /// - Throws: 1570 for a missing value; the engine's error for duplicate values, immediately or later.
   func insert(_ values: Values) throws {
     if searchesFirst {
       waiting.append(values)
@@ -161,14 +162,14 @@ final class BatchInsert {
     }
   }
 
-  /// The position of a required attribute without a value.
+  /// Returns the position of a required attribute without a value; nil if there is none.
   private func missing(_ values: Values) -> Int? { required.first { values.slots[$0].isNull } }
 
   private func missingValue(_ position: Int) -> NSError {
     BatchErrors.missingValue(entity.slotTable.names[position], of: plan.layout.name)
   }
 
-  /// Inserts rows for the values that wait, or merges them with rows that have the same values.
+  /// Inserts rows for the waiting values, or merges them with rows that have the same values.
   private func insertWaiting() throws {
     var rest = waiting[...]
     waiting = []
@@ -183,7 +184,7 @@ final class BatchInsert {
           if let missing = missing(values) { throw missingValue(missing) }
           try insertRow(values)
         }
-        // The row may have new values under another constraint, so the next ones are searched for again.
+        // The row may have new values under another constraint, so search again for the remaining values.
         if merging == .updated, constraints.count > 1 { break }
       }
     }
@@ -217,7 +218,7 @@ final class BatchInsert {
     if keepsIdentifiers { identifiers.append(id) }
   }
 
-  /// A row that has the same unique values as one to insert.
+  /// An existing row with the same unique values as a row to insert.
   private struct FoundRow {
     let key: Int64
     let entity: Int64
@@ -225,7 +226,7 @@ final class BatchInsert {
   }
 
   private enum Merging {
-    /// There is not exactly one row, or it is of an entity that does not inherit from the request's.
+    /// There is not exactly one such row, or its entity does not inherit from the request's.
     case none
     case unchanged
     case updated
@@ -274,10 +275,10 @@ final class BatchInsert {
     note(id)
   }
 
-  /// The columns and values of a row that a uniqueness constraint compares. The remainder of a date may be null.
+  /// A column and value that a uniqueness constraint compares. The remainder of a date may be null.
   private typealias UniqueValue = (column: String, value: BoundSQL, isRemainder: Bool)
 
-  /// Returns the values that a constraint compares; nil if one is missing, since then no other row is the same.
+  /// Returns the values that a constraint compares; nil if one of them is missing, because such rows are never equal.
   private func uniqueValues(_ values: Values, _ constraint: IndexLayout) throws -> [UniqueValue]? {
     var wanted: [UniqueValue] = []
     for element in constraint.elements {
@@ -292,7 +293,7 @@ final class BatchInsert {
     return wanted
   }
 
-  /// Returns the columns and values of the attribute that has a column; none if no attribute of the entity has it.
+  /// Returns the columns and values of the attribute with a given column; empty if the entity has no such attribute.
   private func columnValues(withColumn column: String, _ values: Values) throws -> [ColumnValue] {
     let table = entity.slotTable
     for position in stored {
@@ -326,9 +327,9 @@ final class BatchInsert {
     return Array(found.values)
   }
 
-  /// Returns the rows that have the same values under a uniqueness constraint as some of a list, by the positions in the
-  /// list, and the position of the first values that are the same as earlier ones of the list, or its end. All comparisons
-  /// are the database's.
+  /// Returns the rows that have the same values under a uniqueness constraint as elements of a list, by position in the
+  /// list. Also returns the position of the first element equal to an earlier one, or the end of the list. The database
+  /// makes all comparisons.
   private func rowsWithSameValues(_ list: ArraySlice<Values>) throws -> (rows: [Int: [FoundRow]], end: Int) {
     var found: [Int: [Int64: FoundRow]] = [:]
     var end = list.endIndex
@@ -366,7 +367,7 @@ final class BatchInsert {
     return (found.mapValues { Array($0.values) }, end)
   }
 
-  /// Computes what is derived from the rows, and reserves their keys.
+  /// Computes derived values, and reserves the keys of the inserted rows.
   func finish() throws {
     try insertWaiting()
     try insertion.finish()
@@ -381,7 +382,7 @@ final class BatchInsert {
 }
 
 extension AttributeLayout {
-  /// The attribute, or the element of a composite one, with a column.
+  /// Returns the attribute, or the element of a composite attribute, with a given column.
   fileprivate func leaf(withColumn name: String) -> AttributeLayout? {
     column == name ? self : elements.lazy.compactMap { $0.leaf(withColumn: name) }.first
   }

@@ -7,21 +7,21 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The rows that a batch request concerns: which it finds, deletes or updates.
+/// The rows that a batch request finds, deletes or updates.
 package enum BatchSelection {
   case query(RowQuery)
   case identifiers([NSManagedObjectID])
 }
 
-/// A set of rows of a store, in a temporary table of its connection, so that it takes no memory.
+/// A set of rows in a temporary table of the connection, so that it takes no memory.
 ///
 /// Its columns are the number of the root entity (`ROOT`), the primary key (`Z_PK`), the entity number (`Z_ENT`), and
-/// values that were computed for the rows (`V0` and so on): dates as seconds since the reference date, others as the
-/// columns of their attributes have them.
+/// values computed for the rows (`V0` and so on). Dates are stored as seconds since the reference date, other values as
+/// in the columns of their attributes.
 package final class BatchRows {
   private let entities: StoredEntities
   private let database: any SQLDatabase
-  /// The table's name, without that of its database.
+  /// The table's name, without the schema.
   let name: String
 
   /// The table's qualified name.
@@ -68,8 +68,8 @@ package final class BatchRows {
     }
   }
 
-  /// Adds the rows that a statement selects: the number of their root entity, their keys, entity numbers and values. The
-  /// statement must have a WHERE clause.
+  /// Adds the rows selected by a statement, which must have a WHERE clause and return the numbers of root entities, the
+  /// keys, entity numbers and values.
   func add(_ select: BoundSQL, values: Int = 0, like layout: EntityLayout) throws {
     let columns = (["ROOT", "Z_PK", "Z_ENT"] + (0..<values).map { "V\($0)" }).joined(separator: ", ")
     try database.run("INSERT INTO \(table) (\(columns)) \(select.sql) ON CONFLICT DO NOTHING", select.values)
@@ -93,16 +93,16 @@ package final class BatchRows {
     }
   }
 
-  /// Adds all rows of another set that are of one entity.
+  /// Adds all rows of one entity from another set.
   func add(_ number: Int, from other: BatchRows) throws {
     try database.run(
       "INSERT INTO \(table) (ROOT, Z_PK, Z_ENT) SELECT ROOT, Z_PK, Z_ENT FROM \(other.table) "
         + "WHERE Z_ENT = ? ON CONFLICT DO NOTHING", [.integer(Int64(number))])
   }
 
-  /// Gives rows of a table of one entity the number of that entity, since others may be in a file edited by hand.
+  /// Assigns the entity's number to rows in a table of a single entity, since a file edited by hand may contain others.
   ///
-  /// - Throws: `RowProblem` for a row of no entity.
+  /// - Throws: `RowProblem` for a row that belongs to no entity.
   private func settleEntities(of layout: EntityLayout) throws {
     let root = SQLiteValue.integer(Int64(layout.rootNumber))
     let numbers = entities.schema.entity(number: layout.rootNumber)?.numbers ?? []
@@ -121,7 +121,7 @@ package final class BatchRows {
     }
   }
 
-  /// The entities that have rows in the set.
+  /// Returns the entities that have rows in the set.
   func entityLayouts() throws -> [EntityLayout] {
     try database.rows("SELECT DISTINCT Z_ENT FROM \(table) ORDER BY Z_ENT").compactMap { row in
       row[0].integer.flatMap { entities.schema.entity(number: Int($0)) }
@@ -130,7 +130,7 @@ package final class BatchRows {
 
   package func count() throws -> Int { Int(try database.scalar("SELECT COUNT(*) FROM \(table)")?.integer ?? 0) }
 
-  /// The identifiers of the rows, by entity and key.
+  /// Returns the identifiers of the rows, by entity and key.
   package func identifiers() throws -> [NSManagedObjectID] {
     try database.rows("SELECT Z_ENT, Z_PK FROM \(table) ORDER BY ROOT, Z_PK").compactMap { row in
       guard let number = row[0].integer, let key = row[1].integer else { return nil }
@@ -138,10 +138,10 @@ package final class BatchRows {
     }
   }
 
-  /// How many keys are read at a time.
+  /// The number of keys to read at a time.
   private static let chunk = 500
 
-  /// Calls a closure with the keys of all rows of one table, some at a time.
+  /// Calls a closure with the keys of all rows of one table, in chunks.
   func forEachKeys(root: Int, _ body: ([Int64]) throws -> Void) throws {
     var last: Int64?
     while true {
@@ -156,7 +156,7 @@ package final class BatchRows {
     }
   }
 
-  /// A condition that a column holds the key of a row of the set.
+  /// Returns the condition that a column contains the key of a row of the set.
   func contains(_ column: String, root: Int) -> String {
     "\(column) IN (SELECT Z_PK FROM \(table) WHERE ROOT = \(root))"
   }
@@ -178,7 +178,7 @@ extension SQLDialect {
     }
   }
 
-  /// The type of a computed value's column, after a space; nothing where columns take any value.
+  /// Returns the type of a computed value's column, preceded by a space; empty if columns accept any value.
   fileprivate func batchType(_ kind: AttributeKind) -> String {
     guard self == .postgreSQL else { return "" }
     return switch kind {

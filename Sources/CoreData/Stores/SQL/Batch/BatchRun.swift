@@ -6,67 +6,69 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// What batch requests need of an engine beside SQL.
+/// The operations that batch requests need from an engine in addition to SQL.
 package protocol BatchEngine: AnyObject {
   /// The files of large values; nil for a store without files.
   var external: ExternalData? { get }
 
-  /// Calls a closure with the rows that have some keys, in any order. They are of an entity or inherit from it.
+  /// Calls a closure with the rows with the given keys, in any order. The rows are of the entity or one of its
+  /// sub-entities.
   func forEachRow(_ keys: [Int64], of entity: EntityLayout, _ body: (Int64, RowSnapshot) throws -> Void) throws
 
   /// Prepares the insertion of rows of an entity.
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion
 
-  /// Keeps others from changing rows of tables until the transaction ends. Called before the request changes anything.
+  /// Prevents other connections from changing rows of tables until the transaction ends. Called before the request
+  /// changes anything.
   func excludeWriters(of tables: [String]) throws
 }
 
 /// Inserts rows of one entity for a batch request, in the request's transaction.
 package protocol BatchRowInsertion: AnyObject {
-  /// Whether `insert(_:at:key:)` throws at once for values that are not unique, with an error for which `isNotUnique(_:)`
-  /// returns true, and the transaction can go on. If not, rows with the same values are searched before.
+  /// Whether `insert(_:at:key:)` throws immediately for duplicate values, with an error for which `isNotUnique(_:)`
+  /// returns true, and the transaction can continue. If not, rows with the same values are searched first.
   var findsDuplicates: Bool { get }
 
   func isNotUnique(_ error: any Error) -> Bool
 
   /// Returns the key of the next new row.
   ///
-  /// - Throws: an error when no key is left.
+  /// - Throws: an error if no keys are left.
   func nextKey() throws -> Int64
 
-  /// Inserts a row with version 1, now or at the next call of `flush()`.
+  /// Inserts a row with version 1, immediately or at the next call of `flush()`.
   ///
   /// - Parameters:
   ///   - slots: the values, by the positions of the entity's slot table.
   ///   - positions: the values to write; others are null.
   func insert(_ slots: [Slot], at positions: SlotSet, key: Int64) throws
 
-  /// Writes the changed values of an existing row of a version, and gives it the next version. The row is of the plan's
-  /// entity or inherits from it.
+  /// Writes the changed values of an existing row that has the given version, and increments the version. The row is of
+  /// the plan's entity or of a sub-entity.
   func update(_ change: RowChange, from version: Int64) throws
 
-  /// Inserts the rows that were kept back. Called before any other statement that could need them.
+  /// Inserts the rows held back. Called before any statement that could depend on them.
   func flush() throws
 
-  /// Ends the insertion: inserts what was kept back, and records which keys were used.
+  /// Inserts the rows held back, and records which keys were used.
   func finish() throws
 }
 
-/// The state of one batch request while it runs, within one transaction of its store.
+/// The state of a running batch request, within one transaction of its store.
 package final class BatchRun {
   let entities: StoredEntities
   let database: any SQLDatabase
   let plans: RowPlans
   let engine: any BatchEngine
   let derivations: Derivations
-  /// Records the changes; nil for a store without history.
+  /// The recorder of changes; nil for a store without history.
   let history: HistoryWriter?
   private let facts: StoreHistory?
   private var made: [BatchRows] = []
 
   /// - Parameters:
   ///   - history: how changes appear in persistent history; nil if they are not recorded.
-  ///   - origin: who makes the changes.
+  ///   - origin: the author and context to record for the changes.
   package init(
     database: any SQLDatabase, entities: StoredEntities, plans: RowPlans, engine: any BatchEngine,
     history: StoreHistory?, derivations: Derivations, origin: HistoryOrigin
@@ -90,13 +92,13 @@ package final class BatchRun {
     return rows
   }
 
-  /// Ends the work, before the transaction is committed.
+  /// Finishes the request, before the transaction is committed.
   package func finish() throws {
     try history?.finish()
     for rows in made { try rows.drop() }
   }
 
-  /// The bits of updated properties of an entity, and of those that are derived from them.
+  /// Returns the bits of the updated properties of an entity, and of the properties derived from them.
   private func bits(of properties: Set<String>, _ entity: Int, _ facts: StoreHistory) -> Data {
     var all = properties
     if !derivations.isEmpty, let description = entities.description(number: entity) {
@@ -121,7 +123,7 @@ package final class BatchRun {
     }
   }
 
-  /// Records the deletions of rows, which must still be there.
+  /// Records the deletions of rows, which must still exist.
   func recordDeletions(_ rows: BatchRows) throws {
     guard let history, let facts else { return }
     for layout in try rows.entityLayouts() {
@@ -134,7 +136,7 @@ package final class BatchRun {
     }
   }
 
-  /// Marks the files of the rows as unused after the commit, for all columns or some properties.
+  /// Marks the files of the rows as unused after the commit, for all columns or for some properties.
   func noteReplacedFiles(_ rows: BatchRows, properties: Set<String>? = nil) throws {
     guard let external else { return }
     for layout in try rows.entityLayouts() {

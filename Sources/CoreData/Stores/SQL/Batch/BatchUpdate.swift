@@ -8,7 +8,7 @@ import Foundation
 
 /// Updates a set of rows.
 struct BatchUpdate {
-  /// What a property is set to.
+  /// The new value of a property.
   enum Value {
     case constant(Slot)
     case expression(ExpressionSyntax)
@@ -101,10 +101,10 @@ struct BatchUpdate {
     return id
   }
 
-  /// Updates the rows, and what is derived from them.
+  /// Updates the rows and their derived values.
   func perform(_ rows: BatchRows) throws {
     let names = Set(values.map(\.name))
-    // New values are computed from old ones, so all are there before the first row changes.
+    // New values are computed from old ones, so compute all of them before changing the first row.
     let computed = try compute(rows)
     try checkMandatory(computed)
     try run.noteReplacedFiles(rows, properties: names)
@@ -117,9 +117,9 @@ struct BatchUpdate {
     try derived.updateOthers(affected: layout)
   }
 
-  /// Computes the values of expressions, and of large data, which need a file for each row.
+  /// Computes the values of expressions, and of large data, which need a separate file for each row.
   ///
-  /// - Returns: the rows with the values, and the column of each property.
+  /// - Returns: the rows with the values, and the column of each property in them.
   private func compute(_ rows: BatchRows) throws -> (rows: BatchRows, columns: [String: Int]) {
     let varying = values.filter { value in
       switch value.value {
@@ -182,7 +182,7 @@ struct BatchUpdate {
     }
   }
 
-  /// Whether an element of a composite attribute would be in a file, which each row must have for itself.
+  /// Returns whether an element of a composite attribute would be stored in a file, of which each row needs its own.
   private static func needsFile(_ elements: NSDictionary, _ attribute: AttributeLayout) -> Bool {
     attribute.elements.contains { element in
       switch elements[element.name as NSString] {
@@ -213,7 +213,7 @@ struct BatchUpdate {
 }
 
 extension BatchRun {
-  /// Sets the columns of an attribute to a computed value of each row.
+  /// Returns assignments that set an attribute's columns to the computed value of each row.
   func assignments(
     of attribute: AttributeLayout, _ position: Int, _ rows: BatchRows, _ layout: EntityLayout
   ) -> [BoundSQL] {
@@ -234,7 +234,7 @@ extension BatchRun {
 
   /// Updates the rows of a set that are in the table of an entity.
   ///
-  /// - Parameter isNewVersion: whether the rows get a new version.
+  /// - Parameter isNewVersion: whether the rows' versions are incremented.
   func assign(
     _ assignments: [BoundSQL], to rows: BatchRows, in layout: EntityLayout, isNewVersion: Bool = true
   ) throws {

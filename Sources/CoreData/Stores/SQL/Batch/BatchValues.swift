@@ -14,10 +14,10 @@ struct BatchValues {
 
   private var stored: AttributeLayout? { layout.attributes[attribute.name] }
 
-  /// Sets a column of a set of rows to the value of an expression: in SQL where it can be expressed, otherwise row by row.
+  /// Sets a column of a set of rows to the value of an expression: in SQL where possible, otherwise row by row.
   ///
   /// - Throws: 1550 for a value of another type, 1610 or 1620 for a number that is out of range, 134060 for an
-  ///   expression that neither can evaluate.
+  ///   expression that cannot be evaluated in either way.
   func compute(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
     do {
       let value = try sql(expression) { alias in "\(alias).Z_PK = \(rows.name).Z_PK" }
@@ -31,7 +31,7 @@ struct BatchValues {
     }
   }
 
-  /// A query for the value of an expression in the rows that a condition finds.
+  /// Returns a query for the value of an expression in the rows that match a condition.
   ///
   /// - Throws: `NotExpressibleInSQL`.
   func sql(_ expression: ExpressionSyntax, where condition: (_ alias: String) -> String) throws -> BoundSQL {
@@ -44,9 +44,9 @@ struct BatchValues {
       """
   }
 
-  /// Translates an expression over a row, as a value of the attribute's type.
+  /// Translates an expression over a row to SQL, with the attribute's type.
   ///
-  /// - Throws: `NotExpressibleInSQL`, also for a value of another type.
+  /// - Throws: `NotExpressibleInSQL`, including for a value of another type.
   func operand(_ expression: ExpressionSyntax, _ scope: SQLScope, _ names: AliasNames) throws -> BoundSQL {
     guard let stored, stored.column != nil else { throw NotExpressibleInSQL() }
     let builder = PredicateSQL(schema: run.entities.schema, objects: run.entities, aliases: names)
@@ -57,7 +57,7 @@ struct BatchValues {
     let value = scalar.sql
     switch stored.kind {
     case .integer16, .integer32, .integer64:
-      // PostgreSQL would round.
+      // PostgreSQL would round instead.
       let truncates = run.database.dialect == .postgreSQL && scalar.form != .whole
       return truncates ? "CAST(TRUNC(\(value)) AS BIGINT)" : "CAST(\(value) AS BIGINT)"
     case .boolean: return "(\(value) <> 0)"
@@ -123,7 +123,7 @@ struct BatchValues {
 }
 
 extension Slot {
-  /// Makes the slot of a value given to a batch request.
+  /// Creates the slot for a value given to a batch request.
   ///
   /// - Throws: 1550 for a value of another type, 1610 or 1620 for a number that is out of range.
   static func checked(_ value: Any?, for attribute: NSAttributeDescription, entity: String) throws -> Slot {
@@ -140,7 +140,7 @@ extension Slot {
   }
 }
 
-/// The attributes of a row, for expressions.
+/// The attributes of a row, read by expressions.
 private struct RowValues: KeyValueReading {
   let row: RowSnapshot
 
@@ -158,8 +158,8 @@ private struct RowValues: KeyValueReading {
 }
 
 extension ExpressionSyntax {
-  /// A key path whose collection operator follows the relationship, as in `items.@sum.price`, where derived attributes have
-  /// it at the end.
+  /// A key path whose collection operator follows the relationship, as in `items.@sum.price`. Derived attributes have
+  /// the operator at the end.
   fileprivate var withInnerOperator: ExpressionSyntax {
     guard case .keyPath(let path) = self else { return self }
     let keys = path.split(separator: ".").map(String.init)

@@ -8,11 +8,11 @@ import Foundation
 ///
 /// The coordinator's lock is held during all calls.
 package protocol HistoryStore: RowStore {
-  /// Who makes the next changes.
+  /// The author and context to record for the next changes.
   var origin: HistoryOrigin { get set }
   /// Whether changes are recorded.
   var recordsHistory: Bool { get }
-  /// Whether there is history to read, even if changes are not recorded.
+  /// Whether there is history to read, even if changes are not being recorded.
   var hasHistory: Bool { get }
 
   /// Returns the number of the last transaction; nil for a store without history.
@@ -28,47 +28,48 @@ package protocol HistoryStore: RowStore {
 
   /// Deletes the transactions before a position.
   ///
-  /// - Returns: how many were deleted.
+  /// - Returns: the number of deleted transactions.
   func deleteHistory(before limit: HistoryLimit) throws -> Int
 }
 
-/// A change in a store's history, with the object and the properties of the model that it concerns.
+/// A change in a store's history, resolved to the object and the properties of the model.
 package struct ObjectHistoryChange {
   package let stored: HistoryChange
   package let id: NSManagedObjectID
   /// The properties that an update has changed; nil for other changes.
   package let properties: Set<NSPropertyDescription>?
-  /// The values that were kept of a deleted object; nil for none.
+  /// The preserved values of a deleted object; nil if there are none.
   package let tombstone: [AnyHashable: Any]?
 }
 
-/// A store whose history can be copied to another one with the same numbers of objects.
+/// A store whose history can be copied to another store in which objects have the same numbers.
 package protocol HistoryCopying: HistoryStore {
-  /// Calls a closure with all transactions and their changes, as they are stored, and the number of the last transaction,
-  /// even if it has been deleted.
+  /// Calls a closure with all stored transactions and their changes, and with the number of the last transaction, even
+  /// if that has been deleted.
   ///
-  /// - Parameter body: gets the name of each change's entity; changes of entities that the store does not have any more are
-  ///   left out.
+  /// - Parameter body: also receives the name of each change's entity. Changes of entities that the store no longer has
+  ///   are left out.
   func readStoredHistory(
     _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
   ) throws -> Int64
 
-  /// Adds a transaction of another store, with its numbers and its time, in the order of the numbers.
+  /// Adds a transaction of another store, with its original numbers and time. Transactions must come in the order of
+  /// their numbers.
   func insertHistory(_ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]) throws
 
-  /// Has new transactions get numbers greater than the given one.
+  /// Makes new transactions get numbers greater than the given one.
   func continueHistory(after number: Int64) throws
 }
 
-/// Where deleted history ends.
+/// The position up to which history is deleted.
 package enum HistoryLimit {
   case number(Int64)
-  /// Seconds since the reference date.
+  /// A time, in seconds since the reference date.
   case time(Double)
 }
 
 extension HistoryOrigin {
-  /// The origin of changes by this program.
+  /// Creates the origin of changes made by this program.
   package init(ofProgramWithContextName contextName: String?, author: String? = nil) {
     let process = ProcessInfo.processInfo.processName
     self.init(

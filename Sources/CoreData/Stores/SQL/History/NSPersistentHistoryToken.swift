@@ -3,14 +3,13 @@
 
 import Foundation
 
-/// A position in the persistent history of one or more stores: the number of the last transaction of each.
+/// A position in the persistent history of one or more stores: the number of each store's last transaction.
 ///
-/// Tokens can be archived, with secure coding, and are valid as long as the transactions after them have not been
-/// deleted.
+/// Tokens can be archived, with secure coding. A token remains valid until transactions after it are deleted.
 open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
   private static let key = "NSPersistentHistoryTokenStoreTokens"
 
-  /// Tokens support secure coding.
+  /// Returns true, because tokens support secure coding.
   public class var supportsSecureCoding: Bool { true }
 
   /// The numbers of transactions, by the UUIDs of their stores.
@@ -21,7 +20,7 @@ open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unche
     super.init()
   }
 
-  /// Reads an archived token; nil if the archive has none.
+  /// Reads a token from an archive; nil if the archive contains none.
   ///
   /// - Parameter coder: the coder to read from.
   public required init?(coder: NSCoder) {

@@ -28,7 +28,7 @@ extension StoreHistory {
 
   /// Deletes the transactions before a position, with their changes.
   ///
-  /// - Returns: how many transactions were deleted.
+  /// - Returns: the number of deleted transactions.
   package static func delete(before limit: HistoryLimit, in database: any SQLDatabase) throws -> Int {
     let reader = try HistoryReader(database)
     switch limit {
@@ -37,7 +37,7 @@ extension StoreHistory {
     }
   }
 
-  /// Returns a change; nil for one of an entity that the store does not have any more.
+  /// Returns a change; nil if its entity no longer exists in the store.
   private func change(_ change: HistoryChange, _ external: ExternalData?) throws -> ObjectHistoryChange? {
     guard let id = entities.id(entity: change.entity, primaryKey: change.key) else { return nil }
     var properties: Set<NSPropertyDescription>?

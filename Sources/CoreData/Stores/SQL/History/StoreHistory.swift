@@ -6,13 +6,13 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// How the rows of a store appear in its persistent history.
+/// The representation of a store's rows in its persistent history.
 package final class StoreHistory {
-  /// An attribute whose value is kept when its object is deleted.
+  /// An attribute whose value is preserved when its object is deleted.
   struct Tombstone {
     let attribute: NSAttributeDescription
     let coding: ColumnCoding
-    /// The value to keep.
+    /// The SQL expression for the value to preserve.
     let sql: String
   }
 
@@ -29,13 +29,13 @@ package final class StoreHistory {
     (self.entities, self.dialect) = (entities, dialect)
   }
 
-  /// The number of columns that values of deleted rows need.
+  /// The number of columns for preserved values.
   package var tombstoneCount: Int { entities.schema.entities.map { tombstones(of: $0.number).count }.max() ?? 0 }
 
-  /// The bits of an entity's properties.
+  /// Returns the bits of an entity's properties.
   func bits(of number: Int) -> HistoryBits { facts(of: number).bits }
 
-  /// The attributes of an entity whose values are kept, by their names.
+  /// Returns the attributes of an entity whose values are preserved, by name.
   func tombstones(of number: Int) -> [Tombstone] { facts(of: number).tombstones }
 
   private func facts(of number: Int) -> Facts {
@@ -58,7 +58,7 @@ package final class StoreHistory {
     return made
   }
 
-  /// Records the changes of a save. Rows that are deleted must still be there.
+  /// Records the changes of a save. Deleted rows must still exist.
   package func record(_ changes: [RowChange], with writer: HistoryWriter) throws {
     var together = SimilarChanges(writer)
     for kind in [RowChange.Kind.insert, .update, .delete] {
@@ -90,9 +90,9 @@ package final class StoreHistory {
     try together.end()
   }
 
-  /// Changes that differ in their keys alone, and have not been recorded yet.
+  /// Changes that differ only in their keys, and have not been recorded yet.
   private struct SimilarChanges {
-    /// The most keys that are kept back.
+    /// The maximum number of keys to hold back.
     private static let limit = 10_000
 
     private let writer: HistoryWriter

@@ -25,7 +25,7 @@ struct DictionaryReader {
     case constant(Any?)
   }
 
-  /// - Throws: `NotExpressibleInSQL` for attributes whose values are not in columns.
+  /// - Throws: `NotExpressibleInSQL` for attributes whose values are not stored in columns.
   init(_ select: ResultSelect, of entity: NSEntityDescription, entities: StoredEntities, external: ExternalData) throws
   {
     columns = try select.columns.map { column in
@@ -52,7 +52,8 @@ struct DictionaryReader {
 
   /// Makes the dictionary of a statement's current row.
   ///
-  /// - Throws: `NotExpressibleInSQL` for a value that is not of its attribute's type. Reading the objects reports it.
+  /// - Throws: `NotExpressibleInSQL` for a value that does not have its attribute's type. Reading the objects then
+  ///   reports the value.
   func dictionary(_ statement: SQLiteStatement) throws -> NSDictionary {
     let result = NSMutableDictionary()
     for column in columns {
@@ -87,7 +88,7 @@ struct DictionaryReader {
     do {
       if let slot = try coding.slot(at: position, of: statement, external: external) { return slot }
     } catch is ExternalData.UnreadableFile {
-      // Reading the object says which one it is.
+      // Reading the object reports which file it is.
     }
     throw NotExpressibleInSQL()
   }

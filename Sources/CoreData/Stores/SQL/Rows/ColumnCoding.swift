@@ -7,7 +7,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// How one kind of attribute value is stored in a column.
+/// The way in which one kind of attribute value is stored in a column.
 package enum ColumnCoding {
   case integer
   case boolean
@@ -19,7 +19,7 @@ package enum ColumnCoding {
   case uri
   case uuid
   case data
-  /// Data that may be in a file of its own.
+  /// Data that may be stored in a separate file.
   case externalData
   case archived
 
@@ -40,9 +40,9 @@ package enum ColumnCoding {
     }
   }
 
-  /// Reads the value of a column; nil when it is not of this kind.
+  /// Reads the value of a column; nil if it is not of this kind.
   ///
-  /// Any number will do, since SQLite stores whole reals as integers.
+  /// Integers and reals are interchangeable, since SQLite stores whole reals as integers.
   func slot(at index: Int, of statement: SQLiteStatement, external: ExternalData) throws -> Slot? {
     let type = statement.type(at: index)
     if type == .null { return .null }
@@ -70,7 +70,7 @@ package enum ColumnCoding {
     }
   }
 
-  /// Packs the value of a column; false when it is not of this kind.
+  /// Packs the value of a column. Returns false if it is not of this kind.
   func pack(
     column index: Int, of statement: SQLiteStatement, at position: Int, into packer: RowPacker, external: ExternalData
   ) throws -> Bool {
@@ -96,7 +96,7 @@ package enum ColumnCoding {
     return true
   }
 
-  /// Converts a stored value; nil when it is not of this kind.
+  /// Converts a stored value; nil if it is not of this kind.
   package func slot(of stored: SQLiteValue, external: ExternalData?) throws -> Slot? {
     switch (self, stored) {
     case (_, .null): return .null
@@ -126,7 +126,7 @@ package enum ColumnCoding {
     return .uuid(UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)))
   }
 
-  /// Returns the column value of a slot in SQLite; nil when the slot is not of this kind.
+  /// Returns the column value of a slot in SQLite; nil if the slot is not of this kind.
   ///
   /// - Parameter external: the files of large values; nil for a store without files.
   func value(of slot: Slot, external: ExternalData?) throws -> SQLiteValue? {

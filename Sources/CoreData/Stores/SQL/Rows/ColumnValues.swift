@@ -9,16 +9,16 @@ import Foundation
 /// A column of a row, and the value to store in it.
 package struct ColumnValue {
   package let name: String
-  /// The value as SQLite stores it.
+  /// The value in SQLite's storage form.
   package let value: SQLiteValue
-  /// The value in a statement.
+  /// The SQL expression for the value.
   package let sql: BoundSQL
 
-  /// Sets the column, in an UPDATE statement.
+  /// The assignment of the column in an UPDATE statement.
   package var assignment: BoundSQL { "\(column: name) = \(sql)" }
 }
 
-/// Turns slots into the values of columns.
+/// Converts slots to column values.
 package struct ColumnValues {
   private let entities: StoredEntities
   private let external: ExternalData?
@@ -32,7 +32,7 @@ package struct ColumnValues {
 
   /// Returns the columns of an attribute, with the values to store.
   ///
-  /// - Parameter kept: columns of a composite attribute's elements in SQLite that keep what they hold.
+  /// - Parameter kept: for composite attributes in SQLite, the columns of elements that keep their contents.
   package func columns(
     of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
     row: Int64, keeping kept: [String: SQLiteValue] = [:]
@@ -48,7 +48,7 @@ package struct ColumnValues {
     }
   }
 
-  /// Returns the value of an attribute with one column, as SQLite stores it.
+  /// Returns the value of a single-column attribute, in SQLite's storage form.
   func value(
     of slot: Slot, _ attribute: AttributeLayout, _ coding: ColumnCoding, description: NSAttributeDescription?,
     in layout: EntityLayout, row: Int64
@@ -58,7 +58,7 @@ package struct ColumnValues {
       slot = try TransformableValues.encode(value, of: description).map { .archived($0) } ?? .null
     }
     if dialect == .postgreSQL, case .object(let number as NSDecimalNumber) = slot, case .decimal = coding {
-      // Exactly: a column of SQLite holds what a double holds of it.
+      // The exact value. A SQLite column keeps only as much of it as a double holds.
       return .text(DecimalConversion.text(of: number.decimalValue))
     }
     guard let value = try coding.value(of: slot, external: external) else {
@@ -90,8 +90,8 @@ package struct ColumnValues {
     }
   }
 
-  /// Returns the values of a to-one relationship's columns: the key of its object, and the number of the object's entity,
-  /// where that has a column.
+  /// Returns the values of a to-one relationship's columns: the destination's key, and the number of its entity if
+  /// there is a column for it.
   package func key(
     of slot: Slot, _ relationship: RelationshipLayout, _ key: ForeignKeyLayout, in layout: EntityLayout, row: Int64
   ) throws -> (number: SQLiteValue, entity: SQLiteValue) {

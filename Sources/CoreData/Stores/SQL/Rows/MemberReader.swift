@@ -6,7 +6,7 @@ import CoreDataStoreFiles
 
 /// Reads the members of to-many relationships.
 package struct MemberReader {
-  /// How many owners one query asks for.
+  /// The number of owners per query.
   package static let ownersPerQuery = 500
 
   private let database: any SQLDatabase
@@ -16,7 +16,7 @@ package struct MemberReader {
     (self.database, self.entities) = (database, entities)
   }
 
-  /// The members, in order where the relationship is ordered, else by primary key.
+  /// Returns the members, in order if the relationship is ordered, otherwise by primary key.
   package func members(of relationship: RelationshipLayout, primaryKey: Int64) throws -> [NSManagedObjectID] {
     guard let destination = entities.schema[relationship.destinationEntity] else { return [] }
     var ids: [NSManagedObjectID] = []
@@ -27,7 +27,8 @@ package struct MemberReader {
     return ids
   }
 
-  /// The members of several owners with one query for many of them, by owner; owners without members are left out.
+  /// Returns the members of several owners, by owner, with one query for many of them. Owners without members are left
+  /// out.
   package func members(of relationship: RelationshipLayout, primaryKeys: [Int64]) throws -> [Int64: [NSManagedObjectID]]
   {
     guard let destination = entities.schema[relationship.destinationEntity] else { return [:] }

@@ -8,15 +8,16 @@ package enum OrderKeys {
   static let first: Int64 = 2048
   static let step: Int64 = 1024
 
-  /// SQL for the position after the last one in a column. The result is an integer even where a file has other values, or no
-  /// room after the last one; such positions are renumbered the next time the order is written.
+  /// Returns SQL for the position after the last one in a column. The result is an integer even if the file contains
+  /// other values, or no room after the last position. Such positions are renumbered the next time the order is
+  /// written.
   static func next(_ column: String, _ dialect: SQLDialect) -> String {
     let last = "CAST(COALESCE(MAX(\(column)), \(first - step)) AS BIGINT)"
     return "\(dialect.least)(\(last), \(Int64.max - step)) + \(step)"
   }
 
-  /// Returns ascending positions for a list. Ascending positions are kept, and new members get positions between their
-  /// neighbours; where there is no gap left, all are renumbered.
+  /// Returns ascending positions for a list. Positions that already ascend are kept, and new members get positions
+  /// between their neighbours. If there is no gap left, all are renumbered.
   package static func arranged(_ current: [Int64?]) -> [Int64] {
     let fixed = current.compactMap { $0 }
     let isGrowing = zip(fixed, fixed.dropFirst()).allSatisfy { $0 < $1 }
@@ -36,7 +37,7 @@ package enum OrderKeys {
         guard lower <= Int64.max - count * step else { return renumbered(current.count) }
         keys += (1...count).map { lower + $0 * step }
       } else {
-        // In a damaged file the distance can overflow.
+        // In a damaged file, the distance can overflow.
         guard let upper = current[end], case (let distance, false) = upper.subtractingReportingOverflow(lower),
           distance / (count + 1) > 0
         else { return renumbered(current.count) }

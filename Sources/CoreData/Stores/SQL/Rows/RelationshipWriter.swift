@@ -4,19 +4,18 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Writes the parts of relationships that are stored outside the rows of the objects that have them, in the transaction of
-/// its caller.
+/// Writes the parts of relationships that are stored outside their objects' rows, in the caller's transaction.
 package struct RelationshipWriter {
   private let database: any SQLDatabase
   private let entities: StoredEntities
   private let plans: RowPlans
 
-  /// - Parameter plans: the plans of the store's entities, if they are kept.
+  /// - Parameter plans: the cached plans of the store's entities, if any.
   package init(database: any SQLDatabase, entities: StoredEntities, plans: RowPlans? = nil) {
     (self.database, self.entities, self.plans) = (database, entities, plans ?? RowPlans(entities: entities))
   }
 
-  /// Whether the changes search for rows by other values than their primary keys.
+  /// Returns whether writing the changes searches for rows by values other than their primary keys.
   package func isSearching(for changes: [RowChange]) throws -> Bool {
     for position in changes.indices {
       let kind = changes[position].kind
@@ -27,14 +26,14 @@ package struct RelationshipWriter {
     return false
   }
 
-  /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
-  /// positions in ordered relationships.
+  /// Writes the parts of relationships that are stored outside the changed rows: join tables, keys of relationships
+  /// without inverse, and positions in ordered relationships.
   ///
   /// - Parameters:
   ///   - changes: insertions and updates.
-  ///   - positionsFollow: whether other changes write the positions in ordered relationships of members that these write.
+  ///   - positionsFollow: whether other changes write the positions of these changes' members in ordered relationships.
   package func write(_ changes: [RowChange], positionsFollow: Bool = false) throws {
-    // Positions come last: they belong to rows whose keys must be there.
+    // Positions come last, because they are written to rows that must already have their keys.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
     for change in changes {
@@ -65,7 +64,7 @@ package struct RelationshipWriter {
     for (relationship, owner, members) in ordered { try arrange(members, of: relationship, owner: owner) }
   }
 
-  /// An object whose own change gives all its ordered members their positions.
+  /// An object whose own change determines the positions of all its ordered members.
   private struct ArrangedOwner: Hashable {
     let table: String
     /// The column with the object's key, in the members' rows or in a join table.
@@ -92,7 +91,7 @@ package struct RelationshipWriter {
     return owners
   }
 
-  /// Removes references to deleted rows of an entity from rows that have no change of their own.
+  /// Removes references to deleted rows of an entity from rows without a change of their own.
   package func forget(_ keys: [Int64], _ layout: EntityLayout) throws {
     for relationship in layout.relationships.values {
       switch relationship.place {
@@ -109,7 +108,7 @@ package struct RelationshipWriter {
     }
   }
 
-  /// Runs a statement for the rows in which a column has one of some keys.
+  /// Runs a statement for the rows in which a column has one of the given keys.
   private func run(_ start: String, _ column: String, _ keys: [Int64]) throws {
     switch database.dialect {
     case .sqlite: for key in keys { try database.run("\(start)\(column) = ?", [.integer(key)]) }
@@ -155,8 +154,8 @@ package struct RelationshipWriter {
     }
   }
 
-  /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged afterwards get no
-  /// positions here.
+  /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged later get
+  /// no positions here.
   private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>?) throws {
     let table = SQLName.quoted(end.table)
     let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
@@ -185,7 +184,7 @@ package struct RelationshipWriter {
     if end.isReflexive { try database.run(sql, [.integer(member), .integer(owner)]) }
   }
 
-  /// Clears the position of a row in an order.
+  /// Clears a row's position in an order.
   private func forgetOrder(_ table: String, order: String, row: Int64) throws {
     try database.run(
       "UPDATE \(SQLName.quoted(table)) SET \(SQLName.quoted(order)) = NULL WHERE Z_PK = ?", [.integer(row)])
@@ -199,7 +198,7 @@ package struct RelationshipWriter {
         + "WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) WHERE Z_PK = ?1", [.integer(row)])
   }
 
-  /// Gives members positions in the given order, and keeps the positions that already fit.
+  /// Assigns positions in the given order, keeping positions that already fit.
   private func arrange(_ members: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64) throws {
     let (table, member, column, filter): (String, String, String, String)
     switch relationship.place {

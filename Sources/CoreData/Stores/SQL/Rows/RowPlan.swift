@@ -3,18 +3,18 @@
 
 import CoreDataStoreFiles
 
-/// How rows of one entity are written. Made once for an open store.
+/// The plan for writing the rows of one entity. Created once for an open store.
 package final class RowPlan {
-  /// What a slot writes to its row.
+  /// The columns that a slot writes in its row.
   package enum Step {
     case column(ColumnCoding, AttributeLayout, parameter: Int)
-    /// A composite attribute: several columns.
+    /// A composite attribute, with several columns.
     case columns(AttributeLayout)
     case key(RelationshipLayout, ForeignKeyLayout, parameter: Int)
     /// A transient attribute, or a relationship without a column in the row.
     case nothing
 
-    /// Whether the value that is written can be neither a file nor an object of the program's.
+    /// Whether the value is certainly neither a file nor a custom object.
     fileprivate var isPlain: Bool {
       switch self {
       case .column(.archived, _, _), .column(.externalData, _, _), .columns: false
@@ -23,20 +23,20 @@ package final class RowPlan {
     }
   }
 
-  /// The first three parameters are the key, the entity and the version.
+  /// The number of the first column's parameter. The first three parameters are the key, the entity and the version.
   private static let firstParameter = 4
 
   package let entity: NSEntityDescription
   package let layout: EntityLayout
-  /// By slot.
+  /// The steps, by slot.
   package let steps: [Step]
-  /// The columns whose values may be files.
+  /// The columns whose values may be stored in files.
   package let filed: [(position: Int, column: String)]
   /// The slots of relationships that are stored outside the row.
   package let outside: [(position: Int, relationship: RelationshipLayout)]
-  /// Whether a relationship stores the position of the row, or of its members, in an order.
+  /// Whether the row, or its members, have positions in an ordered relationship.
   package let hasPlaces: Bool
-  /// Whether no value is a file, or an object of the program's.
+  /// Whether no value can be a file or a custom object.
   private let isPlain: Bool
   private let indexes: [String: Int]
   /// The columns that slots write, in the order of their parameters.
@@ -75,7 +75,7 @@ package final class RowPlan {
     return .nothing
   }
 
-  /// The columns of a row that a step writes.
+  /// Returns the columns of a row that a step writes.
   package static func columns(of step: Step) -> [String] {
     switch step {
     case .column(_, let attribute, _), .columns(let attribute): attribute.columns
@@ -84,8 +84,8 @@ package final class RowPlan {
     }
   }
 
-  /// Whether a change of the relationship is written outside the row. If it has an inverse, its members write their own
-  /// columns.
+  /// Returns whether a change of the relationship is written outside the row. If it has an inverse, its members' rows
+  /// contain the keys.
   private static func isOutside(_ relationship: RelationshipLayout) -> Bool {
     switch relationship.place {
     case .foreignKey(let key): key.orderColumn != nil
@@ -102,7 +102,7 @@ package final class RowPlan {
     }
   }
 
-  /// Whether any of some slots has a column in the row.
+  /// Returns whether any of the slots has a column in the row.
   package func hasColumns(_ positions: SlotSet) -> Bool {
     positions.contains { position in
       if case .nothing = steps[position] { return false }
@@ -110,15 +110,15 @@ package final class RowPlan {
     }
   }
 
-  /// Whether a change is a new row, and writing it concerns no other row, no file, and none of the program's code.
+  /// Returns whether a change is a new row, and writing it involves no other row, no file, and no custom code.
   package func isAlone(_ change: RowChange) -> Bool {
     change.kind == .insert && isPlain && !writesOutside(change.changed)
   }
 
-  /// Whether a change of some slots is written outside the row.
+  /// Returns whether a change of the slots is written outside the row.
   package func writesOutside(_ changed: SlotSet) -> Bool { outside.contains { changed.contains($0.position) } }
 
-  /// The parameter of a column in the statement that inserts a row.
+  /// Returns the parameter of a column in the statement that inserts a row.
   package func index(of column: String) -> Int { indexes[column] ?? 0 }
 }
 
@@ -126,14 +126,14 @@ package final class RowPlan {
 package final class RowPlans {
   private let entities: StoredEntities
   private var plans: [ObjectIdentifier: RowPlan] = [:]
-  /// The most recent plan: changes come entity by entity.
+  /// The most recent plan, because changes come grouped by entity.
   private var last: RowPlan?
 
   package init(entities: StoredEntities) {
     self.entities = entities
   }
 
-  /// - Throws: `SchemaProblem` when the store does not have the entity.
+  /// - Throws: `SchemaProblem` if the store does not have the entity.
   package func plan(for entity: NSEntityDescription) throws -> RowPlan {
     if let last, last.entity === entity { return last }
     let plan = try plans[ObjectIdentifier(entity)] ?? RowPlan(entity, entities.layout(of: entity))

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Makes snapshots from the rows of one table, for an entity and optionally its sub-entities.
+/// Makes snapshots of the rows of one table, for an entity and optionally its sub-entities.
 final class RowReader {
   /// The columns that a statement must select, in this order.
   let columns: [String]
@@ -16,7 +16,7 @@ final class RowReader {
     + "WHERE t0.Z_PK = ?1"
   private let entity: EntityLayout
   private let table: String
-  /// By entity number; nil for other entities.
+  /// The plans, by entity number; nil for other entities.
   private let plans: [Plan?]
   private let entities: StoredEntities
   private let external: ExternalData
@@ -25,7 +25,7 @@ final class RowReader {
   private var idleRowStatement: SQLiteStatement?
 
   private let packer = RowPacker()
-  /// Whether values whose files cannot be read become `UnreadableValue`s. Otherwise they are errors.
+  /// Whether values whose files cannot be read become `UnreadableValue`s instead of errors.
   private var toleratesUnreadableFiles = false
 
   private final class Plan {
@@ -34,7 +34,7 @@ final class RowReader {
     let table: SlotTable
     let transientDefaults: [(position: Int, value: Slot)]
     let steps: ContiguousArray<RowStep>
-    /// The steps of the usual kinds.
+    /// The steps for the common kinds of values.
     let quick: ContiguousArray<QuickStep>
     private var knownLayout: RowLayout?
 
@@ -78,11 +78,12 @@ final class RowReader {
     self.plans = plans
   }
 
-  /// Runs a read. If a file of a value cannot be read, the read runs once more, with `UnreadableValue`s.
+  /// Runs a read. If a value's file cannot be read, repeats the read with `UnreadableValue`s.
   ///
-  /// A save by another connection may have replaced the file since the row was read. The second read sees the new row.
+  /// A save by another connection may have replaced the file since the row was read. The second read then sees the new
+  /// row.
   ///
-  /// - Parameter body: reads by this reader, with no lasting effect if it throws.
+  /// - Parameter body: reads with this reader, and has no lasting effect if it throws.
   func tolerating<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -96,7 +97,7 @@ final class RowReader {
 
   /// Reads the row with a primary key; nil if there is none.
   ///
-  /// - Parameter connection: the connection that this reader is of.
+  /// - Parameter connection: the connection that this reader belongs to.
   func row(_ primaryKey: Int64, _ connection: SQLiteConnection) throws -> RowSnapshot? {
     let statement = try idleRowStatement ?? connection.prepare(rowSelect, persistent: true)
     idleRowStatement = nil
@@ -110,7 +111,7 @@ final class RowReader {
 
   /// Makes the snapshot of a statement's current row.
   ///
-  /// - Throws: `RowProblem` when the row is of another entity, or a value of another type.
+  /// - Throws: `RowProblem` if the row is of another entity, or a value has the wrong type.
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
     packer.removeAll()
     try pack(statement, into: packer)
@@ -180,7 +181,7 @@ package struct SelectList {
   }
 }
 
-/// How a slot of the usual kinds is read, without reference counting.
+/// The way in which a slot of a common kind is read, without reference counting.
 private struct QuickStep {
   private enum Kind: UInt8 {
     case string, integer, date, double, toOne, unread, null, other
@@ -188,7 +189,7 @@ private struct QuickStep {
 
   private let kind: Kind
   private let column: Int32
-  /// The entity of the destination of a relationship.
+  /// The entity of the relationship's destination.
   private let entity: Int32
 
   init(_ step: RowStep, _ entities: StoredEntities) {
@@ -210,9 +211,9 @@ private struct QuickStep {
     }
   }
 
-  /// Packs the slot of a row.
+  /// Packs a row's slot.
   ///
-  /// - Returns: false if it is of another kind, or its value of another type.
+  /// - Returns: false if the slot is not of a common kind, or its value has the wrong type.
   @inline(__always)
   func pack(_ row: SQLiteCurrentRow, at position: Int, into packer: RowPacker) -> Bool {
     switch kind {
@@ -237,7 +238,7 @@ private struct QuickStep {
   }
 }
 
-/// How a slot is read from a row's columns.
+/// The way in which a slot is read from a row's columns.
 enum RowStep {
   case attribute(ColumnCoding, column: Int)
   case composite(Elements)
@@ -247,7 +248,7 @@ enum RowStep {
   /// A transient attribute, or a relationship to another store.
   case null
 
-  /// The elements of a composite attribute. It is an object so that other steps are copied without reference counting.
+  /// The elements of a composite attribute. A class, so that copying other steps needs no reference counting.
   final class Elements {
     let steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]
 
@@ -256,14 +257,14 @@ enum RowStep {
     }
   }
 
-  /// The error for a value that is not of its property's type.
+  /// An error for a value that does not have its property's type.
   struct Unreadable: Error {
     /// The element of a composite attribute; nil for the property itself.
     var element: String?
     let found: String
   }
 
-  /// The error for a value whose file cannot be read. It is caught where the row is read, on the same thread.
+  /// An error for a value whose file cannot be read. Caught where the row is read, on the same thread.
   struct UnreadableFile: Error, @unchecked Sendable {
     let cause: ExternalData.UnreadableFile
     /// The element of a composite attribute; nil for the property itself.

@@ -4,9 +4,9 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The prepared statements of SQLite that write the rows of one entity.
+/// The prepared SQLite statements that write the rows of one entity.
 final class RowStatements {
-  /// The number of update statements that are kept, one for each set of changed slots.
+  /// The maximum number of cached update statements, one for each set of changed slots.
   private static let updateLimit = 32
 
   let plan: RowPlan
@@ -14,7 +14,7 @@ final class RowStatements {
   private var knownInsertion: SQLiteStatement?
   private var knownDeletion: SQLiteStatement?
   private var updates: [SlotSet: SQLiteStatement] = [:]
-  /// The most recent update: many rows mostly have the same changes.
+  /// The most recent update, because many rows often have the same changes.
   private var last: (changed: SlotSet, statement: SQLiteStatement)?
 
   init(_ plan: RowPlan, _ connection: SQLiteConnection) {
@@ -22,7 +22,8 @@ final class RowStatements {
     self.connection = connection
   }
 
-  /// Returns the statement that inserts a row. Its parameters are key, entity and version, and then the columns.
+  /// Returns the statement that inserts a row. Its parameters are the key, the entity, the version, and then the
+  /// columns.
   func insertion() throws -> SQLiteStatement {
     if let knownInsertion { return knownInsertion }
     let columns = plan.columns
@@ -65,12 +66,12 @@ final class RowStatements {
   }
 }
 
-/// The statements of all entities of a connection, and their plans.
+/// The statements and plans of all entities of a connection.
 final class StoreStatements {
   let plans: RowPlans
   private let connection: SQLiteConnection
   private var statements: [ObjectIdentifier: RowStatements] = [:]
-  /// The most recent statements: changes come entity by entity.
+  /// The most recent statements, because changes come grouped by entity.
   private var last: RowStatements?
 
   init(entities: StoredEntities, connection: SQLiteConnection) {
@@ -78,7 +79,7 @@ final class StoreStatements {
     self.connection = connection
   }
 
-  /// - Throws: `SchemaProblem` when the store does not have the entity.
+  /// - Throws: `SchemaProblem` if the store does not have the entity.
   func statements(for entity: NSEntityDescription) throws -> RowStatements {
     if let last, last.plan.entity === entity { return last }
     let found = try statements[ObjectIdentifier(entity)] ?? RowStatements(plans.plan(for: entity), connection)

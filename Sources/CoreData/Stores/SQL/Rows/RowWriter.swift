@@ -6,28 +6,28 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Writes row changes to a SQLite store, in the transaction of its caller.
+/// Writes row changes to a SQLite store, in the caller's transaction.
 struct RowWriter {
   let connection: SQLiteConnection
   let entities: StoredEntities
   let external: ExternalData
   let statements: StoreStatements
 
-  /// Writes what is stored outside the rows.
+  /// The writer of what is stored outside the rows.
   var relationships: RelationshipWriter {
     RelationshipWriter(database: connection, entities: entities, plans: statements.plans)
   }
 
   private var values: ColumnValues { ColumnValues(entities: entities, external: external) }
 
-  /// Writes the changes: deletions first, to free unique values, then updates, insertions, and the relationships that are
-  /// stored outside the rows.
+  /// Writes the changes: first deletions, which free unique values, then updates, insertions, and the relationships
+  /// that are stored outside the rows.
   ///
-  /// - Throws: `RowConflicts` with every row that has changed since it was read; the caller must roll back.
+  /// - Throws: `RowConflicts` with every row that has changed since it was read. The caller must then roll back.
   func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
     var isVacated = false
-    // The positions of changes of relationships that are stored outside the rows.
+    // The positions of changes to relationships that are stored outside the rows.
     var outside: [Int] = []
     let order = WritingOrder(changes)
     for (kind, positions) in order.positions {
@@ -35,7 +35,7 @@ struct RowWriter {
         outside += try insert(positions, of: changes)
         continue
       }
-      // Indexing avoids copies of changes, each of which holds the row before and after.
+      // Indexing avoids copying changes, each of which holds the row before and after.
       for (index, position) in positions.enumerated() {
         let rows = try statements.statements(for: changes[position].id.entityDescription)
         let plan = rows.plan
@@ -62,24 +62,25 @@ struct RowWriter {
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     if outside.isEmpty { return }
-    // In the order of the changes, as the program made them.
+    // In the program's order of changes.
     outside.sort()
     try relationships.write(outside.map { changes[$0] })
   }
 
-  /// From how many new rows on the parameters of several are made before SQLite inserts them.
+  /// The minimum number of new rows whose parameters are bound in batches before SQLite inserts them.
   private static let several = 32
-  /// From how many new rows on the parameters of the next ones are made while SQLite inserts those before.
+  /// The minimum number of new rows for which a background thread binds the next batch while SQLite inserts the
+  /// previous one.
   private static let many = 4_000
-  /// How many of them are made at once, and how many bytes of texts and BLOBs from which on no more are, so that the memory for
-  /// them is bounded.
+  /// The maximum number of rows in a batch, and the size of its strings and BLOBs, in bytes, after which no more rows
+  /// are added. This bounds the memory for batches.
   static let (partSize, partBytes) = (256, 256 << 10)
-  /// How many of these parts may wait.
+  /// The maximum number of batches that wait to be inserted.
   private static let waitingLimit = 8
 
   /// Inserts several rows.
   ///
-  /// - Returns: the positions of those with relationships that are stored outside the rows.
+  /// - Returns: the positions of the rows with relationships that are stored outside the rows.
   private func insert(_ positions: [Int], of changes: [RowChange]) throws -> [Int] {
     var outside: [Int] = []
     var next = 0
@@ -87,7 +88,7 @@ struct RowWriter {
       let entity = changes[positions[next]].id.entityDescription
       let rows = try statements.statements(for: entity)
       let start = next
-      // What belongs to no other row, no file and no code of the program.
+      // Rows that involve no other row, no file and no custom code.
       while next < positions.count, changes[positions[next]].id.entityDescription === entity,
         rows.plan.isAlone(changes[positions[next]])
       {
@@ -97,7 +98,7 @@ struct RowWriter {
         try insertAlone(positions[start..<next], of: changes, rows)
         continue
       }
-      // The first that is not alone too.
+      // Includes the first row that does involve others.
       next = min(next + 1, positions.count)
       for position in positions[start..<next] {
         let change = changes[position]
@@ -109,12 +110,12 @@ struct RowWriter {
     return outside
   }
 
-  /// Inserts rows of an entity that concern nothing else.
+  /// Inserts rows of an entity that involve nothing else.
   private func insertAlone(_ positions: ArraySlice<Int>, of changes: [RowChange], _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
     var rest = positions
     let isParallel = positions.count >= Self.many
-    // As many as are waiting, one that is written, and one that is filled.
+    // One buffer for each waiting batch, one being written, and one being filled.
     var buffers = (0..<(isParallel ? Self.waitingLimit + 2 : 1)).map { _ in SQLiteParameterRows() }
     func fill() throws -> SQLiteParameterRows? {
       if rest.isEmpty { return nil }
@@ -144,14 +145,14 @@ struct RowWriter {
     try bindColumns(of: change, plan, to: parameters)
   }
 
-  /// Inserts rows without what is stored beside them, which `connectCopies(_:)` writes.
+  /// Inserts only the rows themselves. `connectCopies(_:)` writes what is stored outside them.
   func insertCopies(_ rows: [RowChange]) throws {
     for position in rows.indices {
       try insert(rows[position], try statements.statements(for: rows[position].id.entityDescription))
     }
   }
 
-  /// Writes the members of relationships of rows that have none yet.
+  /// Writes the members of relationships, for rows that have no members yet.
   func connectCopies(_ rows: [RowChange]) throws { try relationships.write(rows, positionsFollow: true) }
 
   private func insert(_ change: RowChange, _ rows: RowStatements) throws {
@@ -159,7 +160,7 @@ struct RowWriter {
     try run(statement) { try bind(change, plan, to: statement) }
   }
 
-  /// - Returns: whether the row was unchanged since it was read.
+  /// - Returns: whether the row is unchanged since it was read.
   private func update(
     _ change: RowChange, _ rows: RowStatements, keeping kept: [String: SQLiteValue]
   ) throws -> Bool {
@@ -167,9 +168,9 @@ struct RowWriter {
     return connection.changes == 1
   }
 
-  /// Writes the changed values of a row, if it still has a version.
+  /// Writes the changed values of a row, if it still has the expected version.
   ///
-  /// - Parameter kept: what `keptFiles(of:_:)` returns.
+  /// - Parameter kept: the result of `keptFiles(of:_:)`.
   func update(
     _ change: RowChange, from version: Int64, _ rows: RowStatements, keeping kept: [String: SQLiteValue]
   ) throws {
@@ -182,8 +183,8 @@ struct RowWriter {
     }
   }
 
-  /// Clears the unique columns of rows that are about to get other values there, since SQLite enforces uniqueness
-  /// statement by statement: otherwise two rows could not exchange values in one save.
+  /// Clears the unique columns of rows that are about to get other values there. SQLite enforces uniqueness statement
+  /// by statement, so otherwise two rows could not exchange values in one save.
   private func vacateUniqueColumns(_ updates: [RowChange]) throws {
     let unique = entities.schema.indexes.filter(\.isUnique)
     for change in updates {
@@ -192,14 +193,14 @@ struct RowWriter {
       let columns = change.changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }.filter(indexed.contains)
       guard !columns.isEmpty else { continue }
       let cleared = columns.map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
-      // The update that follows reports a row of another version.
+      // The following update reports a row whose version has changed.
       try connection.run(
         "UPDATE \(SQLName.quoted(plan.layout.table)) SET \(cleared) WHERE Z_PK = ? AND \(RowVersion.stored) = ?",
         [.integer(change.id.key.number), .integer(change.old?.version ?? 0)])
     }
   }
 
-  /// Runs a statement of a plan, and clears it for the next use.
+  /// Runs a statement of a plan, and resets it for the next use.
   func run(_ statement: SQLiteStatement, _ bind: () throws -> Void) throws {
     defer {
       statement.reset()
@@ -233,9 +234,9 @@ struct RowWriter {
     return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
   }
 
-  /// Marks the files as unused whose names are in columns that are about to change, or in all of a row that is deleted.
+  /// Marks files as unused whose names are in columns that are about to change, or in any column of a deleted row.
   ///
-  /// - Parameter kept: columns that do not change.
+  /// - Parameter kept: the columns that do not change.
   func noteReplacedFiles(of change: RowChange, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:]) throws {
     for (position, column) in plan.filed where change.kind == .delete || change.changed.contains(position) {
       if kept[column] != nil { continue }
@@ -243,14 +244,15 @@ struct RowWriter {
     }
   }
 
-  /// What a column of a row holds.
+  /// Returns the value of a row's column.
   private func stored(_ column: String, of change: RowChange, _ plan: RowPlan) throws -> SQLiteValue {
     let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?"
     return try connection.scalar(sql, [.integer(change.id.key.number)]) ?? .null
   }
 
-  /// The columns that keep their files when composite attributes change, and what they hold: those of elements with the same
-  /// value, and of elements that could not be read and got no value. The latter's files may come back.
+  /// Returns the columns that keep their files when composite attributes change, with their contents. These belong to
+  /// elements whose value is unchanged, and to unreadable elements without a new value, because the files of the latter
+  /// may reappear.
   func keptFiles(of change: RowChange, _ plan: RowPlan) throws -> [String: SQLiteValue] {
     guard !plan.filed.isEmpty, let old = change.old else { return [:] }
     var kept: [String: SQLiteValue] = [:]
@@ -269,8 +271,9 @@ struct RowWriter {
     return kept
   }
 
-  /// The columns of a composite attribute's elements in files, that are the same in two values of it. Without a value in both an
-  /// element is NULL or could not be read, also where the object was saved since.
+  /// Returns the columns of a composite attribute's elements that are stored in files and are equal in two values of
+  /// the attribute. If an element has no value in either, it is NULL or could not be read, even if the object was saved
+  /// since.
   private static func unchanged(
     _ attribute: AttributeLayout, _ old: NSDictionary, _ new: NSDictionary
   ) -> [String] {
@@ -286,7 +289,7 @@ struct RowWriter {
     }
   }
 
-  /// Binds the changed values of the row itself to a plan's statement. To-many relationships have none.
+  /// Binds the changed values of the row itself to a plan's statement. To-many relationships have no values there.
   func bindColumns(
     of change: RowChange, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
     to parameters: some SQLiteParameters
@@ -298,7 +301,7 @@ struct RowWriter {
     }
   }
 
-  /// Binds one of the values of a row to a plan's statement.
+  /// Binds one value of a row to a plan's statement.
   func bind(
     _ slot: Slot, at position: Int, row: Int64, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
     to parameters: some SQLiteParameters

@@ -6,20 +6,20 @@ import CoreDataStoreFiles
 
 /// The entities of an open store: their tables, and the descriptions of their objects.
 ///
-/// It is a shared object because every row uses it; copying a structure would count references to all its parts.
+/// A class, because every row uses it, and copying a structure would retain all its parts.
 package final class StoredEntities {
   package let schema: StoreSchema
-  /// By entity number.
+  /// The entities, by number.
   private let members: [RowIdentities.Member?]
   private let numbers: [ObjectIdentifier: Int]
-  /// The most recent entity and its number: rows come entity by entity.
+  /// The most recent entity and its number, because rows come grouped by entity.
   private var last: (entity: ObjectIdentifier, number: Int)?
-  /// Nil where rows need no identifiers. The store owns these entities, so it outlives every use; and every row uses it, so
-  /// reference counting would cost too much.
+  /// The store; nil if rows need no identifiers. The store owns these entities, so it outlives every use. Reference
+  /// counting would cost too much, because every row uses it.
   private unowned(unsafe) let store: NSPersistentStore?
-  /// What makes identifiers; made again when the store's UUID or number changes.
+  /// The factory of identifiers; replaced when the store's UUID or number changes.
   private var knownIdentities: RowIdentities?
-  /// The store's `identityVersion` before they were made.
+  /// The store's `identityVersion` before `knownIdentities` was created.
   private var knownVersion = 0
 
   package init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
@@ -40,12 +40,12 @@ package final class StoredEntities {
     ) { first, _ in first }
   }
 
-  /// Makes the entities of another connection to the same store, which another thread may use.
+  /// Creates the entities for another connection to the same store, which another thread may use.
   package init(sharing other: StoredEntities) {
     (schema, members, numbers, store) = (other.schema, other.members, other.numbers, other.store)
   }
 
-  /// Asks the store for its part of identifiers, once for the reads that follow.
+  /// Reads the store's part of identifiers, once for the reads that follow.
   package func noteIdentity() {
     guard let store else { return }
     let version = store.identityVersion
@@ -56,7 +56,7 @@ package final class StoredEntities {
     knownIdentities = RowIdentities(store: number, reference: reference, members: members)
   }
 
-  /// What makes identifiers; nil where rows need none.
+  /// The factory of identifiers; nil if rows need none.
   package var identities: RowIdentities? {
     if knownIdentities == nil { noteIdentity() }
     return knownIdentities
@@ -68,7 +68,7 @@ package final class StoredEntities {
 
   package func description(number: Int) -> NSEntityDescription? { member(number)?.description }
 
-  /// The number of an entity in the store; nil when the store does not have it.
+  /// Returns the number of an entity in the store; nil if the store does not have it.
   package func number(of entity: NSEntityDescription) -> Int? {
     let identity = ObjectIdentifier(entity)
     if let last, last.entity == identity { return last.number }
@@ -81,27 +81,27 @@ package final class StoredEntities {
 
   /// Returns the layout of an entity.
   ///
-  /// - Throws: `SchemaProblem` when the store does not have the entity.
+  /// - Throws: `SchemaProblem` if the store does not have the entity.
   package func layout(of entity: NSEntityDescription) throws -> EntityLayout {
     let name = entity.name ?? ""
     guard let layout = schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
     return layout
   }
 
-  /// The identifier of a row; nil for an unknown entity number.
+  /// Returns the identifier of a row; nil for an unknown entity number.
   package func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     identities?.id(entity: number, primaryKey: primaryKey)
   }
 
-  /// The entity number of a row; nil when its `Z_ENT` names no entity of the table.
+  /// Returns the entity number of a row; nil if its `Z_ENT` names no entity of the table.
   ///
-  /// In a table of one entity Core Data ignores the number, and rows inserted by hand may have any.
+  /// In a table of a single entity, Core Data ignores the number, and rows inserted by hand may contain any.
   package func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
     if let number = Int(exactly: stored), member(number)?.root == entity.rootNumber { return number }
     return member(entity.number).flatMap { $0.only == 0 ? nil : $0.only }
   }
 
-  /// The number of the entity of a relationship's destination; nil for none.
+  /// Returns the entity number of a relationship's destination; nil if there is none.
   ///
   /// - Parameters:
   ///   - stored: the number in the row. A row older than the destination's sub-entities has none, or 0.
@@ -111,12 +111,12 @@ package final class StoredEntities {
     return declared != 0 && description(number: declared) != nil ? declared : nil
   }
 
-  /// Whether an identifier belongs to this store.
+  /// Returns whether an identifier belongs to this store.
   package func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == identities?.store }
 }
 
 extension StoredEntities: ObjectKeys {
-  /// Builds statements over the store's tables.
+  /// A builder of statements over the store's tables.
   package var selects: SelectBuilder { SelectBuilder(schema: schema, objects: self) }
 
   package func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64? {

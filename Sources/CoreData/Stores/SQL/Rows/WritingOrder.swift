@@ -1,10 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The positions of changes in the order in which they are written.
+/// The order in which changes are written, as positions in the list of changes.
 package struct WritingOrder {
-  /// By kind. Those of a kind are in the order of their rows in the tables: changing one page after the other takes
-  /// less than coming back to pages that the cache has given up.
+  /// The positions by kind of change. Within a kind, they follow the order of rows in the tables, so that a page is
+  /// changed only once, before it leaves the cache.
   package private(set) var positions: [(kind: RowChange.Kind, positions: [Int])]
 
   package init(_ changes: [RowChange]) {
