@@ -111,6 +111,9 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   }
 
   /// Whether the results include the context's unsaved changes; true by default.
+  ///
+  /// Differs from Apple: an object is found by the values of its row, as an unchanged object is, if neither the predicate
+  /// nor the order reads one of its changed values.
   open var includesPendingChanges: Bool {
     get { content.specification.includesPendingChanges }
     set { content.specification.includesPendingChanges = newValue }
