@@ -171,33 +171,43 @@ public struct ModelLint {
 
   /// Returns findings about mapping models that match no two versions.
   private static func stale(_ urls: [URL], _ versions: [ModelVersion]) throws -> [Entry] {
-    try MappingFile.files(at: urls).compactMap { file in
+    let files = try MappingFile.files(at: urls)
+    guard !files.isEmpty, versions.count > 1 else { return [] }
+    let mapped = versions.map { (name: $0.name, version: MappedVersion($0.document)) }
+    return files.compactMap { file in
       guard let url = file.url else { return nil }
       let mapping = file.document
+      func entry(_ version: ModelVersion, _ level: Finding.Level, _ message: String) -> Entry {
+        Entry(version.name, finding(.staleMapping, level, "\(url.lastPathComponent): \(message)"))
+      }
       let isCompiled = url.pathExtension == "cdm"
+      let named = (
+        versions.first { $0.name == mapping.sourceVersionName },
+        versions.first { $0.name == mapping.destinationVersionName }
+      )
+      var pair = (versions[0], versions[1])
+      if case (let source?, let destination?) = named, source.name != destination.name { pair = (source, destination) }
       // A source with version names gets their hashes when it is compiled.
-      let isNamed = !isCompiled && mapping.sourceVersionName != nil && mapping.destinationVersionName != nil
-      let kinds: Set<MappingCheck.Problem.Kind> = isNamed ? [.missingEntity] : [.missingEntity, .staleHash]
-      func problem(_ source: ModelVersion, _ destination: ModelVersion) -> MappingCheck.Problem? {
-        if isNamed, (mapping.sourceVersionName, mapping.destinationVersionName) != (source.name, destination.name) {
-          return .init(
-            kind: .staleHash, level: .warning, mapping: nil, property: nil,
-            message: "It is for \(mapping.sourceVersionName ?? "") and \(mapping.destinationVersionName ?? "").")
+      var kinds: Set<MappingCheck.Problem.Kind> = [.missingEntity]
+      if !isCompiled, let source = mapping.sourceVersionName, let destination = mapping.destinationVersionName {
+        guard (source, destination) == (pair.0.name, pair.1.name) else {
+          return entry(pair.1, .warning, "It is for \(source) and \(destination).")
         }
-        return MappingCheck(mapping, source: source.document, destination: destination.document, isCompiled: isCompiled)
-          .problems.first { kinds.contains($0.kind) }
-      }
-      var nearest: (new: ModelVersion, problem: MappingCheck.Problem)?
-      for source in versions {
-        for destination in versions where destination.name != source.name {
-          guard let found = problem(source, destination) else { return nil }
-          let isNamed = mapping.sourceVersionName == source.name && mapping.destinationVersionName == destination.name
-          if nearest == nil || isNamed { nearest = (destination, found) }
+      } else {
+        let sources = mapped.filter { version in
+          mapping.entityMappings.allSatisfy { version.version.has($0.sourceEntityName, $0.sourceEntityVersionHash) }
         }
+        let destinations = mapped.filter { version in
+          mapping.entityMappings.allSatisfy {
+            version.version.has($0.destinationEntityName, $0.destinationEntityVersionHash)
+          }
+        }
+        if sources.contains(where: { source in destinations.contains { $0.name != source.name } }) { return nil }
+        kinds.insert(.staleHash)
       }
-      return nearest.map { new, problem in
-        Entry(new.name, finding(.staleMapping, problem.level, "\(url.lastPathComponent): \(problem.message)"))
-      }
+      let check = MappingCheck(
+        mapping, source: pair.0.document, destination: pair.1.document, isCompiled: isCompiled)
+      return check.problems.first { kinds.contains($0.kind) }.map { entry(pair.1, $0.level, $0.message) }
     }
   }
 

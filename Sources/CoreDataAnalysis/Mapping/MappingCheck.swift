@@ -115,6 +115,14 @@ struct MappedVersion {
     hashes = VersionHashes(document).entities
   }
 
+  /// Whether the version has an entity, with the version hash in a mapping model.
+  ///
+  /// - Parameter name: the entity of a mapping; nil fits each version.
+  func has(_ name: String?, _ hash: Data?) -> Bool {
+    guard let name else { return true }
+    return hash != nil && hashes[name] == hash
+  }
+
   /// Returns all attributes of an entity, including inherited ones.
   func attributes(of entity: String) -> [AttributeDocument] {
     index.lineage(of: entity).flatMap(\.attributes)

@@ -64,6 +64,10 @@ extension StoreCounting {
     return counts
   }
 
+  private var entitiesByName: [String: ReadableEntity] {
+    Dictionary(entities.map { ($0.name, $0) }) { first, _ in first }
+  }
+
   /// The entities of each table shared by several entities, by the names of the tables.
   var entitiesSharingTables: [(table: String, entities: [ReadableEntity])] {
     Dictionary(grouping: entities.filter { !$0.isAlone && $0.table != nil }) { $0.table ?? "" }
@@ -136,7 +140,7 @@ extension StoreCounting {
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    let entities = Dictionary(self.entities.map { ($0.name, $0) }) { first, _ in first }
+    let entities = entitiesByName
     for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
       counts.fits[change] = try fit(of: change, entities)
     }
@@ -169,8 +173,9 @@ extension StoreCounting {
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    let entities = entitiesByName
     for constraint in AddedConstraint.all(in: difference, judge) where counts.doubles[constraint] == nil {
-      counts.doubles[constraint] = try doubles(under: constraint)
+      counts.doubles[constraint] = try doubles(under: constraint, entities)
     }
   }
 
@@ -181,16 +186,17 @@ extension StoreCounting {
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    let entities = entitiesByName
     for rules in TightenedRules.all(in: difference, judge) where counts.breaks[rules] == nil {
-      counts.breaks[rules] = try breaks(of: rules)
+      counts.breaks[rules] = try breaks(of: rules, entities)
     }
   }
 
   /// Returns nil if the values have no column of their own, one has another type, or a rule cannot be evaluated.
-  private func breaks(of tightened: TightenedRules) throws -> RuleBreaks? {
+  private func breaks(of tightened: TightenedRules, _ entities: [String: ReadableEntity]) throws -> RuleBreaks? {
     // Columns of other engines have other types.
     guard database.dialect == .sqlite, ![.transformable, .binaryData].contains(tightened.kind),
-      let entity = entities.first(where: { $0.name == tightened.origin.entity }), let layout = entity.layout,
+      let entity = entities[tightened.origin.entity], let layout = entity.layout,
       let attribute = layout.attributes[tightened.origin.property], let name = attribute.column
     else { return nil }
     let column = SQLName.quoted(name)
@@ -225,13 +231,14 @@ extension StoreCounting {
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    let entities = entitiesByName
     for minimum in RaisedMinimum.all(in: difference, judge) where counts.lacking[minimum] == nil {
-      counts.lacking[minimum] = try lacking(minimum)
+      counts.lacking[minimum] = try lacking(minimum, entities)
     }
   }
 
-  private func lacking(_ minimum: RaisedMinimum) throws -> Int? {
-    guard let entity = entities.first(where: { $0.name == minimum.origin.entity }), let layout = entity.layout,
+  private func lacking(_ minimum: RaisedMinimum, _ entities: [String: ReadableEntity]) throws -> Int? {
+    guard let entity = entities[minimum.origin.entity], let layout = entity.layout,
       let schema, let relationship = layout.relationships[minimum.origin.property], relationship.isToMany
     else { return nil }
     let pairs = RelationshipPairs(of: relationship, in: schema).queries(fromOwner: true)
@@ -244,14 +251,16 @@ extension StoreCounting {
   }
 
   /// Returns nil if the values are not in columns of one table.
-  private func doubles(under constraint: AddedConstraint) throws -> DuplicateCount? {
+  private func doubles(
+    under constraint: AddedConstraint, _ entities: [String: ReadableEntity]
+  ) throws -> DuplicateCount? {
     guard !constraint.attributes.isEmpty else { return DuplicateCount(rows: 0, example: nil) }
     var tables: Set<String> = []
     var columns: Set<[[String]]> = []
     var kinds: [AttributeKind] = []
     var conditions: [String] = []
     for origins in constraint.attributes {
-      guard let name = origins.first?.entity, let entity = entities.first(where: { $0.name == name }),
+      guard let name = origins.first?.entity, let entity = entities[name],
         let layout = entity.layout
       else { return nil }
       let found = origins.compactMap { layout.attributes[$0.property] }.filter { $0.column != nil }
