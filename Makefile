@@ -109,7 +109,8 @@ dist-check: dist
 # BENCH holds the arguments of the program; Benchmarks/README.md has them.
 BENCH ?=
 bench: libraries
-	swift build -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks --product coredata
+	export COREDATA_OPTIMIZATION_SWITCHES=yes; \
+	swift build -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks --product coredata && \
 	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
 
 torture: libraries

@@ -24,7 +24,11 @@ let package = Package(
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
     .systemLibrary(name: "CSwiftRuntime"),
     .target(name: "CoreDataMistakes"),
-    .target(name: "CoreDataFileSystem", dependencies: ["CoreDataMistakes"]),
+    .target(
+      name: "CoreDataFileSystem", dependencies: ["CoreDataMistakes"],
+      // `make bench` sets the variable.
+      swiftSettings: Context.environment["COREDATA_OPTIMIZATION_SWITCHES"] == nil
+        ? [] : [.define("OPTIMIZATION_SWITCHES")]),
     .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CSQLite"]),
     .target(name: "CoreDataPredicates"),
     .target(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import CoreDataFileSystem
 import Foundation
 
 /// An open connection to an SQLite database file.
@@ -59,7 +60,8 @@ package final class SQLiteConnection: @unchecked Sendable {
       name = Self.immutableURI(path)
     }
     var pointer: OpaquePointer?
-    let result = sqlite3_open_v2(name, &pointer, flags, DatabaseReadAhead.name)
+    let result = sqlite3_open_v2(
+      name, &pointer, flags, Optimization.readAhead.isOn ? DatabaseReadAhead.name : nil)
     guard result == SQLITE_OK, let pointer else {
       defer { sqlite3_close(pointer) }
       throw SQLiteError(result: result, database: pointer, sql: nil, path: path).explainingLength()

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// A row as the bytes of its columns, which are decoded on access.
@@ -305,7 +306,13 @@ package final class RowPacker {
   }
 
   /// Creates all rows.
-  package func snapshots() -> [RowSnapshot] { rows.indices.map { RowSnapshot(row(at: $0)) } }
+  package func snapshots() -> [RowSnapshot] {
+    if Optimization.packedRows.isOn { return rows.indices.map { RowSnapshot(row(at: $0)) } }
+    return rows.indices.map { index in
+      let row = row(at: index)
+      return RowSnapshot(id: row.layout.identifier(row.primaryKey), version: row.version, slots: row.slots)
+    }
+  }
 
   /// The number of slots in `others` that belong to finished rows.
   private var othersCount: Int { rows.last?.othersEnd ?? 0 }

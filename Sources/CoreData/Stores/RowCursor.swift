@@ -54,7 +54,7 @@ package struct RowCursor {
       var results: [Result] = []
       let first = RowPacker()
       var count = 0
-      while count < Self.alone {
+      while count < Self.alone || !Optimization.backgroundRows.isOn {
         let isDone = try !Self.fill(first, pack)
         results += make(first.snapshots())
         if isDone { return results }

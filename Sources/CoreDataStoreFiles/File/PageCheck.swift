@@ -118,7 +118,9 @@ package enum PageCheck {
 
   /// Returns a second connection to a large store; nil if it cannot be opened, or would have to wait.
   private static func connectionBeside(_ connection: SQLiteConnection, largeFile: Int) -> SQLiteConnection? {
-    guard FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile else {
+    guard Optimization.backgroundChecks.isOn,
+      FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile
+    else {
       return nil
     }
     do {

@@ -362,7 +362,7 @@ package struct StoreVerification {
   package func carryOut(leaving journalMode: SQLiteJournalMode) throws -> Result {
     // Pages are checked in memory while the file is synced to disk. Closing a file gives up SQLite's locks on it, which
     // are not needed for a store that is not in place yet.
-    let isLarge = FileCalls.size(url) >= PageCheck.largeFile
+    let isLarge = FileCalls.size(url) >= PageCheck.largeFile && Optimization.backgroundChecks.isOn
     let synchronization = isLarge ? ParallelWork { [url] in try FileCalls.synchronize(url) } : nil
     // On success the code below waits for it; after a failure its result does not matter.
     defer { try? synchronization?.wait() }

@@ -388,7 +388,8 @@ struct SaveReport {
       self.objects = objects
       let identifiers = objects.map(\.objectID)
       self.identifiers = identifiers
-      set = isAhead && identifiers.count >= Self.many ? ParallelWork { Set(identifiers) } : nil
+      let isLarge = identifiers.count >= Self.many && Optimization.backgroundIdentifiers.isOn
+      set = isAhead && isLarge ? ParallelWork { Set(identifiers) } : nil
     }
 
     var identifierSet: Set<NSManagedObjectID> {

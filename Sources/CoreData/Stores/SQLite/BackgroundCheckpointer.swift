@@ -296,7 +296,9 @@ extension SQLiteStore {
   /// Starts background checkpoints for a store that other connections can open, unless the program has configured
   /// SQLite's own.
   func checkpointInBackground(_ state: Opened, url: URL, _ settings: StoreOptions) throws {
-    guard settings.pragmas["wal_autocheckpoint"] == nil, try hasSharedLog(state, url: url, settings) else { return }
+    guard Optimization.backgroundCheckpoints.isOn, settings.pragmas["wal_autocheckpoint"] == nil,
+      try hasSharedLog(state, url: url, settings)
+    else { return }
     let pageSize = Int(try state.connection.pragma("page_size")?.integer ?? 4_096)
     if settings.pragmas["journal_size_limit"] == nil {
       // A restarted log shrinks to this size after a large transaction.

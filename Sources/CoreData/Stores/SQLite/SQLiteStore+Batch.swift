@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -89,7 +90,7 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     firstKey = try state.lastKey(root: plan.layout.rootNumber)
     key = firstKey
     let isUnique = state.entities.schema.indexes.contains { $0.isUnique && $0.table == plan.layout.table }
-    waiting = isUnique ? nil : SQLiteParameterRows()
+    waiting = isUnique || !Optimization.parameterRows.isOn ? nil : SQLiteParameterRows()
   }
 
   var findsDuplicates: Bool { true }

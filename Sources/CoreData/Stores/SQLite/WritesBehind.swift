@@ -27,6 +27,7 @@ final class WritesBehind {
   /// - Throws: the error of earlier changes.
   func write(_ changes: [RowChange], url: URL?) throws -> Bool {
     try wait()
+    guard Optimization.backgroundDestination.isOn else { return false }
     for change in changes {
       guard try state.plans.plan(for: change.id.entityDescription).isAlone(change) else { return false }
     }
@@ -53,7 +54,9 @@ final class WritesBehind {
   private func begin(url: URL?, _ body: @escaping @Sendable (SQLiteStore.Opened) throws -> Void) {
     // Only one thread uses it at a time, because everything else waits for the work.
     nonisolated(unsafe) let state = state
-    work = ParallelWork { try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) } }
+    let work = ParallelWork { try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) } }
+    self.work = work
+    if !Optimization.backgroundDestination.isOn { try? work.wait() }
   }
 
   /// Waits until everything has been written.

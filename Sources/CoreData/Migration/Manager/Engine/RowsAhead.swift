@@ -20,7 +20,9 @@ final class RowsAhead {
   ///   - state: the state that the caller reads.
   /// - Returns: nil if there is nothing to read ahead.
   init?(_ query: RowQuery, after rows: [RowSnapshot], of state: any StoreGeneration) {
-    guard let first = Self.query(query, after: rows), !first.entity.hasFiles else { return nil }
+    guard Optimization.backgroundSource.isOn, let first = Self.query(query, after: rows), !first.entity.hasFiles else {
+      return nil
+    }
     var next: RowQuery? = first
     batches = ParallelValues(limit: 1) {
       // The caller repeats a failed read, and throws its error.

@@ -135,7 +135,7 @@ final class DestinationStore {
   func complete(progress: (Double) throws -> Void) throws {
     // Rows are written to disk while they are sorted. The rest is synced with the whole file before the store is moved
     // to its location. Closing a file releases SQLite's locks on it, which a draft does not need.
-    let isLarge = draft.map { FileCalls.size($0) >= PageCheck.largeFile } ?? false
+    let isLarge = draft.map { FileCalls.size($0) >= PageCheck.largeFile && Optimization.backgroundChecks.isOn } ?? false
     let synchronization = isLarge ? draft.map { draft in ParallelWork { try FileCalls.synchronize(draft) } } : nil
     // After a failure, nothing depends on it.
     defer { try? synchronization?.wait() }

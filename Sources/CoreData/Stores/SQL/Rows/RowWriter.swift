@@ -31,7 +31,7 @@ struct RowWriter {
     var outside: [Int] = []
     let order = WritingOrder(changes)
     for (kind, positions) in order.positions {
-      if kind == .insert, positions.count >= Self.several {
+      if kind == .insert, positions.count >= Self.several, Optimization.parameterRows.isOn {
         outside += try insert(positions, of: changes)
         continue
       }
@@ -114,7 +114,7 @@ struct RowWriter {
   private func insertAlone(_ positions: ArraySlice<Int>, of changes: [RowChange], _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
     var rest = positions
-    let isParallel = positions.count >= Self.many
+    let isParallel = positions.count >= Self.many && Optimization.backgroundParameters.isOn
     // One buffer for each waiting batch, one being written, and one being filled.
     var buffers = (0..<(isParallel ? Self.waitingLimit + 2 : 1)).map { _ in SQLiteParameterRows() }
     func fill() throws -> SQLiteParameterRows? {
