@@ -22,6 +22,8 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
   package let defaults: [Slot]
   /// The type of each attribute; undefined for relationships.
   package let kinds: [NSAttributeType]
+  /// Whether each to-many relationship is ordered; nil for other properties.
+  private let membersAreOrdered: [Bool?]
   /// Whether each property is transient.
   private let transient: [Bool]
   /// The positions of transient properties.
@@ -47,6 +49,8 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
     firstRelationship = attributes.count
     positions = NameTable(names)
     kinds = attributes.map(\.value.attributeType) + relationships.map { _ in .undefinedAttributeType }
+    membersAreOrdered =
+      attributes.map { _ in nil } + relationships.map { $0.value.isToMany ? $0.value.isOrdered : nil }
     let transient = attributes.map(\.value.isTransient) + relationships.map(\.value.isTransient)
     self.transient = transient
     transients = transient.indices.filter { transient[$0] }
@@ -69,6 +73,10 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
   package func position(of name: String) -> Int? { positions.position(of: name) }
 
   package func isTransient(at position: Int) -> Bool { transient[position] }
+
+  /// Returns whether the members of a to-many relationship are ordered; nil for other properties. Retaining the
+  /// description instead, to which there are weak references, takes as long as the rest of a read.
+  package func areMembersOrdered(at position: Int) -> Bool? { membersAreOrdered[position] }
 
   /// Returns whether each slot holds the same property as in another table.
   package func isLaidOut(like other: SlotTable) -> Bool {

@@ -125,11 +125,11 @@ extension PropertyAccess {
   ///
   /// - Parameter areOrdered: whether the relationship must be ordered or unordered; nil for either.
   private func heldMembers(_ object: NSManagedObject, areOrdered: Bool? = nil) -> HeldMembers? {
-    guard let place = place(in: object), let relationship = object.table.relationship(at: place.position),
-      relationship.isToMany, areOrdered == nil || relationship.isOrdered == areOrdered
+    guard let place = place(in: object), let found = object.table.areMembersOrdered(at: place.position),
+      areOrdered == nil || found == areOrdered
     else { return nil }
     if place.isPrimitive {
-      object.realize(for: relationship.name)
+      object.realize(for: object.table.names[place.position])
       return object.members(at: place.position)
     }
     object.willAccessValue(forKey: name)
