@@ -20,6 +20,8 @@ let package = Package(
       dependencies: [
         "SystemPostgreSQL", "SystemSQLite", .product(name: "CoreData", package: "OpenCoreData"),
         .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
-      ]),
+      ],
+      swiftSettings: Context.environment["COREDATA_OPTIMIZATION_SWITCHES"] == nil
+        ? [] : [.define("OPTIMIZATION_SWITCHES")]),
   ]
 )

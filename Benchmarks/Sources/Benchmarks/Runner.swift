@@ -63,7 +63,7 @@ struct Runner {
   }
 
   /// Creates the store that a workload starts with, once.
-  private func template(_ start: Workload.Start) throws -> URL {
+  func template(_ start: Workload.Start) throws -> URL {
     let url = folder.appendingPathComponent("\(start).sqlite")
     if FileManager.default.fileExists(atPath: url.path) { return url }
     switch start {
@@ -77,7 +77,12 @@ struct Runner {
     return url
   }
 
-  private func measure(_ workload: Workload, _ side: Workload.Side, _ template: URL) throws -> Measurement {
+  /// Measures one side in a process of its own.
+  ///
+  /// - Parameter environment: variables that the process gets in addition.
+  func measure(
+    _ workload: Workload, _ side: Workload.Side, _ template: URL, environment: [String: String] = [:]
+  ) throws -> Measurement {
     let place = folder.appendingPathComponent("measurement", isDirectory: true)
     if FileManager.default.fileExists(atPath: place.path) { try FileManager.default.removeItem(at: place) }
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
@@ -90,6 +95,7 @@ struct Runner {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
     process.arguments = ["--measure", workload.name, side.rawValue, store.path, String(noteCount)]
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     let output = Pipe()
     process.standardOutput = output
     try process.run()

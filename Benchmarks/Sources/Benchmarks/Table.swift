@@ -24,9 +24,9 @@ enum Table {
 
   private static func ratio(_ value: Double) -> String { String(format: "%.2f", value) }
 
-  private static func time(_ seconds: Double) -> String {
+  static func time(_ seconds: Double) -> String {
     seconds < 1 ? String(format: "%.1f ms", seconds * 1000) : String(format: "%.2f s", seconds)
   }
 
-  private static func megabytes(_ value: Double) -> String { String(format: "%.0f", value) }
+  static func megabytes(_ value: Double) -> String { String(format: "%.0f", value) }
 }

@@ -9,15 +9,18 @@ struct Arguments {
   var rounds = 5
   var wanted: [String] = []
   var isJSON = false
+  var measuresGains = false
 
   static let usage = """
     Benchmarks [--notes N]... [--rounds N] [--only PART-OF-A-NAME]... [--json]
+    Benchmarks --gains [--notes N] [--rounds N] [--only PART-OF-A-NAME]...
 
     Measures the library against the same work written by hand over SQLite's C interface.
     --notes   10000, 100000 or 1000000 notes; default: 10000; may be repeated
     --rounds  the number of measurements of each side; default: 5
     --only    workloads whose name contains this; may be repeated; default: all but those of large models
     --json    write the results as JSON instead of a table
+    --gains   the library with and without each of its optimizations; --only names some of these
 
     """
 
@@ -40,6 +43,7 @@ struct Arguments {
       case "--rounds": rounds = try number(of: word)
       case "--only": wanted.append(try value(of: word))
       case "--json": isJSON = true
+      case "--gains": measuresGains = true
       default: throw Failure(text: "unknown argument \(word)\n\n\(Arguments.usage)")
       }
     }
@@ -73,7 +77,7 @@ func show(_ text: String) {
 
 func run(_ arguments: Arguments) throws {
   var results: [Runner.Result] = []
-  if !arguments.isJSON { show(Table.header.joined(separator: "\n")) }
+  if !arguments.isJSON, !arguments.measuresGains { show(Table.header.joined(separator: "\n")) }
   for noteCount in arguments.noteCounts {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("Benchmarks-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -81,12 +85,18 @@ func run(_ arguments: Arguments) throws {
       // Keep the measurements even if the directory cannot be removed.
       try? FileManager.default.removeItem(at: folder)
     }
-    results += try Runner(noteCount: noteCount, rounds: arguments.rounds, folder: folder)
+    let runner = Runner(noteCount: noteCount, rounds: arguments.rounds, folder: folder)
+    if arguments.measuresGains {
+      try Gains(runner: runner).measure(arguments.wanted, report: show)
+      continue
+    }
+    results +=
+      try runner
       .results(of: arguments.workloads) { result in
         if !arguments.isJSON { show(Table.line(result)) }
       }
   }
-  if arguments.isJSON {
+  if arguments.isJSON, !arguments.measuresGains {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     show(String(decoding: try encoder.encode(results), as: UTF8.self))
