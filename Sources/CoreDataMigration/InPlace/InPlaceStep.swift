@@ -196,6 +196,26 @@ package struct InPlaceStep {
   }
 }
 
+extension InPlaceStep {
+  /// Creates a step from two models and the layout of the store before it.
+  ///
+  /// - Parameters:
+  ///   - schema: The layout of the store before the step.
+  ///   - mapping: The mapping between the two versions; nil to infer it.
+  /// - Throws: `SchemaProblem`; `InferenceFailure`.
+  init(
+    from source: ModelDocument, schema: StoreSchema, to destination: ModelDocument, configuration: String?,
+    mapping: InferredMapping?, values: some ProgramValues
+  ) throws {
+    let names = StepMapping(try mapping ?? InferredMapping(source: source, destination: destination))
+    self.init(
+      source: .init(source), destination: .init(destination), sourceSchema: schema,
+      destinationSchema: try StoreSchema(
+        document: destination, configuration: destination.configuration(configuration), after: schema, mapping: names),
+      mapping: names, values: values)
+  }
+}
+
 /// An inferred mapping with lookups by name in either direction.
 package struct StepMapping: EarlierNames {
   private struct Names {

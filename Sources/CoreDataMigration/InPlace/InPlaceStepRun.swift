@@ -30,17 +30,12 @@ package struct InPlaceStepRun {
     self.file = file
     catalog = try file.connection.catalog()
     primaryKeys = try file.primaryKeys()
-    let names = StepMapping(try mapping ?? InferredMapping(source: source, destination: destination))
-    let sourceSchema = try StoreSchema(
+    let schema = try StoreSchema(
       document: source, configuration: source.configuration(configuration), catalog: catalog, primaryKeys: primaryKeys)
-    self.step = InPlaceStep(
-      source: .init(source), destination: .init(destination), sourceSchema: sourceSchema,
-      destinationSchema: try StoreSchema(
-        document: destination, configuration: destination.configuration(configuration), after: sourceSchema,
-        mapping: names),
-      mapping: names, values: values)
-    self.step.extraColumns = self.step.sourceSchema.extraColumns(in: catalog)
-    self.step.cleanup = cleanup
+    step = try InPlaceStep(
+      from: source, schema: schema, to: destination, configuration: configuration, mapping: mapping, values: values)
+    step.extraColumns = schema.extraColumns(in: catalog)
+    step.cleanup = cleanup
   }
 
   private var connection: SQLiteConnection { file.connection }
@@ -125,12 +120,8 @@ package struct InPlaceStepRun {
         try progress(statement.table, range.rowsDone)
       }
     } catch let error as SQLiteError where error.isUniqueConstraint {
-      switch statement.purpose {
-      case .index: throw try StepChecks(step: step, database: connection).duplicates() ?? error
-      case .link(let check):
-        throw try LinkProblem(check: check, step: step, shifts: shifts, connection: connection).problem() ?? error
-      case .structure, .rows, .keys, .housekeeping: throw error
-      }
+      guard let check = statement.check else { throw error }
+      throw try StepChecks(step: step, database: connection).problem(check, shifts) ?? error
     }
   }
 

@@ -48,21 +48,13 @@ package struct ServerStatement: Sendable {
     package let mode: Mode
   }
 
-  /// The problem in the rows that makes a statement fail.
-  package enum Check: Hashable, Sendable {
-    /// Equal values under a uniqueness constraint.
-    case duplicates
-    /// Objects with more than one object for a to-one relationship.
-    case link(LinkCheck)
-  }
-
   package let sql: BoundSQL
   /// The entity that the statement concerns; nil for a statement that prepares others.
   package let entity: String?
   package let property: String?
   package let work: Work
   package let locks: [Lock]
-  package let check: Check?
+  package let check: StatementCheck?
   /// The position of the statement that must change as many rows as this one.
   package internal(set) var counterpart: Int?
 
@@ -70,7 +62,8 @@ package struct ServerStatement: Sendable {
   package var text: String { sql.postgreSQLLiterals }
 
   init(
-    _ sql: BoundSQL, entity: String?, property: String? = nil, _ work: Work, locks: [Lock] = [], check: Check? = nil
+    _ sql: BoundSQL, entity: String?, property: String? = nil, _ work: Work, locks: [Lock] = [],
+    check: StatementCheck? = nil
   ) {
     (self.sql, self.entity, self.property) = (sql, entity, property)
     (self.work, self.locks, self.check) = (work, locks, check)
@@ -79,14 +72,13 @@ package struct ServerStatement: Sendable {
   /// Creates a statement from one of an in-place migration of a file.
   init(_ statement: MigrationStatement, entity: String?, property: String? = nil) {
     var locks: [Lock] = []
-    var check: Check?
     var work = Work.rows
     switch statement.purpose {
     case .rows(let table), .keys(let table): locks = [Lock(table: table, mode: .rowExclusive)]
-    case .link(let link): (work, check) = (.index, .link(link))
+    case .link: work = .index
     case .structure, .index, .housekeeping: break
     }
-    self.init(statement.sql, entity: entity, property: property, work, locks: locks, check: check)
+    self.init(statement.sql, entity: entity, property: property, work, locks: locks, check: statement.check)
   }
 }
 

@@ -32,12 +32,8 @@ package struct ServerStep {
     from source: ModelDocument, schema: StoreSchema, primaryKeys: [PrimaryKeyRow], to destination: ModelDocument,
     configuration: String?, mapping: InferredMapping? = nil, values: some ProgramValues
   ) throws {
-    let names = StepMapping(try mapping ?? InferredMapping(source: source, destination: destination))
-    step = InPlaceStep(
-      source: .init(source), destination: .init(destination), sourceSchema: schema,
-      destinationSchema: try StoreSchema(
-        document: destination, configuration: destination.configuration(configuration), after: schema, mapping: names),
-      mapping: names, values: values)
+    step = try InPlaceStep(
+      from: source, schema: schema, to: destination, configuration: configuration, mapping: mapping, values: values)
     var entities = ServerEntities(step: step, before: primaryKeys)
     self.primaryKeys = try entities.rows()
     statements = try ServerStepBuilder(step: step).statements() + entities.statements
@@ -163,7 +159,7 @@ struct ServerStepBuilder {
 
   private mutating func append(
     _ sql: String, entity: String?, property: String? = nil, _ work: ServerStatement.Work,
-    locks: [ServerStatement.Lock] = [], check: ServerStatement.Check? = nil
+    locks: [ServerStatement.Lock] = [], check: StatementCheck? = nil
   ) {
     result.append(
       ServerStatement(BoundSQL(sql), entity: entity, property: property, work, locks: locks, check: check))
@@ -171,7 +167,7 @@ struct ServerStepBuilder {
 
   private mutating func alter(
     _ table: String, _ change: String, entity: String?, property: String? = nil,
-    _ work: ServerStatement.Work = .catalogue, check: ServerStatement.Check? = nil
+    _ work: ServerStatement.Work = .catalogue, check: StatementCheck? = nil
   ) {
     append(
       "ALTER TABLE \(SQLName.quoted(table)) \(change)", entity: entity, property: property, work,

@@ -47,15 +47,7 @@ package struct ServerStepRun {
     do {
       return try database.transaction { try database.change(sql.sql, sql.values) }
     } catch {
-      let problem =
-        switch check {
-        case .duplicates: try checks.duplicates()
-        case .link(let link):
-          try LinkProblem(
-            check: link, step: step.step, shifts: KeyShifts(none: step.step), connection: database
-          ).problem()
-        }
-      throw problem ?? error
+      throw try checks.problem(check, KeyShifts(none: step.step)) ?? error
     }
   }
 }

@@ -271,6 +271,14 @@ package struct MigrationStatement: Sendable {
     case .structure, .index, .link, .housekeeping: nil
     }
   }
+  /// The problem that rows may have, for which the statement fails; nil for other statements.
+  var check: StatementCheck? {
+    switch purpose {
+    case .index: .duplicates
+    case .link(let check): .link(check)
+    case .structure, .rows, .keys, .housekeeping: nil
+    }
+  }
   /// Whether the statement copies the rows of one entity into a new table.
   package var isCopy = false
   /// The table whose rows the statement reads or changes one by one; nil if it must be executed as a whole.

@@ -99,4 +99,20 @@ package struct StepChecks {
         suggestion: "Remove the duplicates first.")
     }
   }
+
+  /// Returns the problem in the rows that made a statement fail, or nil if there is none.
+  func problem(_ check: StatementCheck, _ shifts: KeyShifts) throws -> InPlaceProblem? {
+    switch check {
+    case .duplicates: try duplicates()
+    case .link(let link): try LinkProblem(check: link, step: step, shifts: shifts, connection: database).problem()
+    }
+  }
+}
+
+/// A problem in the rows that makes a statement fail.
+package enum StatementCheck: Hashable, Sendable {
+  /// Equal values under a uniqueness constraint.
+  case duplicates
+  /// Objects with more than one object for a to-one relationship.
+  case link(LinkCheck)
 }
