@@ -276,6 +276,15 @@ final class MigrationRun {
 ///
 /// The first pass creates rows, and records them in the mapping's association table. The second pass sets their
 /// relationships.
+///
+/// `ObjectExecutor` can run every mapping, and defines the result. `SQLExecutor` exists for speed alone: it runs those
+/// mappings whose result it computes exactly and faster, which are mappings without a policy, with expressions that SQL
+/// or a Swift function called by SQL evaluates. What it cannot run is known before it writes (`SQLObstacle`). If its
+/// statements fail, they are undone and the objects run the mapping, so that their error counts.
+///
+/// Both use the same association tables (`Associations`), so one mapping's rows may come from SQL and those of another
+/// from objects. Relationships whose keys are in the objects' own rows are written by one code, `SQLRelationships`, for
+/// both executors. SQL sets the others only if it sets all of them: the two ends of a pair rely on each other.
 protocol MappingExecutor {
   func createInstances(of plan: ResolvedMapping) throws
   func createRelationships(of plan: ResolvedMapping) throws
