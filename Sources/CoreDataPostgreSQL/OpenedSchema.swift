@@ -4,28 +4,21 @@
 import CoreData
 import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
+import Foundation
 
 /// An open connection to a store, with the store's layout and the plans derived from it.
-final class OpenedSchema: ReadingConnection {
+final class OpenedSchema {
   private(set) var connection: PostgreSQLConnection
   /// The connection in the form used by the SQL shared with SQLite stores.
   private(set) var database: PostgreSQLDatabase
   let entities: StoredEntities
-  let plans: PostgreSQLRowPlans
-  /// The row plans of the SQL shared with SQLite stores.
-  let sharedPlans: RowPlans
+  let plans: RowPlans
+  let readers: RowReaders
+  let statements = RowTexts()
   /// The form in which changes are recorded in persistent history; nil if they are not recorded.
   var history: StoreHistory?
   private let schema: String
   private let isOwned: Bool
-  private var readers: [ReaderKey: PostgreSQLRowReader] = [:]
-  /// The most recently used reader and its key, because consecutive faults mostly belong to one entity.
-  private var last: (key: ReaderKey, reader: PostgreSQLRowReader)?
-
-  private struct ReaderKey: Hashable {
-    let entity: ObjectIdentifier
-    let includesSubentities: Bool
-  }
 
   /// Creates the state for a connection.
   ///
@@ -36,8 +29,8 @@ final class OpenedSchema: ReadingConnection {
     database = PostgreSQLDatabase(connection, schema: schema)
     self.entities = entities
     self.isOwned = isOwned
-    plans = PostgreSQLRowPlans(entities: entities)
-    sharedPlans = RowPlans(entities: entities)
+    plans = RowPlans(entities: entities)
+    readers = RowReaders(entities, external: nil)
   }
 
   /// Whether the connection is in a transaction that the caller has begun.
@@ -55,15 +48,10 @@ final class OpenedSchema: ReadingConnection {
 
   func end() { if isOwned { connection.close() } }
 
-  func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> PostgreSQLRowReader {
-    let key = ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
-    if let last, last.key == key { return last.reader }
-    let reader =
-      try readers[key]
-      ?? PostgreSQLRowReader(
-        entity: entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities)
-    readers[key] = reader
-    last = (key, reader)
-    return reader
+  func readingPinned<Result>(url: URL?, _ body: () throws -> Result) throws -> Result {
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      // Use a savepoint: a failing statement would end the transaction and with it the snapshot.
+      try connection.transaction(body)
+    }
   }
 }

@@ -17,8 +17,6 @@ final class PostgreSQLDatabase: SQLDatabase {
   let connection: PostgreSQLConnection
   private let schema: String
   private var waiting: [(sql: String, values: [PostgreSQLValue])] = []
-  /// The PostgreSQL text of statements, by their SQLite text and the types of their values.
-  private var known: [String: String] = [:]
 
   init(_ connection: PostgreSQLConnection, schema: String) {
     self.connection = connection
@@ -44,19 +42,23 @@ final class PostgreSQLDatabase: SQLDatabase {
   /// Discards the queued statements, after their transaction was rolled back.
   func forget() { waiting = [] }
 
-  private func rendered(_ sql: String, _ values: [SQLiteValue]) -> (sql: String, values: [PostgreSQLValue]) {
-    let statement = BoundSQL(sql, values).postgreSQL
+  private func rendered(_ statement: BoundSQL) -> (sql: String, values: [PostgreSQLValue]) {
+    let statement = statement.postgreSQL
     return (statement.sql, statement.values.map(PostgreSQLValue.init))
   }
 
-  private func query(_ sql: String, _ values: [SQLiteValue]) throws -> PostgreSQLRows {
+  private func query(_ statement: BoundSQL) throws -> PostgreSQLRows {
     try flush()
-    let (sql, values) = rendered(sql, values)
+    let (sql, values) = rendered(statement)
     return try connection.query(sql, values)
   }
 
+  private func query(_ sql: String, _ values: [SQLiteValue]) throws -> PostgreSQLRows {
+    try query(BoundSQL(sql, values))
+  }
+
   func run(_ sql: String, _ values: [SQLiteValue]) throws {
-    waiting.append(rendered(sql, values))
+    waiting.append(rendered(BoundSQL(sql, values)))
     if waiting.count >= Self.greatestWait { try flush() }
   }
 
@@ -74,10 +76,8 @@ final class PostgreSQLDatabase: SQLDatabase {
     return rows.count == 0 ? nil : DatabaseRow(rows, 0).value(at: 0)
   }
 
-  func forEachRow(
-    _ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void
-  ) throws {
-    let rows = try query(sql, values)
+  func forEachRow(_ statement: BoundSQL, _ body: (any SQLRowValues) throws -> Void) throws {
+    let rows = try query(statement)
     for row in 0..<rows.count { try body(DatabaseRow(rows, row)) }
   }
 

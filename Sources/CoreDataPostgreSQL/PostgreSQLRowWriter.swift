@@ -18,47 +18,28 @@ struct PostgreSQLRowWriter {
   let state: OpenedSchema
 
   private var connection: PostgreSQLConnection { state.connection }
+  private var values: ColumnValues { ColumnValues(entities: state.entities, external: nil) }
 
-  /// Writes the changes, and the relationships that are stored outside the rows.
+  /// Writes the changes. Two saves lock rows in the same order, that of tables and keys, and cannot deadlock.
   ///
-  /// - Throws: `RowConflicts` with every row that has changed since it was read; the caller must roll back.
+  /// - Throws: The errors of `SQLRowSource.write(_:by:)`.
   func write(_ changes: [RowChange]) throws {
-    let relationships = RelationshipWriter(
-      database: state.database, entities: state.entities, plans: state.sharedPlans)
-    var (conflicting, outside): ([Int], [Int]) = ([], [])
-    // Write in the order of tables and keys: two saves then lock rows in the same order and cannot deadlock.
-    for (kind, positions) in WritingOrder(changes).positions {
+    try state.write(changes) { kind, positions in
       switch kind {
-      case .delete:
-        for (_, part) in try groups(positions, changes) { conflicting += try delete(part, changes, relationships) }
-      case .update: conflicting += try update(positions, changes)
+      case .delete: return try groups(positions, changes).flatMap { try delete($0.positions, changes) }
+      case .update: return try update(positions, changes)
       case .insert:
         for (plan, part) in try groups(positions, changes) { try insert(part, changes, plan) }
+        return []
       }
-      if kind != .delete { outside += try writtenOutside(positions, changes) }
-    }
-    guard conflicting.isEmpty else {
-      throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
-    }
-    if outside.isEmpty { return }
-    // Restore the order in which the program made the changes.
-    outside.sort()
-    try relationships.write(outside.map { changes[$0] })
-  }
-
-  /// Returns the positions of changes with relationships that are stored outside the rows.
-  private func writtenOutside(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
-    try positions.filter { position in
-      try state.sharedPlans.plan(for: changes[position].id.entityDescription)
-        .writesOutside(changes[position].changed)
     }
   }
 
   /// Groups positions by entity, in the order of the first position of each.
   private func groups(
     _ positions: [Int], _ changes: [RowChange]
-  ) throws -> [(plan: PostgreSQLRowPlan, positions: [Int])] {
-    var groups: [(plan: PostgreSQLRowPlan, positions: [Int])] = []
+  ) throws -> [(plan: RowPlan, positions: [Int])] {
+    var groups: [(plan: RowPlan, positions: [Int])] = []
     var known: [ObjectIdentifier: Int] = [:]
     for position in positions {
       let plan = try state.plans.plan(for: changes[position].id.entityDescription)
@@ -77,9 +58,7 @@ struct PostgreSQLRowWriter {
   /// Deletes rows.
   ///
   /// - Returns: The positions of rows that have changed since they were read.
-  private func delete(
-    _ positions: [Int], _ changes: [RowChange], _ relationships: RelationshipWriter
-  ) throws -> [Int] {
+  private func delete(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
     let plan = try state.plans.plan(for: changes[positions[0]].id.entityDescription)
     var conflicting: [Int] = []
     for start in stride(from: 0, to: positions.count, by: Self.deletionsPerStatement) {
@@ -95,7 +74,7 @@ struct PostgreSQLRowWriter {
         conflicting += part.filter { !found.contains(changes[$0].id.key.number) }
       }
     }
-    if conflicting.isEmpty { try relationships.forget(positions.map { changes[$0].id.key.number }, plan.layout) }
+    if conflicting.isEmpty { try state.relationships.forget(positions.map { changes[$0].id.key.number }, plan.layout) }
     return conflicting
   }
 
@@ -105,14 +84,13 @@ struct PostgreSQLRowWriter {
   ///
   /// - Returns: The positions of rows that have changed since they were read.
   private func update(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
-    if positions.isEmpty { return [] }
     var conflicting: [Int] = []
     try connection.pipeline { pipeline in
       for position in positions {
         let change = changes[position]
         let plan = try state.plans.plan(for: change.id.entityDescription)
         let values = try parameters(of: change, from: change.old?.version ?? 0, plan)
-        try pipeline.send(plan.update(change.changed), values) { rows in
+        try pipeline.send(state.statements.update(of: plan, change.changed), values) { rows in
           if rows.affected != 1 { conflicting.append(position) }
         }
       }
@@ -122,51 +100,45 @@ struct PostgreSQLRowWriter {
 
   // MARK: Inserting
 
-  private func insert(_ positions: [Int], _ changes: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+  private func insert(_ positions: [Int], _ changes: [RowChange], _ plan: RowPlan) throws {
     if positions.count < Self.copyFrom { return try insertOneByOne(positions, changes, plan) }
-    let columnCount = plan.columns.count
-    let entity = Int64(plan.layout.number)
-    try connection.copyIn(plan.layout.table, columns: plan.columns) { writer in
-      var sink = CopySink(writer: writer)
-      for position in positions {
-        writer.beginRow(fieldCount: columnCount)
-        try writeRow(changes[position], entity: entity, plan, to: &sink)
-      }
-    }
+    try copy(positions, plan) { position, sink in try writeRow(changes[position], plan, to: &sink) }
   }
 
   /// Inserts rows with version 1 for a batch request.
-  func insert(_ rows: [(key: Int64, slots: [Slot], positions: SlotSet)], _ plan: PostgreSQLRowPlan) throws {
-    let columnCount = plan.columns.count
-    let entity = Int64(plan.layout.number)
-    try connection.copyIn(plan.layout.table, columns: plan.columns) { writer in
+  func insert(_ rows: [(key: Int64, slots: [Slot], positions: SlotSet)], _ plan: RowPlan) throws {
+    try copy(rows, plan) { row, sink in
+      try writeRow(row.key, plan, to: &sink) { row.positions.contains($0) ? row.slots[$0] : .null }
+    }
+  }
+
+  private func copy<Row>(
+    _ rows: [Row], _ plan: RowPlan, _ write: (Row, inout CopySink) throws -> Void
+  ) throws {
+    let columns = RowTexts.columns(of: plan)
+    try connection.copyIn(plan.layout.table, columns: columns) { writer in
       var sink = CopySink(writer: writer)
       for row in rows {
-        writer.beginRow(fieldCount: columnCount)
-        sink.put(integer: row.key)
-        sink.put(smaller: entity)
-        sink.put(smaller: 1)
-        for position in plan.steps.indices {
-          let slot = row.positions.contains(position) ? row.slots[position] : .null
-          try write(slot, position, key: row.key, plan, to: &sink)
-        }
+        writer.beginRow(fieldCount: columns.count)
+        try write(row, &sink)
       }
     }
   }
 
   /// Inserts rows of one entity without the relationships that are stored outside the rows.
-  func insertCopies(_ rows: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+  func insertCopies(_ rows: [RowChange], _ plan: RowPlan) throws {
     try insert(Array(rows.indices), rows, plan)
   }
 
   /// Updates one row if it has the given version.
   func update(_ change: RowChange, from version: Int64) throws {
     let plan = try state.plans.plan(for: change.id.entityDescription)
-    _ = try connection.run(plan.update(change.changed), parameters(of: change, from: version, plan))
+    _ = try connection.run(
+      state.statements.update(of: plan, change.changed), parameters(of: change, from: version, plan))
   }
 
   private func parameters(
-    of change: RowChange, from version: Int64, _ plan: PostgreSQLRowPlan
+    of change: RowChange, from version: Int64, _ plan: RowPlan
   ) throws -> [PostgreSQLValue] {
     var sink = ParameterSink()
     sink.put(integer: change.id.key.number)
@@ -178,70 +150,108 @@ struct PostgreSQLRowWriter {
     return sink.values
   }
 
-  private func insertOneByOne(_ positions: [Int], _ changes: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+  private func insertOneByOne(_ positions: [Int], _ changes: [RowChange], _ plan: RowPlan) throws {
     try connection.pipeline { pipeline in
       for position in positions {
         var sink = ParameterSink()
-        try writeRow(changes[position], entity: Int64(plan.layout.number), plan, to: &sink)
-        try pipeline.send(plan.insert, sink.values) { _ in }
+        try writeRow(changes[position], plan, to: &sink)
+        try pipeline.send(state.statements.insertion(of: plan), sink.values) { _ in }
       }
     }
   }
 
-  private func writeRow(
-    _ change: RowChange, entity: Int64, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
-  ) throws {
-    try sink.put(integer: change.id.key.number)
-    try sink.put(smaller: entity)
-    try sink.put(smaller: 1)
+  private func writeRow(_ change: RowChange, _ plan: RowPlan, to sink: inout some ColumnSink) throws {
     let slots = change.slots
-    for position in plan.steps.indices {
-      try write(slots[position], position, key: change.id.key.number, plan, to: &sink)
-    }
+    try writeRow(change.id.key.number, plan, to: &sink) { slots[$0] }
+  }
+
+  @inline(__always)
+  private func writeRow(
+    _ key: Int64, _ plan: RowPlan, to sink: inout some ColumnSink, _ slot: (Int) -> Slot
+  ) throws {
+    sink.put(integer: key)
+    sink.put(smaller: Int64(plan.layout.number))
+    sink.put(smaller: 1)
+    for position in plan.steps.indices { try write(slot(position), position, key: key, plan, to: &sink) }
   }
 
   @inline(__always)
   private func write(
-    _ slot: Slot, _ position: Int, key: Int64, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
+    _ slot: Slot, _ position: Int, key: Int64, _ plan: RowPlan, to sink: inout some ColumnSink
   ) throws {
     switch plan.steps[position] {
     case .nothing: return
-    case .attribute(let cells):
-      do {
-        try cells.write(slot, plan.entity.slotTable.attribute(at: position), to: &sink)
-      } catch let problem as UnwritableValue {
-        throw unwritable(problem, plan.entity.slotTable.names[position], key: key, plan)
-      }
-    case .key(let relationship, let foreign):
-      switch slot {
-      case .null, .unread:
-        try sink.null()
-        if foreign.entityColumn != nil { try sink.null() }
-      case .toOne(let id) where state.entities.owns(id):
-        try sink.put(integer: id.key.number)
-        if foreign.entityColumn != nil {
-          try sink.put(smaller: Int64(try state.plans.plan(for: id.entity).layout.number))
+    case .column(let coding, let attribute, _):
+      switch (coding, slot) {
+      case (.string, .string(let value)):
+        guard sink.put(string: value) else {
+          throw RowProblem(
+            kind: .zeroCharacter, table: plan.layout.table, primaryKey: key, property: attribute.name)
         }
-      default: throw unwritable(.wrongType(found: "\(slot)"), relationship.name, key: key, plan)
+      case (.integer, .integer(let value)): sink.put(integer: value)
+      case (.date, .date(let value)): sink.put(date: value)
+      case (.double, .double(let value)): sink.put(double: value)
+      case (.decimal, .object(let value as NSDecimalNumber)): sink.put(decimal: value.decimalValue)
+      case (.uuid, .uuid(let value)): sink.put(uuid: value)
+      default:
+        let description = plan.entity.slotTable.attribute(at: position)
+        sink.put(
+          try values.value(of: slot, attribute, coding, description: description, in: plan.layout, row: key), coding)
       }
+    case .columns(let attribute):
+      let description = plan.entity.slotTable.attribute(at: position)
+      let found = try values.values(of: slot, attribute, description: description, in: plan.layout, row: key)
+      for element in found { sink.put(element.value, element.coding) }
+    case .key(let relationship, let foreign, _):
+      var value = slot
+      if case .unread = slot { value = .null }
+      let (number, entity) = try values.key(of: value, relationship, foreign, in: plan.layout, row: key)
+      if let number = number.integer { sink.put(integer: number) } else { sink.null() }
+      if foreign.entityColumn == nil { return }
+      if let entity = entity.integer { sink.put(smaller: entity) } else { sink.null() }
+    }
+  }
+}
+
+/// The texts of the statements that write rows, made once for each connection.
+final class RowTexts {
+  private struct Key: Hashable {
+    let plan: ObjectIdentifier
+    /// The changed slots of an update; nil for an insertion.
+    let changed: SlotSet?
+  }
+
+  private var known: [Key: String] = [:]
+
+  /// Returns the columns of an inserted row.
+  static func columns(of plan: RowPlan) -> [String] { ["z_pk", "z_ent", "z_opt"] + plan.columns }
+
+  /// Returns the statement that inserts a row, with a parameter for each column.
+  func insertion(of plan: RowPlan) -> String {
+    text(plan, nil) {
+      let columns = Self.columns(of: plan)
+      let marks = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+      let names = columns.map(SQLName.quoted).joined(separator: ", ")
+      return "INSERT INTO \(SQLName.quoted(plan.layout.table)) (\(names)) VALUES (\(marks))"
     }
   }
 
-  private func unwritable(
-    _ problem: UnwritableValue, _ property: String, key: Int64, _ plan: PostgreSQLRowPlan
-  ) -> RowProblem {
-    let kind: RowProblem.Kind =
-      switch problem {
-      case .wrongType(let value): .unwritableValue(found: value)
-      case .zeroCharacter: .zeroCharacter
-      }
-    return RowProblem(kind: kind, table: plan.layout.table, primaryKey: key, property: property)
+  /// Returns the statement that updates some slots of a row. `$1` is the key, `$2` the new version, `$3` the old
+  /// version; the values follow.
+  func update(of plan: RowPlan, _ changed: SlotSet) -> String {
+    text(plan, changed) {
+      let columns = changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }
+      let values = columns.enumerated().map { "\(SQLName.quoted($1)) = $\($0 + 4)" }
+      return "UPDATE \(SQLName.quoted(plan.layout.table)) SET \((["z_opt = $2"] + values).joined(separator: ", ")) "
+        + "WHERE z_pk = $1 AND z_opt = $3"
+    }
   }
 
-  private func conflict(_ change: RowChange) throws -> RowConflicts.Conflict {
-    let reader = try state.reader(for: change.id.entityDescription, includesSubentities: true)
-    let rows = try connection.query(reader.rowSelect, [.integer(change.id.key.number)])
-    let stored = rows.count == 0 ? nil : try reader.snapshot(rows, 0)
-    return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
+  private func text(_ plan: RowPlan, _ changed: SlotSet?, _ make: () -> String) -> String {
+    let key = Key(plan: ObjectIdentifier(plan), changed: changed)
+    if let text = known[key] { return text }
+    let made = make()
+    known[key] = made
+    return made
   }
 }

@@ -8,26 +8,8 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-extension PostgreSQLStore: BatchStore {
-  func batch<Result>(_ derivations: Derivations, _ body: (BatchRun) throws -> Result) throws -> Result {
-    // Do not repeat: a handler that supplies rows one by one cannot supply them again.
-    try writing(repeating: false) { state in
-      isInBatch = true
-      defer { isInBatch = false }
-      let run = BatchRun(
-        database: state.database, entities: state.entities, plans: state.sharedPlans,
-        engine: PostgreSQLBatchEngine(self, state), history: state.history, derivations: derivations, origin: origin)
-      do {
-        let result = try body(run)
-        try run.finish()
-        return result
-      } catch let error as InvalidPattern {
-        throw BatchErrors.badRequest(
-          EvaluationError(error).description, entity: nil,
-          suggestion: "Correct the predicate of the request.")
-      }
-    }
-  }
+extension PostgreSQLStore {
+  func batchEngine(_ opened: OpenedSchema) -> any BatchEngine { PostgreSQLBatchEngine(self, opened) }
 }
 
 /// The PostgreSQL-specific parts of batch requests.
@@ -42,15 +24,17 @@ private final class PostgreSQLBatchEngine: BatchEngine {
   func forEachRow(_ keys: [Int64], of entity: EntityLayout, _ body: (Int64, RowSnapshot) throws -> Void) throws {
     guard let description = state.entities.description(number: entity.number) else { return }
     try state.database.flush()
-    let reader = try state.reader(for: description, includesSubentities: true)
+    let reader = try state.readers.reader(for: description, includesSubentities: true)
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
     let rows = try state.connection.query(
       "SELECT \(columns) FROM \(SQLName.quoted(entity.table)) WHERE z_pk = ANY ($1)", [.integers(keys)])
-    for row in 0..<rows.count { try body(rows.int64(row, 0), reader.snapshot(rows, row)) }
+    for row in 0..<rows.count {
+      try body(rows.int64(row, 0), reader.snapshot { try reader.pack(rows, row, into: $0) })
+    }
   }
 
   func insertion(of plan: RowPlan) throws -> any BatchRowInsertion {
-    PostgreSQLRowInsertion(store, state, try state.plans.plan(for: plan.entity))
+    PostgreSQLRowInsertion(store, state, plan)
   }
 
   func excludeWriters(of tables: [String]) throws { try store.excludeWriters(of: tables, state) }
@@ -63,12 +47,12 @@ private final class PostgreSQLRowInsertion: BatchRowInsertion {
 
   private unowned let store: PostgreSQLStore
   private let state: OpenedSchema
-  private let plan: PostgreSQLRowPlan
+  private let plan: RowPlan
   private let writer: PostgreSQLRowWriter
   private var rows: [(key: Int64, slots: [Slot], positions: SlotSet)] = []
   private var keys: [ClosedRange<Int64>] = []
 
-  init(_ store: PostgreSQLStore, _ state: OpenedSchema, _ plan: PostgreSQLRowPlan) {
+  init(_ store: PostgreSQLStore, _ state: OpenedSchema, _ plan: RowPlan) {
     (self.store, self.state, self.plan) = (store, state, plan)
     writer = PostgreSQLRowWriter(state: state)
   }

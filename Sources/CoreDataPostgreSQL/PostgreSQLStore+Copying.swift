@@ -83,7 +83,7 @@ extension PostgreSQLStore: PartialCopyDestination {
   }
 
   /// Runs a body that writes within the transaction of the current part.
-  private func copying(_ body: (OpenedSchema) throws -> Void) throws {
+  func copying(_ body: (OpenedSchema) throws -> Void) throws {
     let state = try writableState()
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       try body(state)
@@ -98,7 +98,7 @@ private struct CopiedPairs {
 
   func connect(_ rows: [RowChange]) throws {
     guard let entity = rows.first?.id.entityDescription else { return }
-    let plan = try state.sharedPlans.plan(for: entity)
+    let plan = try state.plans.plan(for: entity)
     var others = SlotSet()
     for (position, relationship) in plan.outside {
       if case .joinTable(let end) = relationship.place, !end.isReflexive, end.inverseOrderColumn == nil {
@@ -113,8 +113,7 @@ private struct CopiedPairs {
       if changed.isEmpty { return nil }
       return RowChange(kind: row.kind, id: row.id, old: row.old, slots: row.slots, changed: changed)
     }
-    try RelationshipWriter(database: state.database, entities: state.entities, plans: state.sharedPlans)
-      .write(rest, positionsFollow: true)
+    try state.relationships.write(rest, positionsFollow: true)
   }
 
   private func copy(_ rows: [RowChange], _ position: Int, _ end: JoinEnd) throws {
@@ -131,47 +130,6 @@ private struct CopiedPairs {
           if !places.isEmpty { writer.field(int64: places[number]) }
         }
       }
-    }
-  }
-}
-
-extension PostgreSQLStore: HistoryCopying {
-  func readStoredHistory(
-    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
-  ) throws -> Int64 {
-    try asking { state in
-      let reader = try HistoryReader(state.database)
-      try reader.transactions(.all) { transaction in
-        let changes = try reader.changes(of: transaction.number).compactMap { change in
-          state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
-        }
-        try body(transaction, changes)
-      }
-      return try reader.lastNumber()
-    }
-  }
-
-  func insertHistory(
-    _ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]
-  ) throws {
-    try asking { state in
-      let history = state.history ?? StoreHistory(state.entities, .postgreSQL)
-      try HistoryTables.make(in: state.database, tombstones: history.tombstoneCount)
-      let writer = HistoryWriter(state.database, copying: transaction)
-      try writer.recordTransaction()
-      for (change, name) in changes {
-        guard let entity = state.entities.schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
-        try writer.copy(change, entity: entity.number)
-      }
-      try writer.finish()
-      try state.database.flush()
-    }
-  }
-
-  func continueHistory(after number: Int64) throws {
-    try asking { state in
-      try HistoryWriter.setGreatest(HistoryTables.transaction, number, state.database)
-      try state.database.flush()
     }
   }
 }

@@ -26,10 +26,14 @@ extension PostgreSQLStore {
   }
 
   func write(_ changes: [RowChange]) throws {
-    try writing { state in
+    try writing(repeating: true) { state in
       try recordHistory(changes, state)
       try PostgreSQLRowWriter(state: state).write(changes)
     }
+  }
+
+  func excludeOtherDefinitions(_ opened: OpenedSchema) throws {
+    try SchemaInDatabase(opened.connection, address(), url: url).lock()
   }
 
   func excludeWriters() throws {
@@ -69,7 +73,7 @@ extension PostgreSQLStore {
   /// The maximum number of attempts to lock tables despite deadlocks, each of which the server detects after a second.
   private static let lockAttempts = 10
 
-  func writeMetadata() throws { try writing { _ in } }
+  func writeMetadata() throws { try writing(repeating: true) { _ in } }
 
   /// Runs a body that writes, in its own transaction or in the one that `beginWriting()` has begun. Then writes unsaved
   /// metadata, checks constraints, and notifies listeners.
@@ -78,7 +82,7 @@ extension PostgreSQLStore {
   /// nothing can have been committed.
   ///
   /// - Parameter repeating: Whether the body may be called again.
-  func writing<Result>(repeating: Bool = true, _ body: (OpenedSchema) throws -> Result) throws -> Result {
+  func writing<Result>(repeating: Bool, _ body: (OpenedSchema) throws -> Result) throws -> Result {
     var attempt = 1
     var isAlone = false
     while true {

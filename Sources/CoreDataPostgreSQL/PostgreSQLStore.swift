@@ -12,7 +12,7 @@ import Foundation
 ///
 /// The coordinator's lock is held during all calls except `concurrently(_:)`, and guards the store's properties.
 /// Properties that the program may read on any thread, such as the metadata, have their own lock.
-final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable {
+final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecked Sendable {
   static let schemes: Set<String> = ["postgresql", "postgres"]
 
   /// The state of the connection that writes, and that reads within its own transactions.
@@ -127,7 +127,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
         let state = OpenedSchema(
           connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self),
           isOwned: borrowed == nil)
-        try openHistory(state, settings)
+        // Migrations and copies write history that was recorded before.
+        if borrowed == nil { try openHistory(state, settings) }
         if borrowed == nil { openReaders(beside: state, address) }
         // Nothing after this throws: if opening fails, the store has no connection.
         opened = state
@@ -170,14 +171,14 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {
     listener?.end()
     listener = nil
-    closeGenerations()
+    generations.close()
     connections.end()
     opened?.end()
     opened = nil
   }
 
   /// The generations that contexts may still read.
-  var generations: [WeakSchemaGeneration] = []
+  var generations = PinnedGenerations()
 
   /// Returns the state of the open store. Reconnects if the connection was lost.
   func state() throws -> OpenedSchema {
@@ -219,11 +220,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   }
 
   func writableState() throws -> OpenedSchema {
-    if isReadOnly { throw StoreErrors.readOnly(self) }
-    if isInBatch {
-      throw StoreErrors.operationFailed(
-        url: url, reason: "The handler of a batch request cannot change the store, which the request is changing.")
-    }
+    try checkWritable()
     return try state()
   }
 
@@ -239,6 +236,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
       }
     }
   }
+
+  func reading<Result>(isSearch: Bool, _ body: (OpenedSchema) throws -> Result) throws -> Result { try asking(body) }
 
   // MARK: Stores that are not open
 

@@ -19,6 +19,10 @@ package protocol ReadingConnection: AnyObject, RowSource {
   /// Runs a body that reads what was committed before it began. The state may be kept for the next body.
   func readingNewest<Result>(_ body: () throws -> Result) throws -> Result
 
+  /// Runs a body that reads the state that a transaction on the connection has pinned, and translates the errors of
+  /// lower layers.
+  func readingPinned<Result>(url: URL?, _ body: () throws -> Result) throws -> Result
+
   /// Whether the connection keeps its read state for the next read, provided that nothing is committed in between.
   var keepsState: Bool { get }
 

@@ -20,6 +20,9 @@ package protocol SQLDatabase: AnyObject {
   /// transaction, which then throws its errors.
   func run(_ sql: String, _ values: [SQLiteValue]) throws
 
+  /// Runs the statements that `run(_:_:)` has deferred.
+  func flush() throws
+
   /// Runs a statement and returns the number of rows inserted, updated or deleted.
   func change(_ sql: String, _ values: [SQLiteValue]) throws -> Int
 
@@ -31,7 +34,7 @@ package protocol SQLDatabase: AnyObject {
 
   /// Calls a closure with each row of a query, without loading all rows into memory. The closure must not keep the row,
   /// and may run other statements.
-  func forEachRow(_ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void) throws
+  func forEachRow(_ statement: BoundSQL, _ body: (any SQLRowValues) throws -> Void) throws
 
   /// Runs a closure in a write transaction. Inside another transaction, an error undoes only the changes of the
   /// closure.
@@ -64,6 +67,12 @@ extension SQLDatabase {
   package func rows(_ sql: String) throws -> [SQLiteRow] { try rows(sql, []) }
 
   package func scalar(_ sql: String) throws -> SQLiteValue? { try scalar(sql, []) }
+
+  package func forEachRow(
+    _ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void
+  ) throws {
+    try forEachRow(BoundSQL(sql, values), body)
+  }
 }
 
 /// The values of a row that is being read. Columns past the last one are null.
@@ -91,12 +100,12 @@ extension SQLiteConnection: SQLDatabase {
     return changes
   }
 
-  package func forEachRow(
-    _ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void
-  ) throws {
-    try cached(sql) { statement in
-      try statement.bind(values)
-      while try statement.step() { try body(statement) }
+  package func flush() {}
+
+  package func forEachRow(_ statement: BoundSQL, _ body: (any SQLRowValues) throws -> Void) throws {
+    try cached(statement.sql) { prepared in
+      try prepared.bind(statement.values)
+      while try prepared.step() { try body(prepared) }
     }
   }
 

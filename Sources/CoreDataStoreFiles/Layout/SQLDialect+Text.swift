@@ -100,6 +100,19 @@ extension SQLDialect {
     }
   }
 
+  /// The maximum number of keys per query.
+  package var keysPerQuery: Int {
+    switch self {
+    case .sqlite: 500
+    case .postgreSQL: 10_000
+    }
+  }
+
+  /// Returns keys in groups, one for each query.
+  package func groups(ofKeys keys: [Int64]) -> [ArraySlice<Int64>] {
+    stride(from: 0, to: keys.count, by: keysPerQuery).map { keys[$0...].prefix(keysPerQuery) }
+  }
+
   /// Returns a condition that a column equals one of some keys, which `values(ofKeys:)` binds from the first parameter
   /// on.
   ///

@@ -7,39 +7,8 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-extension SQLiteStore: BatchStore {
-  package func batch<Result>(
-    _ derivations: Derivations, _ body: (BatchRun) throws -> Result
-  ) throws -> Result {
-    let state = try writableState()
-    isInBatch = true
-    defer { isInBatch = false }
-    func perform() throws -> Result {
-      let mark = state.external.mark
-      do {
-        let result = try state.writing {
-          let run = BatchRun(
-            database: state.connection, entities: state.entities, plans: state.plans,
-            engine: SQLiteBatchEngine(state, url: url), history: state.history, derivations: derivations,
-            origin: origin)
-          let result = try body(run)
-          try run.finish()
-          return result
-        }
-        state.external.didCommit { try state.connection.synchronizeCommit() }
-        return result
-      } catch let error as InvalidPattern {
-        state.external.didRollBack(to: mark)
-        throw BatchErrors.badRequest(
-          EvaluationError(error).description, entity: nil,
-          suggestion: "Correct the predicate of the request.")
-      } catch {
-        state.external.didRollBack(to: mark)
-        throw error
-      }
-    }
-    return try translating { try repeatingIfFull(state, perform) }
-  }
+extension SQLiteStore {
+  func batchEngine(_ opened: Opened) -> any BatchEngine { SQLiteBatchEngine(opened, url: url) }
 }
 
 /// The SQLite implementation of `BatchEngine`.

@@ -29,11 +29,4 @@ extension SQLiteStore: CopyDestination {
   package func connectCopies(_ rows: [RowChange]) throws {
     try copying { try $0.writer.connectCopies(rows) }
   }
-
-  private func copying(_ body: (Opened) throws -> Void) throws {
-    let state = try writableState()
-    try translating {
-      try state.keepingFiles { try state.writing { try body(state) } }
-    }
-  }
 }

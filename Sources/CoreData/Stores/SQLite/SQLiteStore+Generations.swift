@@ -6,40 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A state of a SQLite store: a read transaction on a connection of its own, which the write-ahead log isolates from
-/// later writes. Until it ends, the log cannot be reset and keeps growing.
-final class SQLiteGeneration: StoreGeneration {
-  private let url: URL
-  // Contexts on several threads may be pinned to the same state.
-  private let lock = NSLock()
-  private var opened: SQLiteStore.Opened?
-
-  fileprivate init(_ opened: SQLiteStore.Opened, url: URL) { (self.opened, self.url) = (opened, url) }
-
-  deinit { close() }
-
-  /// Ends the transaction.
-  func close() {
-    lock.withLock {
-      // Nothing was written.
-      try? opened?.file.close()
-      opened = nil
-    }
-  }
-
-  func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result {
-    try lock.withLock {
-      guard let opened else {
-        throw StoreErrors.disconnected(
-          url: nil, reason: "The query generation ended when its store was closed, destroyed or replaced.")
-      }
-      opened.entities.noteIdentity()
-      return try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(opened) }
-    }
-  }
-}
-
-extension SQLiteStore: GenerationalStore {
+extension SQLiteStore {
   func openGeneration() throws -> any StoreGeneration {
     try asking { state in
       guard let url, !RegularFile.isNullDevice(url), try state.connection.journalMode() == .wal else {
@@ -50,9 +17,10 @@ extension SQLiteStore: GenerationalStore {
     }
   }
 
-  /// Pins the store's current state on a connection of its own. Without a write-ahead log, nothing can write to the
-  /// store until that is closed.
-  func openGeneration(beside state: Opened, url: URL) throws -> SQLiteGeneration {
+  /// Pins the store's current state in a read transaction on a connection of its own, which the write-ahead log isolates
+  /// from later writes. Until it ends, the log cannot be reset and keeps growing. Without a log, nothing can write to
+  /// the store.
+  func openGeneration(beside state: Opened, url: URL) throws -> PinnedGeneration {
     let opened = try openReader(beside: state, url: url, timeout: StoreOptions(options).timeout ?? 5)
     do {
       try opened.connection.begin(.deferred)
@@ -64,19 +32,6 @@ extension SQLiteStore: GenerationalStore {
       try? opened.file.close()
       throw error
     }
-    let generation = SQLiteGeneration(opened, url: url)
-    generations.append(WeakGeneration(value: generation))
-    return generation
+    return generations.add(opened, url: url)
   }
-
-  /// Ends all generations of the file that is being closed.
-  func closeGenerations() {
-    for generation in generations { generation.value?.close() }
-    generations = []
-  }
-}
-
-/// A reference to a generation that contexts or tokens may have released.
-struct WeakGeneration {
-  weak var value: SQLiteGeneration?
 }

@@ -92,6 +92,12 @@ extension SQLiteStore {
     }
   }
 
+  /// Continues the transaction numbers of another store's history, which this store replaces.
+  func continueNumbers(of other: SQLiteStore) throws {
+    guard let last = try other.lastTransaction(), last > 0 else { return }
+    try continueHistory(after: last)
+  }
+
   /// Starts writing new rows in the background, until `endWritingBehind()`. The store must not record history.
   func beginWritingBehind() throws {
     behind = WritesBehind(beside: try state())
@@ -123,8 +129,13 @@ extension SQLiteStore {
   }
 
   /// Runs a read-only closure as `asking(_:)` does, in one transaction.
-  func reading<Result>(_ body: (Opened) throws -> Result) throws -> Result {
-    try asking { state in try state.reading { try body(state) } }
+  ///
+  /// - Parameter isSearch: whether it searches rows by anything other than their keys.
+  func reading<Result>(isSearch: Bool, _ body: (Opened) throws -> Result) throws -> Result {
+    try asking { state in
+      if isSearch { try willSearch?(state) }
+      return try state.reading { try body(state) }
+    }
   }
 }
 

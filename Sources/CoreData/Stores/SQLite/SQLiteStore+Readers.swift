@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-extension SQLiteStore.Opened: ReadingConnection {
+extension SQLiteStore.Opened {
   func noteIdentity() { entities.noteIdentity() }
 
   func interrupt() { connection.interrupt() }
@@ -18,6 +18,10 @@ extension SQLiteStore.Opened: ReadingConnection {
 
   func readingNewest<Result>(_ body: () throws -> Result) throws -> Result {
     try connection.readingNewest(checking: { try version?.check() }, body)
+  }
+
+  func readingPinned<Result>(url: URL?, _ body: () throws -> Result) throws -> Result {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false, body)
   }
 
   var keepsState: Bool { connection.keepsRead }

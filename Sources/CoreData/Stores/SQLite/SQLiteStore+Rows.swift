@@ -7,193 +7,45 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-extension SQLiteStore.Opened: RowSource {
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
-    try tolerating(reader(for: query.entity, includesSubentities: query.includesSubentities)) { _ in
-      try readRows(for: query) { try $0.rows() }
+extension SQLiteStore.Opened: SQLRowSource {
+  var database: SQLiteConnection { connection }
+  var files: ExternalData? { external }
+
+  func row(_ primaryKey: Int64, _ reader: RowReader) throws -> RowSnapshot? { try reader.row(primaryKey, connection) }
+
+  func readRows<Result>(
+    of statement: BoundSQL, _ reader: RowReader, _ body: (RowCursor) throws -> Result
+  ) throws -> Result {
+    try connection.cached(statement.sql) { prepared in
+      try prepared.bind(statement.values)
+      return try body(
+        RowCursor { packer in
+          guard try prepared.step() else { return false }
+          try reader.pack(prepared, into: packer)
+          return true
+        })
     }
   }
 
-  func readRows<Result>(for query: RowQuery, _ body: (RowCursor) throws -> Result) throws -> Result? {
-    let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
-    return try answer {
-      let select = try entities.selects.select(
-        reader.columns, of: entities.layout(of: query.entity), query.criteria)
-      return try connection.cached(select.sql) { statement in
-        try statement.bind(select.values)
-        return try body(
-          RowCursor { packer in
-            guard try statement.step() else { return false }
-            try reader.pack(statement, into: packer)
-            return true
-          })
-      }
-    }
-  }
-
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try answer {
-      let layout = try entities.layout(of: query.entity)
-      let select = try entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
-      return try connection.cached(select.sql) { statement in
-        try statement.bind(select.values)
-        var ids: [NSManagedObjectID] = []
-        while try statement.step() {
-          let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
-          guard let entity = entities.number(ofRow: number, like: layout),
-            let id = entities.id(entity: entity, primaryKey: key)
-          else {
-            throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "")
-          }
-          ids.append(id)
-        }
-        return ids
-      }
-    }
-  }
-
-  func count(for query: RowQuery) throws -> Int? {
-    try answer {
-      let select = try entities.selects.count(of: entities.layout(of: query.entity), query.criteria)
-      return Int(try connection.scalar(select.sql, select.values)?.integer ?? 0)
-    }
-  }
-
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
-    guard entities.owns(id) else { return nil }
-    // The identifier of a to-one relationship's destination may name an ancestor of the row's entity.
-    return try tolerating(reader(for: id.entityDescription, includesSubentities: true)) {
-      try $0.row(id.key.number, connection)
-    }
-  }
-
-  func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot? {
-    guard layout.identities.store == entities.identities?.store else { return nil }
-    return try tolerating(reader(for: layout.entity, includesSubentities: true)) { try $0.row(primaryKey, connection) }
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
-  ) throws -> [NSManagedObjectID] {
-    guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
-    else { return [] }
-    return try MemberReader(database: connection, entities: entities)
-      .members(of: layout, primaryKey: id.key.number)
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
-  ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    let reader = MemberReader(database: connection, entities: entities)
-    var members: [ObjectKey: [NSManagedObjectID]] = [:]
-    let owned = ids.filter(entities.owns)
-    for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
-      guard let layout = try entities.layout(of: group[0].entity).relationships[relationship.name] else { continue }
-      let found = try reader.members(of: layout, primaryKeys: group.map(\.key.number))
-      for id in group { members[id.key] = found[id.key.number] }
-    }
-    return members
-  }
-
-  func memberRows(
-    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> RowGroups? {
-    guard let layout = try entities.layout(of: entity).relationships[relationship.name],
-      let destination = entities.schema[layout.destinationEntity],
-      let description = entities.description(number: destination.number)
-    else { return nil }
-    let reader = try reader(for: description, includesSubentities: true)
-    let pairs = RelationshipPairs(of: layout, in: entities.schema)
-    let count = MemberReader.ownersPerQuery
-    guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
-    return try tolerating(reader) { reader in
-      var members = RowGroups()
-      members.ranges.reserveCapacity(primaryKeys.count)
-      var rows = RowCollection()
-      try inParts(primaryKeys, of: count, query) { statement in
-        // The rows of an owner are adjacent.
-        var (owner, start): (Int64, Int) = (0, rows.count)
-        func end() {
-          if start < rows.count { members.ranges[owner] = start..<rows.count }
-          start = rows.count
-        }
-        while try statement.step() {
-          let next = statement.int64(at: reader.columns.count)
-          if next != owner {
-            end()
-            owner = next
-          }
-          try rows.add { try reader.pack(statement, into: $0) }
-        }
-        end()
-      }
-      members.rows = rows.rows()
-      return members
-    }
-  }
-
-  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
-    let reader = try reader(for: entity, includesSubentities: false)
-    let layout = try entities.layout(of: entity)
-    let count = MemberReader.ownersPerQuery
-    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
-    let marks = (1...count).map { "?\($0)" }.joined(separator: ", ")
-    var query = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK IN (\(marks))"
-    if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 {
-      query += " AND Z_ENT = \(layout.number)"
-    }
-    return try tolerating(reader) { reader in
-      var rows = RowCollection()
-      rows.reserveCapacity(primaryKeys.count)
-      // In table order, so that neighbouring rows are on a page that has just been read.
-      try inParts(primaryKeys.sorted(), of: count, query) { statement in
-        while try statement.step() { try rows.add { try reader.pack(statement, into: $0) } }
-      }
-      return rows.rows()
-    }
-  }
-
-  private func tolerating<Result>(_ reader: RowReader, _ body: (RowReader) throws -> Result) throws -> Result {
-    toleratesUnreadableFiles ? try reader.tolerating { try body(reader) } : try body(reader)
-  }
-
-  /// Runs a query for groups of keys, which are its parameters.
-  private func inParts(
-    _ keys: [Int64], of count: Int, _ query: String, _ body: (SQLiteStatement) throws -> Void
+  func forEachRow(
+    of statement: BoundSQL, _ reader: RowReader,
+    _ body: (any SQLRowValues, _ pack: (RowPacker) throws -> Void) throws -> Void
   ) throws {
-    for start in stride(from: 0, to: keys.count, by: count) {
-      try connection.cached(query) { statement in
-        // Unbound parameters are null, and match nothing.
-        for (position, key) in keys[start...].prefix(count).enumerated() { try statement.bind(key, at: position + 1) }
-        try body(statement)
-      }
+    try connection.cached(statement.sql) { prepared in
+      try prepared.bind(statement.values)
+      while try prepared.step() { try body(prepared) { try reader.pack(prepared, into: $0) } }
     }
   }
 
-  private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
-    let key = SQLiteStore.ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
-    if let lastReader, lastReader.key == key { return lastReader.reader }
-    let reader =
-      try readers[key]
-      ?? RowReader(
-        entity: entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities,
-        external: external)
-    readers[key] = reader
-    lastReader = (key, reader)
-    return reader
+  func tolerating<Result>(_ reader: RowReader, _ body: () throws -> Result) throws -> Result {
+    toleratesUnreadableFiles ? try reader.tolerating(body) : try body()
   }
 
-  /// Runs a query; returns nil if it cannot be expressed in SQL.
-  func answer<Result>(_ body: () throws -> Result) throws -> Result? {
+  func calculating<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch is NotExpressibleInSQL {
-      return nil
-    } catch let error as InvalidPattern {
-      throw EvaluationError(error)
     } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
-      // Predicates in memory have no maximum depth, and turn a sum or an absolute value beyond 64 bits into a double.
-      return nil
+      throw NotExpressibleInSQL()
     }
   }
 }
@@ -215,11 +67,12 @@ extension SQLiteStore.Opened {
   private static let cacheForDeletions: Int64 = 8_192
 
   /// Runs a body that writes rows, and keeps the files of the values that the rows contain afterwards.
-  func keepingFiles(_ body: () throws -> Void) throws {
+  func keepingFiles<Result>(_ body: () throws -> Result) throws -> Result {
     let mark = external.mark
     do {
-      try body()
+      let result = try body()
       external.didCommit { try connection.synchronizeCommit() }
+      return result
     } catch {
       external.didRollBack(to: mark)
       throw error
@@ -243,73 +96,7 @@ extension SQLiteStore.Opened {
 }
 
 extension SQLiteStore {
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try searching(query) { try $0.rows(for: query) } }
-
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try searching(query) { try $0.identifiers(for: query) }
-  }
-
-  func count(for query: RowQuery) throws -> Int? { try searching(query) { try $0.count(for: query) } }
-
-  private func searching<Result>(_ query: RowQuery, _ body: (Opened) throws -> Result) throws -> Result {
-    try asking { state in
-      if query.criteria.isSearch { try willSearch?(state) }
-      return try state.reading { try body(state) }
-    }
-  }
-
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
-    try reading { try $0.row(for: id) }
-  }
-
-  func row(_ layout: RowLayout, _ primaryKey: Int64) throws -> RowSnapshot? {
-    try reading { try $0.row(layout, primaryKey) }
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
-  ) throws -> [NSManagedObjectID] {
-    try asking { state in
-      try willSearch?(state)
-      return try state.reading { try state.members(of: relationship, for: id) }
-    }
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
-  ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try asking { state in
-      try willSearch?(state)
-      return try state.reading { try state.members(of: relationship, forAll: ids) }
-    }
-  }
-
-  func memberRows(
-    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> RowGroups? {
-    try asking { state in
-      try willSearch?(state)
-      return try state.reading { try state.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
-    }
-  }
-
-  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
-    try reading { try $0.rows(of: entity, primaryKeys: primaryKeys) }
-  }
-
-  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
-
   func writeMetadata() throws { try write([]) }
-
-  func hasPlace(for entity: NSEntityDescription) -> Bool { number(of: entity) != nil }
-
-  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
-    guard let entities = opened?.entities, let entity = entities.schema[entityName], reference.hasPrefix("p"),
-      let key = Int64(reference.dropFirst()), key > 0
-    else { return nil }
-    entities.noteIdentity()
-    return entities.id(entity: entity.number, primaryKey: key)
-  }
 
   func makeIdentifiers(for entityRuns: [EntityRun]) throws -> [NSManagedObjectID] {
     let state = try writableState()
@@ -357,7 +144,7 @@ extension SQLiteStore {
       try repeatingIfFull(state) {
         try state.keepingFiles {
           let writer = state.writer
-          if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
+          if let willSearch, try state.relationships.isSearching(for: changes) { try willSearch(state) }
           try state.withCache(for: changes) {
             try state.writing {
               try recordHistory(changes, state)
@@ -414,13 +201,23 @@ extension SQLiteStore {
   }
 
   func writableState() throws -> Opened {
-    if isReadOnly { throw StoreErrors.readOnly(self) }
-    if isInBatch {
-      throw StoreErrors.operationFailed(
-        url: url, reason: "The handler of a batch request cannot change the store, which the request is changing.")
-    }
+    try checkWritable()
     connections.endKeptStates()
     return try state()
+  }
+
+  func writing<Result>(repeating: Bool, _ body: (Opened) throws -> Result) throws -> Result {
+    let state = try writableState()
+    return try translating {
+      try repeatingIfFull(state) { try state.keepingFiles { try state.writing { try body(state) } } }
+    }
+  }
+
+  func copying(_ body: (Opened) throws -> Void) throws {
+    let state = try writableState()
+    try translating {
+      try state.keepingFiles { try state.writing { try body(state) } }
+    }
   }
 
   // Transactions around several reads or writes.

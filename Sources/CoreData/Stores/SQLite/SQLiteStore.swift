@@ -12,21 +12,14 @@ import Foundation
 ///
 /// The coordinator's lock is held during all calls except `concurrently(_:)`, and guards the store's properties. What
 /// the program may read on any thread, such as the metadata, has a lock of its own.
-final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore, @unchecked Sendable {
-  struct ReaderKey: Hashable {
-    let entity: ObjectIdentifier
-    let includesSubentities: Bool
-  }
-
+final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unchecked Sendable {
   /// An open connection to the store, with its knowledge of the store's layout.
   final class Opened {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
     let statements: StoreStatements
-    var readers: [ReaderKey: RowReader] = [:]
-    /// The most recent reader, because faults come grouped by entity.
-    var lastReader: (key: ReaderKey, reader: RowReader)?
+    let readers: RowReaders
     /// The representation of changes in persistent history; nil if changes are not recorded.
     var history: StoreHistory?
     /// Detects migrations by other connections; nil for an in-memory store.
@@ -42,14 +35,13 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
       self.external = external
       self.toleratesUnreadableFiles = toleratesUnreadableFiles
       statements = StoreStatements(entities: entities, connection: file.connection)
+      readers = RowReaders(entities, external: external)
     }
 
     var connection: SQLiteConnection { file.connection }
     var plans: RowPlans { statements.plans }
     /// The writer of row changes.
-    var writer: RowWriter {
-      RowWriter(connection: connection, entities: entities, external: external, statements: statements)
-    }
+    var writer: RowWriter { RowWriter(state: self) }
 
     /// Runs a read-only body against the version that the store was opened with.
     ///
@@ -113,7 +105,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
   /// SQLite's data version when it was last read; it changes when another connection commits.
   var knownVersion: SQLiteValue?
   /// The pinned states of the file that contexts may still read.
-  var generations: [WeakGeneration] = []
+  var generations = PinnedGenerations()
   /// Called before rows are searched by anything other than their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
   private let knownValues = Guarded<[String: Any]>([:])
@@ -133,7 +125,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
 
   // The connection that writes is closed last, because only then does SQLite remove the log.
   deinit {
-    closeGenerations()
+    generations.close()
     connections.end()
     checkpointer?.close()
   }
@@ -259,7 +251,7 @@ final class SQLiteStore: NSPersistentStore, RowWritingStore, ModelCarryingStore,
     watch?.cancel()
     watch = nil
     #endif
-    closeGenerations()
+    generations.close()
     connections.end()
     endWritingBehind()
     checkpointer?.close()

@@ -11,7 +11,7 @@ final class MigrationRun {
   let source: MigrationStack
   let destination: MigrationStack
   /// The source's state for a thread that reads ahead; nil if there is none.
-  let sourceState: SQLiteGeneration?
+  let sourceState: PinnedGeneration?
   private(set) var plans: [ResolvedMapping] = []
   /// The first failure of a call that cannot throw. The migration throws it at the next opportunity.
   var failure: (any Error)?
@@ -42,7 +42,7 @@ final class MigrationRun {
   /// - Parameter sqlObstacle: the reason why SQL cannot run any mapping; nil if that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
-    batchSize: Int, sourceState: SQLiteGeneration?, sqlObstacle: String?
+    batchSize: Int, sourceState: PinnedGeneration?, sqlObstacle: String?
   ) throws {
     self.manager = manager
     self.source = source

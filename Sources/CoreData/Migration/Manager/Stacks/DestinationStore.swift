@@ -22,7 +22,7 @@ final class DestinationStore {
   /// The reason why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
   /// The pinned state of the source for a background reader; nil if there is none.
-  var sourceState: SQLiteGeneration? { source.state }
+  var sourceState: PinnedGeneration? { source.state }
 
   /// Writes a store: a draft that is then moved to its location, or the existing store itself.
   ///

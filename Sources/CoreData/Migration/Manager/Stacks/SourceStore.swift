@@ -87,7 +87,7 @@ struct AttachedSource {
   private(set) var obstacle: String?
   /// The state from which source objects are read, on a connection of its own; nil if that is impossible or not
   /// requested.
-  private(set) var state: SQLiteGeneration?
+  private(set) var state: PinnedGeneration?
 
   /// Attaches the source. Must be called before the destination's transaction begins, because SQLite cannot attach a
   /// database inside one.

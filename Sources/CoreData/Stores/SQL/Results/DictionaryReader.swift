@@ -7,10 +7,12 @@ import CoreDataStoreFiles
 import Foundation
 
 /// Makes the dictionaries of a request from the rows of a statement.
+///
+/// The statement selects dates as seconds and Booleans as integers, whatever the types of their columns.
 struct DictionaryReader {
   private let columns: [Column]
   private let entities: StoredEntities
-  private let external: ExternalData
+  private let external: ExternalData?
 
   private struct Column {
     let name: String
@@ -26,7 +28,8 @@ struct DictionaryReader {
   }
 
   /// - Throws: `NotExpressibleInSQL` for attributes whose values are not stored in columns.
-  init(_ select: ResultSelect, of entity: NSEntityDescription, entities: StoredEntities, external: ExternalData) throws
+  init(_ select: ResultSelect, of entity: NSEntityDescription, entities: StoredEntities, external: ExternalData?)
+    throws
   {
     columns = try select.columns.map { column in
       let step: Step
@@ -50,43 +53,43 @@ struct DictionaryReader {
     return path.last.flatMap { entity?.attributesByName[$0] }
   }
 
-  /// Makes the dictionary of a statement's current row.
+  /// Makes the dictionary of a row.
   ///
   /// - Throws: `NotExpressibleInSQL` for a value that does not have its attribute's type. Reading the objects then
   ///   reports the value.
-  func dictionary(_ statement: SQLiteStatement) throws -> NSDictionary {
+  func dictionary(_ row: any SQLRowValues) throws -> NSDictionary {
     let result = NSMutableDictionary()
     for column in columns {
-      if let value = try value(of: column, statement) { result[column.name] = value }
+      if let value = try value(of: column, row) { result[column.name] = value }
     }
     return result
   }
 
-  /// Returns the values of a statement's current row, in the order of the columns.
+  /// Returns the values of a row, in the order of the columns.
   ///
   /// - Throws: as `dictionary(_:)`.
-  func values(_ statement: SQLiteStatement) throws -> [Any?] { try columns.map { try value(of: $0, statement) } }
+  func values(_ row: any SQLRowValues) throws -> [Any?] { try columns.map { try value(of: $0, row) } }
 
-  private func value(of column: Column, _ statement: SQLiteStatement) throws -> Any? {
+  private func value(of column: Column, _ row: any SQLRowValues) throws -> Any? {
     switch column.step {
     case .constant(let value): return value
     case .attribute(let coding, let attribute):
-      let slot = try slot(coding, at: column.position, statement)
+      let slot = try slot(coding, at: column.position, row)
       guard case .archived(let data) = slot, let attribute else { return slot.publicValue }
       return Slot.unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data)).publicValue
-    case .object(let layout, let hasNumber): return try identifier(layout, hasNumber, at: column.position, statement)
+    case .object(let layout, let hasNumber): return try identifier(layout, hasNumber, at: column.position, row)
     case .computed(let kind, let hasTest):
-      let stored = statement.value(at: column.position)
-      guard stored == .null, hasTest, statement.int64(at: column.position + 1) == 0 else {
-        return try Self.value(of: stored, kind)
+      let stored = row.value(at: column.position)
+      guard stored == .null, hasTest, row.int64(at: column.position + 1) == 0 else {
+        return try value(of: stored, kind)
       }
       return kind == .date ? Date(timeIntervalSinceReferenceDate: .nan) : NSNumber(value: Double.nan)
     }
   }
 
-  private func slot(_ coding: ColumnCoding, at position: Int, _ statement: SQLiteStatement) throws -> Slot {
+  private func slot(_ coding: ColumnCoding, at position: Int, _ row: any SQLRowValues) throws -> Slot {
     do {
-      if let slot = try coding.slot(at: position, of: statement, external: external) { return slot }
+      if let slot = try coding.slot(of: row.value(at: position), external: external) { return slot }
     } catch is ExternalData.UnreadableFile {
       // Reading the object reports which file it is.
     }
@@ -94,21 +97,25 @@ struct DictionaryReader {
   }
 
   private func identifier(
-    _ layout: EntityLayout, _ hasNumber: Bool, at position: Int, _ statement: SQLiteStatement
+    _ layout: EntityLayout, _ hasNumber: Bool, at position: Int, _ row: any SQLRowValues
   ) throws -> NSManagedObjectID? {
-    if statement.isNull(at: position) { return nil }
-    let key = statement.int64(at: position)
-    let stored = hasNumber ? statement.int64(at: position + 1) : 0
+    if row.isNull(at: position) { return nil }
+    let key = row.int64(at: position)
+    let stored = hasNumber ? row.int64(at: position + 1) : 0
     let number = entities.number(ofRow: stored, like: layout) ?? layout.number
     guard let id = entities.id(entity: number, primaryKey: key) else { throw NotExpressibleInSQL() }
     return id
   }
 
-  private static func value(of stored: SQLiteValue, _ kind: SQLOperand.Kind) throws -> Any? {
+  private func value(of stored: SQLiteValue, _ kind: SQLOperand.Kind) throws -> Any? {
     switch (kind, stored) {
     case (_, .null): return nil
-    case (.decimal, _): return ValueFunction.argument(stored, letter: "d")
-    case (.calculated, _): return ValueFunction.argument(stored, letter: "c")
+    case (.decimal, _):
+      guard let number = ValueFunction.argument(stored, letter: "d") else { throw NotExpressibleInSQL() }
+      return number
+    case (.calculated, _):
+      // Only SQLite's functions return numbers of other kinds here.
+      return ValueFunction.argument(stored, letter: entities.schema.dialect == .sqlite ? "c" : "d")
     case (.date, _): return ValueFunction.argument(stored, letter: "t")
     case (.integer, .integer(let number)), (.real, .integer(let number)): return NSNumber(value: number)
     case (.integer, .real(let number)), (.real, .real(let number)): return NSNumber(value: number)

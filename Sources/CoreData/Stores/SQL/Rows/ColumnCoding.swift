@@ -43,7 +43,7 @@ package enum ColumnCoding {
   /// Reads the value of a column; nil if it is not of this kind.
   ///
   /// Integers and reals are interchangeable, since SQLite stores whole reals as integers.
-  func slot(at index: Int, of statement: SQLiteStatement, external: ExternalData) throws -> Slot? {
+  func slot(at index: Int, of statement: SQLiteStatement, external: ExternalData?) throws -> Slot? {
     let type = statement.type(at: index)
     if type == .null { return .null }
     let isNumber = type == .integer || type == .real
@@ -65,14 +65,14 @@ package enum ColumnCoding {
     case .uri: return statement.text(at: index).flatMap { URL(string: $0) }.map { .object($0 as NSURL) }
     case .uuid: return type == .blob ? statement.withBlob(at: index, Self.uuid) : nil
     case .data: return statement.blob(at: index).map { .data($0) }
-    case .externalData: return try statement.blob(at: index).map { .data(try external.value(of: $0)) }
+    case .externalData: return try statement.blob(at: index).map { .data(try external?.value(of: $0) ?? $0) }
     case .archived: return statement.blob(at: index).map { .archived($0) }
     }
   }
 
   /// Packs the value of a column. Returns false if it is not of this kind.
   func pack(
-    column index: Int, of statement: SQLiteStatement, at position: Int, into packer: RowPacker, external: ExternalData
+    column index: Int, of statement: SQLiteStatement, at position: Int, into packer: RowPacker, external: ExternalData?
   ) throws -> Bool {
     let column = statement.column(at: index)
     switch (self, column.type) {

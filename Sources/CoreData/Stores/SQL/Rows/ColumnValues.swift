@@ -37,19 +37,47 @@ package struct ColumnValues {
     of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
     row: Int64, keeping kept: [String: SQLiteValue] = [:]
   ) throws -> [ColumnValue] {
-    guard let column = attribute.column, let coding = ColumnCoding(attribute) else {
-      return try elements(of: slot, attribute, description: description, in: layout, row: row, keeping: kept)
+    let values = try values(of: slot, attribute, description: description, in: layout, row: row, keeping: kept)
+    return values.flatMap { attribute, _, value in
+      switch dialect {
+      case .sqlite: attribute.columns.map { ColumnValue(name: $0, value: value, sql: "\(value: value)") }
+      case .postgreSQL:
+        entities.schema.assignments(of: value, to: attribute, of: layout).map {
+          ColumnValue(name: $0.column, value: value, sql: $0.value)
+        }
+      }
     }
-    if let value = kept[column] { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
-    let value = try value(of: slot, attribute, coding, description: description, in: layout, row: row)
-    if dialect == .sqlite { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
-    return entities.schema.assignments(of: value, to: attribute, of: layout).map {
-      ColumnValue(name: $0.column, value: value, sql: $0.value)
+  }
+
+  /// Returns the value of an attribute, or of each element of a composite attribute, in SQLite's storage form.
+  ///
+  /// - Parameter kept: the columns of elements that keep their contents.
+  package func values(
+    of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
+    row: Int64, keeping kept: [String: SQLiteValue] = [:]
+  ) throws -> [(attribute: AttributeLayout, coding: ColumnCoding, value: SQLiteValue)] {
+    if let column = attribute.column, let coding = ColumnCoding(attribute) {
+      let value =
+        try kept[column] ?? value(of: slot, attribute, coding, description: description, in: layout, row: row)
+      return [(attribute, coding, value)]
+    }
+    let values: NSDictionary
+    switch slot {
+    case .null: values = [:]
+    case .object(let object as NSDictionary): values = object
+    default: throw unwritable(slot, attribute.name, in: layout, row: row)
+    }
+    let descriptions = (description as? NSCompositeAttributeDescription)?.elements ?? []
+    return try attribute.elements.flatMap { element in
+      guard let description = descriptions.first(where: { $0.name == element.name }),
+        let slot = Slot(values[element.name as NSString], for: description)
+      else { throw unwritable(.null, "\(attribute.name).\(element.name)", in: layout, row: row) }
+      return try self.values(of: slot, element, description: description, in: layout, row: row, keeping: kept)
     }
   }
 
   /// Returns the value of a single-column attribute, in SQLite's storage form.
-  func value(
+  package func value(
     of slot: Slot, _ attribute: AttributeLayout, _ coding: ColumnCoding, description: NSAttributeDescription?,
     in layout: EntityLayout, row: Int64
   ) throws -> SQLiteValue {
@@ -68,26 +96,6 @@ package struct ColumnValues {
       throw RowProblem(kind: .zeroCharacter, table: layout.table, primaryKey: row, property: attribute.name)
     }
     return value
-  }
-
-  private func elements(
-    of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
-    row: Int64, keeping kept: [String: SQLiteValue]
-  ) throws -> [ColumnValue] {
-    let values: NSDictionary
-    switch slot {
-    case .null: values = [:]
-    case .object(let object as NSDictionary): values = object
-    default: throw unwritable(slot, attribute.name, in: layout, row: row)
-    }
-    let descriptions = (description as? NSCompositeAttributeDescription)?.elements ?? []
-    return try attribute.elements.flatMap { element -> [ColumnValue] in
-      guard let description = descriptions.first(where: { $0.name == element.name }) else { return [] }
-      guard let slot = Slot(values[element.name as NSString], for: description) else {
-        throw unwritable(.null, "\(attribute.name).\(element.name)", in: layout, row: row)
-      }
-      return try columns(of: slot, element, description: description, in: layout, row: row, keeping: kept)
-    }
   }
 
   /// Returns the values of a to-one relationship's columns: the destination's key, and the number of its entity if

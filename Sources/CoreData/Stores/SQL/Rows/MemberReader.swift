@@ -6,9 +6,6 @@ import CoreDataStoreFiles
 
 /// Reads the members of to-many relationships.
 package struct MemberReader {
-  /// The number of owners per query.
-  package static let ownersPerQuery = 500
-
   private let database: any SQLDatabase
   private let entities: StoredEntities
 
@@ -33,14 +30,13 @@ package struct MemberReader {
   {
     guard let destination = entities.schema[relationship.destinationEntity] else { return [:] }
     let pairs = RelationshipPairs(of: relationship, in: entities.schema)
-    guard let query = pairs.members(of: destination, ownerCount: Self.ownersPerQuery) else {
+    guard let query = pairs.members(of: destination, ownerCount: database.dialect.keysPerQuery) else {
       let all = try primaryKeys.map { ($0, try members(of: relationship, primaryKey: $0)) }
       return Dictionary(all.filter { !$0.1.isEmpty }) { first, _ in first }
     }
     var ids: [Int64: [NSManagedObjectID]] = [:]
-    for start in stride(from: 0, to: primaryKeys.count, by: Self.ownersPerQuery) {
-      let keys = database.dialect.values(ofKeys: primaryKeys[start...].prefix(Self.ownersPerQuery))
-      try database.forEachRow(query, keys) { row in
+    for group in database.dialect.groups(ofKeys: primaryKeys) {
+      try database.forEachRow(query, database.dialect.values(ofKeys: group)) { row in
         let id = try member(row.int64(at: 1), number: row.int64(at: 2), destination)
         ids[row.int64(at: 0), default: []].append(id)
       }

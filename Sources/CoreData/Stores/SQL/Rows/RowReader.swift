@@ -1,53 +1,59 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataMistakes
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Makes snapshots of the rows of one table, for an entity and optionally its sub-entities.
-final class RowReader {
+/// Reads rows of one table, for an entity and optionally its sub-entities.
+///
+/// The columns to select, and the steps by which the rows of each entity are read, are the same for all engines. Each
+/// engine packs rows in an extension, from its own form of a row.
+package final class RowReader {
   /// The columns that a statement must select, in this order.
-  let columns: [String]
-  /// The text of the statement that reads the row with the key `?1`.
-  private lazy var rowSelect =
-    "SELECT \(columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")) FROM \(SQLName.quoted(table)) t0 "
-    + "WHERE t0.Z_PK = ?1"
-  private let entity: EntityLayout
-  private let table: String
+  package let columns: [String]
+  /// The text of the statement that reads a row. Its only parameter is the primary key, as the engine writes it.
+  package private(set) lazy var rowSelect: String = {
+    let list = columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")
+    let key = entities.schema.dialect == .sqlite ? "?1" : "$1"
+    return "SELECT \(list) FROM \(SQLName.quoted(entity.table)) t0 WHERE t0.Z_PK = \(key)"
+  }()
+  package let entity: EntityLayout
+  package let entities: StoredEntities
+  /// The files of large values; nil for a store without files.
+  let external: ExternalData?
   /// The plans, by entity number; nil for other entities.
   private let plans: [Plan?]
-  private let entities: StoredEntities
-  private let external: ExternalData
-
-  /// The statement of `rowSelect`, kept for the next fault; nil while it is in use.
-  private var idleRowStatement: SQLiteStatement?
-
   private let packer = RowPacker()
-  /// Whether values whose files cannot be read become `UnreadableValue`s instead of errors.
-  private var toleratesUnreadableFiles = false
 
-  private final class Plan {
-    let number: Int
-    let entity: NSEntityDescription
-    let table: SlotTable
-    let transientDefaults: [(position: Int, value: Slot)]
-    let steps: ContiguousArray<RowStep>
-    /// The steps for the common kinds of values.
+  /// SQLite's statement of `rowSelect`, kept for the next fault; nil while it is in use.
+  var idleRowStatement: SQLiteStatement?
+  /// Whether values whose files cannot be read become `UnreadableValue`s instead of errors.
+  var toleratesUnreadableFiles = false
+
+  /// The way in which the rows of one entity are read.
+  package final class Plan {
+    package let number: Int
+    package let entity: NSEntityDescription
+    package let table: SlotTable
+    package let steps: ContiguousArray<RowStep>
+    /// The steps for the common kinds of values in SQLite.
     let quick: ContiguousArray<QuickStep>
+    fileprivate let transientDefaults: [(position: Int, value: Slot)]
     private var knownLayout: RowLayout?
 
-    init(_ number: Int, _ entity: NSEntityDescription, _ steps: ContiguousArray<RowStep>, _ entities: StoredEntities) {
+    fileprivate init(
+      _ number: Int, _ entity: NSEntityDescription, _ steps: [RowStep], _ entities: StoredEntities
+    ) {
       self.number = number
       self.entity = entity
+      self.steps = ContiguousArray(steps)
+      quick = ContiguousArray(steps.map { QuickStep($0, entities) })
       table = entity.slotTable
       transientDefaults = table.transientDefaults
-      self.steps = steps
-      quick = ContiguousArray(steps.map { QuickStep($0, entities) })
     }
 
-    func layout(_ identities: RowIdentities) -> RowLayout {
+    fileprivate func layout(_ identities: RowIdentities) -> RowLayout {
       if let knownLayout, knownLayout.identities === identities { return knownLayout }
       let made = RowLayout(entity: entity, number: number, identities: identities)
       knownLayout = made
@@ -55,192 +61,125 @@ final class RowReader {
     }
   }
 
-  /// The columns before those of properties.
-  private static let leading = ["Z_PK", "Z_ENT", "Z_OPT"]
-
-  init(entity: EntityLayout, includesSubentities: Bool, entities: StoredEntities, external: ExternalData) {
+  init(entity: EntityLayout, includesSubentities: Bool, entities: StoredEntities, external: ExternalData?) {
+    self.entity = entity
     self.entities = entities
     self.external = external
-    self.entity = entity
-    table = entity.table
-    var list = SelectList(columns: Self.leading)
+    let leading = ["Z_PK", "Z_ENT", "Z_OPT"]
+    var list = SelectList(columns: leading.map(entities.schema.dialect.spelling(of:)))
     let numbers = includesSubentities ? entity.numbers : [entity.number]
     var plans: [Plan?] = Array(repeating: nil, count: (numbers.max() ?? 0) + 1)
     for number in numbers {
       guard let layout = entities.schema.entity(number: number),
         let description = entities.description(number: number)
       else { continue }
-      let table = description.slotTable
-      let steps = table.names.map { RowStep(property: $0, of: layout, description, entities: entities, &list) }
-      plans[number] = Plan(number, description, ContiguousArray(steps), entities)
+      let steps = description.slotTable.names.map {
+        RowStep(property: $0, of: layout, description, entities: entities, &list)
+      }
+      plans[number] = Plan(number, description, steps, entities)
     }
     columns = list.columns
     self.plans = plans
   }
 
-  /// Runs a read. If a value's file cannot be read, repeats the read with `UnreadableValue`s.
+  /// Returns the plan for a row.
   ///
-  /// A save by another connection may have replaced the file since the row was read. The second read then sees the new
-  /// row.
-  ///
-  /// - Parameter body: reads with this reader, and has no lasting effect if it throws.
-  func tolerating<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let problem as RowProblem {
-      guard case .unreadableFile(_, _, true) = problem.kind else { throw problem }
-      toleratesUnreadableFiles = true
-      defer { toleratesUnreadableFiles = false }
-      return try body()
+  /// - Parameter stored: the entity number in the row.
+  /// - Throws: `RowProblem` if the row is of another entity.
+  @inline(__always)
+  package func plan(ofRow stored: Int64, primaryKey: Int64) throws -> Plan {
+    guard let found = entities.number(ofRow: stored, like: entity), plans.indices.contains(found),
+      let plan = plans[found]
+    else { throw unknownEntity(stored, primaryKey) }
+    return plan
+  }
+
+  /// Ends the row that is being packed, after its slots.
+  package func end(_ packer: RowPacker, _ plan: Plan, primaryKey: Int64, version: Int64) throws {
+    for transient in plan.transientDefaults { packer.pack(transient.value, at: transient.position) }
+    try packer.end(primaryKey: primaryKey, version: version, entity: plan.number) {
+      guard let identities = entities.identities else { throw unknownEntity(Int64(plan.number), primaryKey) }
+      return plan.layout(identities)
     }
   }
 
-  /// Reads the row with a primary key; nil if there is none.
-  ///
-  /// - Parameter connection: the connection that this reader belongs to.
-  func row(_ primaryKey: Int64, _ connection: SQLiteConnection) throws -> RowSnapshot? {
-    let statement = try idleRowStatement ?? connection.prepare(rowSelect, persistent: true)
-    idleRowStatement = nil
-    defer {
-      statement.reset()
-      idleRowStatement = statement
-    }
-    try statement.bind(primaryKey, at: 1)
-    return try statement.step() ? try snapshot(statement) : nil
-  }
-
-  /// Makes the snapshot of a statement's current row.
-  ///
-  /// - Throws: `RowProblem` if the row is of another entity, or a value has the wrong type.
-  func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
+  /// Makes a snapshot of the row that a body packs.
+  package func snapshot(_ pack: (RowPacker) throws -> Void) throws -> RowSnapshot {
     packer.removeAll()
-    try pack(statement, into: packer)
+    try pack(packer)
     return RowSnapshot(packer.row(at: 0))
   }
 
-  /// Packs a statement's current row.
+  /// Returns the problem of a value that does not have its property's type.
   ///
-  /// - Throws: as `snapshot(_:)`.
-  func pack(_ statement: SQLiteStatement, into packer: RowPacker) throws {
-    let row = statement.row
-    let primaryKey = row.column(at: 0).int64
-    let number = row.column(at: 1).int64
-    guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
-      let plan = plans[found]
-    else {
-      throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
-    }
-    let count = plan.quick.count
-    packer.begin(slotCount: count)
-    var position = 0
-    do {
-      while position < count {
-        if plan.quick[position].pack(row, at: position, into: packer) {
-          position += 1
-          continue
-        }
-        do {
-          try plan.steps[position].pack(statement, at: position, into: packer, entities: entities, external: external)
-        } catch let file as RowStep.UnreadableFile {
-          let problem = RowProblem(
-            kind: .unreadableFile(
-              entity: plan.entity.name ?? entity.name, reason: file.cause.description, isLasting: file.cause.isLasting),
-            table: table, primaryKey: primaryKey, property: file.element ?? plan.table.names[position])
-          guard toleratesUnreadableFiles, file.cause.isLasting else { throw problem }
-          packer.pack(.object(UnreadableValue(problem, rest: file.rest)), at: position)
-        }
-        position += 1
-      }
-    } catch let problem as RowStep.Unreadable {
-      throw RowProblem(
-        kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
-        property: problem.element ?? plan.table.names[position])
-    }
-    for transient in plan.transientDefaults { packer.pack(transient.value, at: transient.position) }
-    try packer.end(primaryKey: primaryKey, version: row.column(at: 2).int64, entity: found) {
-      guard let identities = entities.identities else {
-        throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
-      }
-      return plan.layout(identities)
-    }
+  /// - Parameters:
+  ///   - found: the value, for the error.
+  ///   - element: the element of a composite attribute; nil for the property itself.
+  package func unreadable(
+    _ found: String, _ plan: Plan, at position: Int, element: String? = nil, primaryKey: Int64
+  ) -> RowProblem {
+    RowProblem(
+      kind: .unreadableValue(found: found), table: entity.table, primaryKey: primaryKey,
+      property: element ?? plan.table.names[position])
+  }
+
+  private func unknownEntity(_ number: Int64, _ primaryKey: Int64) -> RowProblem {
+    RowProblem(kind: .unknownEntity(number: number), table: entity.table, primaryKey: primaryKey, property: "")
+  }
+}
+
+/// The readers of a connection.
+package final class RowReaders {
+  private struct Key: Hashable {
+    let entity: ObjectIdentifier
+    let includesSubentities: Bool
+  }
+
+  private let entities: StoredEntities
+  private let external: ExternalData?
+  private var readers: [Key: RowReader] = [:]
+  /// The most recent reader, because faults come grouped by entity.
+  private var last: (key: Key, reader: RowReader)?
+
+  /// - Parameter external: the files of large values; nil for a store without files.
+  package init(_ entities: StoredEntities, external: ExternalData?) {
+    (self.entities, self.external) = (entities, external)
+  }
+
+  /// - Throws: `SchemaProblem` if the store does not have the entity.
+  package func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
+    let key = Key(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
+    if let last, last.key == key { return last.reader }
+    let reader =
+      try readers[key]
+      ?? RowReader(
+        entity: entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities,
+        external: external)
+    readers[key] = reader
+    last = (key, reader)
+    return reader
   }
 }
 
 /// The columns of a statement, without duplicates.
-package struct SelectList {
-  package private(set) var columns: [String]
+struct SelectList {
+  private(set) var columns: [String]
 
-  package init(columns: [String]) {
+  init(columns: [String]) {
     self.columns = columns
   }
 
-  package mutating func position(of column: String) -> Int {
+  mutating func position(of column: String) -> Int {
     if let position = columns.firstIndex(of: column) { return position }
     columns.append(column)
     return columns.count - 1
   }
 }
 
-/// The way in which a slot of a common kind is read, without reference counting.
-private struct QuickStep {
-  private enum Kind: UInt8 {
-    case string, integer, date, double, toOne, unread, null, other
-  }
-
-  private let kind: Kind
-  private let column: Int32
-  /// The entity of the relationship's destination.
-  private let entity: Int32
-
-  init(_ step: RowStep, _ entities: StoredEntities) {
-    if case .toOne(let column, nil, let declared) = step,
-      let destination = entities.destination(0, declared: declared)
-    {
-      (kind, self.column, entity) = (.toOne, Int32(column), Int32(destination))
-      return
-    }
-    entity = 0
-    switch step {
-    case .unread: (kind, column) = (.unread, 0)
-    case .null: (kind, column) = (.null, 0)
-    case .attribute(.string, let column): (kind, self.column) = (.string, Int32(column))
-    case .attribute(.integer, let column): (kind, self.column) = (.integer, Int32(column))
-    case .attribute(.date, let column): (kind, self.column) = (.date, Int32(column))
-    case .attribute(.double, let column): (kind, self.column) = (.double, Int32(column))
-    default: (kind, column) = (.other, 0)
-    }
-  }
-
-  /// Packs a row's slot.
-  ///
-  /// - Returns: false if the slot is not of a common kind, or its value has the wrong type.
-  @inline(__always)
-  func pack(_ row: SQLiteCurrentRow, at position: Int, into packer: RowPacker) -> Bool {
-    switch kind {
-    case .other: return false
-    case .null: return true
-    case .unread:
-      packer.packUnread(at: position)
-      return true
-    case .string, .integer, .date, .double, .toOne: break
-    }
-    let value = row.column(at: column)
-    switch (kind, value.type) {
-    case (_, .null): break
-    case (.string, .text): packer.pack(string: value.text, at: position)
-    case (.integer, .integer): packer.pack(integer: value.int64, at: position)
-    case (.date, .real), (.date, .integer): packer.pack(date: value.double, at: position)
-    case (.double, .real), (.double, .integer): packer.pack(double: value.double, at: position)
-    case (.toOne, .integer): packer.pack(destination: value.int64, entity: Int(entity), at: position)
-    default: return false
-    }
-    return true
-  }
-}
-
 /// The way in which a slot is read from a row's columns.
-enum RowStep {
-  case attribute(ColumnCoding, column: Int)
+package enum RowStep {
+  /// An attribute, with the column that holds what its column cannot represent: the column itself if there is none.
+  case attribute(ColumnCoding, column: Int, remainder: Int)
   case composite(Elements)
   case toOne(column: Int, entityColumn: Int?, destination: Int)
   /// A to-many relationship, which is read on demand.
@@ -249,28 +188,12 @@ enum RowStep {
   case null
 
   /// The elements of a composite attribute. A class, so that copying other steps needs no reference counting.
-  final class Elements {
-    let steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]
+  package final class Elements {
+    package let steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]
 
     init(_ steps: [(name: String, step: RowStep, description: NSAttributeDescription?)]) {
       self.steps = steps
     }
-  }
-
-  /// An error for a value that does not have its property's type.
-  struct Unreadable: Error {
-    /// The element of a composite attribute; nil for the property itself.
-    var element: String?
-    let found: String
-  }
-
-  /// An error for a value whose file cannot be read. Caught where the row is read, on the same thread.
-  struct UnreadableFile: Error, @unchecked Sendable {
-    let cause: ExternalData.UnreadableFile
-    /// The element of a composite attribute; nil for the property itself.
-    var element: String?
-    /// The other elements of a composite attribute.
-    var rest: NSDictionary?
   }
 
   init(
@@ -296,7 +219,9 @@ enum RowStep {
 
   private init(_ attribute: AttributeLayout, _ description: NSAttributeDescription?, _ list: inout SelectList) {
     if let column = attribute.column, let coding = ColumnCoding(attribute) {
-      self = .attribute(coding, column: list.position(of: column))
+      let position = list.position(of: column)
+      let remainder = attribute.remainderColumn.map { list.position(of: $0) } ?? position
+      self = .attribute(coding, column: position, remainder: remainder)
     } else {
       self = .composite(
         Elements(
@@ -304,69 +229,6 @@ enum RowStep {
             let part = (description as? NSCompositeAttributeDescription)?.element(element.name)
             return (element.name, RowStep(element, part, &list), part)
           }))
-    }
-  }
-
-  /// Packs the slot of a statement's current row.
-  func pack(
-    _ statement: SQLiteStatement, at position: Int, into packer: RowPacker, entities: StoredEntities,
-    external: ExternalData
-  ) throws {
-    switch self {
-    case .null: break
-    case .unread: packer.packUnread(at: position)
-    case .attribute(let coding, let column):
-      do {
-        guard try coding.pack(column: column, of: statement, at: position, into: packer, external: external) else {
-          throw Unreadable(found: statement.value(at: column).shortLiteral)
-        }
-      } catch let file as ExternalData.UnreadableFile {
-        throw UnreadableFile(cause: file)
-      }
-    case .composite: packer.pack(try slot(of: statement, external: external), at: position)
-    case .toOne(let column, let entityColumn, let destination):
-      if statement.isNull(at: column) { break }
-      let number = entityColumn.map { Int(statement.int64(at: $0)) } ?? 0
-      guard let known = entities.destination(number, declared: destination) else {
-        throw Unreadable(found: "a row of entity number \(number)")
-      }
-      packer.pack(destination: statement.int64(at: column), entity: known, at: position)
-    }
-  }
-
-  private func slot(of statement: SQLiteStatement, external: ExternalData) throws -> Slot {
-    switch self {
-    case .null: return .null
-    case .unread: return .unread
-    case .attribute(let coding, let column):
-      do {
-        if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
-      } catch let file as ExternalData.UnreadableFile {
-        throw UnreadableFile(cause: file)
-      }
-      throw Unreadable(found: statement.value(at: column).shortLiteral)
-    case .composite(let elements):
-      let value = NSMutableDictionary()
-      var unreadable: UnreadableFile?
-      for (name, step, description) in elements.steps {
-        let slot: Slot
-        do {
-          slot = try step.slot(of: statement, external: external)
-        } catch let problem as Unreadable {
-          throw Unreadable(element: problem.element ?? name, found: problem.found)
-        } catch let file as UnreadableFile {
-          unreadable = UnreadableFile(cause: file.cause, element: file.element ?? name)
-          if let rest = file.rest { value[name as NSString] = rest }
-          continue
-        }
-        if let element = slot.partValue(of: description) { value[name as NSString] = element }
-      }
-      if var unreadable {
-        unreadable.rest = value
-        throw unreadable
-      }
-      return Slot(composite: value)
-    case .toOne: trap("The elements of a composite attribute are attributes.")
     }
   }
 }

@@ -8,63 +8,47 @@ import Foundation
 
 /// Writes row changes to a SQLite store, in the caller's transaction.
 struct RowWriter {
-  let connection: SQLiteConnection
-  let entities: StoredEntities
-  let external: ExternalData
-  let statements: StoreStatements
+  let state: SQLiteStore.Opened
 
-  /// The writer of what is stored outside the rows.
-  var relationships: RelationshipWriter {
-    RelationshipWriter(database: connection, entities: entities, plans: statements.plans)
-  }
+  private var connection: SQLiteConnection { state.connection }
+  private var external: ExternalData { state.external }
+  private var statements: StoreStatements { state.statements }
+  private var values: ColumnValues { ColumnValues(entities: state.entities, external: external) }
 
-  private var values: ColumnValues { ColumnValues(entities: entities, external: external) }
-
-  /// Writes the changes: first deletions, which free unique values, then updates, insertions, and the relationships
-  /// that are stored outside the rows.
+  /// Writes the changes.
   ///
-  /// - Throws: `RowConflicts` with every row that has changed since it was read. The caller must then roll back.
+  /// - Throws: as `SQLRowSource.write(_:by:)`.
   func write(_ changes: [RowChange]) throws {
-    var conflicts: [RowConflicts.Conflict] = []
-    var isVacated = false
-    // The positions of changes to relationships that are stored outside the rows.
-    var outside: [Int] = []
-    let order = WritingOrder(changes)
-    for (kind, positions) in order.positions {
-      if kind == .insert, positions.count >= Self.several, Optimization.parameterRows.isOn {
-        outside += try insert(positions, of: changes)
-        continue
-      }
-      // Indexing avoids copying changes, each of which holds the row before and after.
-      for (index, position) in positions.enumerated() {
-        let rows = try statements.statements(for: changes[position].id.entityDescription)
-        let plan = rows.plan
-        let isDone: Bool
-        switch kind {
-        case .delete: isDone = try delete(changes[position], rows)
-        case .update:
-          let kept = try keptFiles(of: changes[position], plan)
-          try noteReplacedFiles(of: changes[position], plan, keeping: kept)
-          do {
-            isDone = try update(changes[position], rows, keeping: kept)
-          } catch let error as SQLiteError where error.isUniqueConstraint && !isVacated {
-            isVacated = true
-            try vacateUniqueColumns(positions[index...].map { changes[$0] })
-            isDone = try update(changes[position], rows, keeping: kept)
-          }
-        case .insert:
-          try insert(changes[position], rows)
-          isDone = true
-        }
-        if !isDone { conflicts.append(try conflict(changes[position], plan.layout)) }
-        if kind != .delete, plan.writesOutside(changes[position].changed) { outside.append(position) }
+    try state.write(changes) { kind, positions in
+      switch kind {
+      case .delete: return try positions.filter { try !delete(changes[$0]) }
+      case .update: return try update(positions, of: changes)
+      case .insert:
+        try insert(positions, of: changes)
+        return []
       }
     }
-    guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
-    if outside.isEmpty { return }
-    // In the program's order of changes.
-    outside.sort()
-    try relationships.write(outside.map { changes[$0] })
+  }
+
+  /// - Returns: the positions of the rows that have changed since they were read.
+  private func update(_ positions: [Int], of changes: [RowChange]) throws -> [Int] {
+    var conflicting: [Int] = []
+    var isVacated = false
+    for (index, position) in positions.enumerated() {
+      let rows = try statements.statements(for: changes[position].id.entityDescription)
+      let kept = try keptFiles(of: changes[position], rows.plan)
+      try noteReplacedFiles(of: changes[position], rows.plan, keeping: kept)
+      let isDone: Bool
+      do {
+        isDone = try update(changes[position], rows, keeping: kept)
+      } catch let error as SQLiteError where error.isUniqueConstraint && !isVacated {
+        isVacated = true
+        try vacateUniqueColumns(positions[index...].map { changes[$0] })
+        isDone = try update(changes[position], rows, keeping: kept)
+      }
+      if !isDone { conflicting.append(position) }
+    }
+    return conflicting
   }
 
   /// The minimum number of new rows whose parameters are bound in batches before SQLite inserts them.
@@ -78,11 +62,7 @@ struct RowWriter {
   /// The maximum number of batches that wait to be inserted.
   private static let waitingLimit = 8
 
-  /// Inserts several rows.
-  ///
-  /// - Returns: the positions of the rows with relationships that are stored outside the rows.
-  private func insert(_ positions: [Int], of changes: [RowChange]) throws -> [Int] {
-    var outside: [Int] = []
+  private func insert(_ positions: [Int], of changes: [RowChange]) throws {
     var next = 0
     while next < positions.count {
       let entity = changes[positions[next]].id.entityDescription
@@ -94,20 +74,16 @@ struct RowWriter {
       {
         next += 1
       }
-      if next - start >= Self.several {
+      if next - start >= Self.several, Optimization.parameterRows.isOn {
         try insertAlone(positions[start..<next], of: changes, rows)
         continue
       }
       // Includes the first row that does involve others.
       next = min(next + 1, positions.count)
       for position in positions[start..<next] {
-        let change = changes[position]
-        let rows = try statements.statements(for: change.id.entityDescription)
-        try insert(change, rows)
-        if rows.plan.writesOutside(change.changed) { outside.append(position) }
+        try insert(changes[position], try statements.statements(for: changes[position].id.entityDescription))
       }
     }
-    return outside
   }
 
   /// Inserts rows of an entity that involve nothing else.
@@ -153,7 +129,7 @@ struct RowWriter {
   }
 
   /// Writes the members of relationships, for rows that have no members yet.
-  func connectCopies(_ rows: [RowChange]) throws { try relationships.write(rows, positionsFollow: true) }
+  func connectCopies(_ rows: [RowChange]) throws { try state.relationships.write(rows, positionsFollow: true) }
 
   private func insert(_ change: RowChange, _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
@@ -186,7 +162,7 @@ struct RowWriter {
   /// Clears the unique columns of rows that are about to get other values there. SQLite enforces uniqueness statement
   /// by statement, so otherwise two rows could not exchange values in one save.
   private func vacateUniqueColumns(_ updates: [RowChange]) throws {
-    let unique = entities.schema.indexes.filter(\.isUnique)
+    let unique = state.entities.schema.indexes.filter(\.isUnique)
     for change in updates {
       let plan = try statements.plans.plan(for: change.id.entityDescription)
       let indexed = Set(unique.filter { $0.table == plan.layout.table }.flatMap { $0.elements.map(\.column) })
@@ -210,7 +186,9 @@ struct RowWriter {
     while try statement.step() {}
   }
 
-  private func delete(_ change: RowChange, _ rows: RowStatements) throws -> Bool {
+  /// - Returns: whether the row is unchanged since it was read.
+  private func delete(_ change: RowChange) throws -> Bool {
+    let rows = try statements.statements(for: change.id.entityDescription)
     try noteReplacedFiles(of: change, rows.plan)
     let statement = try rows.deletion()
     try run(statement) {
@@ -218,20 +196,8 @@ struct RowWriter {
       try statement.bind(change.old?.version ?? 0, at: 2)
     }
     guard connection.changes == 1 else { return false }
-    try relationships.forget([change.id.key.number], rows.plan.layout)
+    try state.relationships.forget([change.id.key.number], rows.plan.layout)
     return true
-  }
-
-  private func conflict(_ change: RowChange, _ layout: EntityLayout) throws -> RowConflicts.Conflict {
-    let reader = RowReader(entity: layout, includesSubentities: false, entities: entities, external: external)
-    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
-    let stored = try connection.cached(
-      "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
-    ) { statement -> RowSnapshot? in
-      try statement.bind(change.id.key.number, at: 1)
-      return try statement.step() ? try reader.tolerating { try reader.snapshot(statement) } : nil
-    }
-    return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
   }
 
   /// Marks files as unused whose names are in columns that are about to change, or in any column of a deleted row.
