@@ -31,7 +31,6 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   var listener: ChangeListener?
   /// The location of the store, including the password.
   private var givenAddress: PostgreSQLAddress?
-  private let knownValues = Guarded<[String: Any]>([:])
   /// Whether the metadata has unsaved changes.
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
@@ -46,27 +45,19 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
 
   override var type: String { NSPostgreSQLStoreType }
 
-  private var values: [String: Any] {
-    get { knownValues.value }
-    set {
-      knownValues.value = newValue
-      renewReference()
-    }
-  }
-
   override var metadata: [String: Any]! {
-    get { values }
+    get { keptMetadata }
     set {
       exclusively {
         // Keep the framework's own keys: they describe the tables, which setting metadata does not change.
-        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        keptMetadata = StoreMetadata.merged(newValue ?? [:], into: keptMetadata)
         hasUnsavedMetadata = true
       }
     }
   }
 
   /// Sets a metadata value of the framework, which apps cannot set.
-  func setOwnMetadata(_ key: String, _ value: Any?) { values[key] = value }
+  func setOwnMetadata(_ key: String, _ value: Any?) { keptMetadata[key] = value }
 
   /// Returns the location of the store.
   ///
@@ -101,7 +92,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
         if try !schema.isPresent() {
           if isReadOnly { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
           let isOwn = try schema.createUnlessPresent(
-            model.document, configuration: customConfigurationName, metadata: values)
+            model.document, configuration: customConfigurationName, metadata: keptMetadata)
           if !isOwn { try checkVersion(of: model, schema, settings) }
         }
         var found = try schema.metadata()
@@ -122,7 +113,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
           ) { $1 }
           hasUnsavedMetadata = true
         }
-        values = found
+        keptMetadata = found
         if try !isReadOnly && connection.isReadOnlyServer() { isReadOnly = true }
         let state = OpenedSchema(
           connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self),
@@ -210,7 +201,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
         throw error
       }
       let keys = [StoreMetadata.Key.uuid, StoreMetadata.Key.hashes]
-      guard keys.allSatisfy({ (found[$0] as? NSObject) == (values[$0] as? NSObject) }) else {
+      guard keys.allSatisfy({ (found[$0] as? NSObject) == (keptMetadata[$0] as? NSObject) }) else {
         connection.close()
         throw StoreErrors.disconnected(
           url: url, reason: "The store was replaced or migrated while the connection was lost.")

@@ -126,6 +126,16 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     }
   }
 
+  /// The metadata as the framework's stores keep it: setting `metadata` changes only the app's part. Read on any
+  /// thread; changed only while no other thread uses the store.
+  package final var keptMetadata: [String: Any] {
+    get { state.metadata ?? [:] }
+    set {
+      state.metadata = newValue
+      renewReference()
+    }
+  }
+
   /// Opens the store and reads its metadata.
   ///
   /// - Throws: 134080 if the store cannot be opened; 134090 if another process keeps it locked; 259 if the file is

@@ -10,21 +10,12 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
   package final var tables: RowTables?
   package final var isInTransaction = false
   package final var hasUnsavedMetadata = false
-  private let knownValues = Guarded<[String: Any]>([:])
-  /// The metadata. Read on any thread; changed only while no other thread uses the store.
-  final private var values: [String: Any] {
-    get { knownValues.value }
-    set {
-      knownValues.value = newValue
-      renewReference()
-    }
-  }
 
   package override var metadata: [String: Any]! {
-    get { values }
+    get { keptMetadata }
     set {
       exclusively {
-        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        keptMetadata = StoreMetadata.merged(newValue ?? [:], into: keptMetadata)
         hasUnsavedMetadata = true
       }
     }
@@ -32,7 +23,7 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
 
   /// Sets the metadata read from a file, or those of a new store.
   package final func take(_ metadata: [String: Any]) {
-    values = metadata
+    keptMetadata = metadata
     hasUnsavedMetadata = false
   }
 

@@ -163,9 +163,9 @@ extension SQLiteStore {
   /// metadata in memory may be older.
   private func writeMetadata(_ state: Opened) throws {
     if let found = state.version?.foreignMetadata, !StoreOptions(options).ignoresVersioning {
-      values = values.filter { !StoreMetadata.ownKeys.contains($0.key) }.merging(found) { $1 }
+      keptMetadata = keptMetadata.filter { !StoreMetadata.ownKeys.contains($0.key) }.merging(found) { $1 }
     }
-    try state.file.setMetadata(values)
+    try state.file.setMetadata(keptMetadata)
   }
 
   /// Raises the recorded greatest keys, because new objects may have got their keys from the store that was replaced.

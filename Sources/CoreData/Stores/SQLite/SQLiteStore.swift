@@ -108,7 +108,6 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   var generations = PinnedGenerations()
   /// Called before rows are searched by anything other than their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
-  private let knownValues = Guarded<[String: Any]>([:])
   /// The author and context to record in persistent history for the next changes.
   var origin = HistoryOrigin()
   /// Whether rows copied from another store are recorded in history.
@@ -132,20 +131,12 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
 
   override var type: String { NSSQLiteStoreType }
 
-  var values: [String: Any] {
-    get { knownValues.value }
-    set {
-      knownValues.value = newValue
-      renewReference()
-    }
-  }
-
   override var metadata: [String: Any]! {
-    get { values }
+    get { keptMetadata }
     set {
       exclusively {
         // The framework's own keys describe the tables, and are not changed by setting metadata.
-        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        keptMetadata = StoreMetadata.merged(newValue ?? [:], into: keptMetadata)
         hasUnsavedMetadata = true
       }
     }
@@ -165,12 +156,13 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
       if RegularFile.isNullDevice(url) {
         // An in-memory store, as in the previews of Core Data's template.
         file = try StoreFile.createInMemory(
-          url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+          url, document: document, configuration: configuration, metadata: keptMetadata, pragmas: settings.pragmas)
       } else {
         if try StoreFile.isNew(url) {
           if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
           _ = try StoreFile.createUnlessPresent(
-            at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+            at: url, document: document, configuration: configuration, metadata: keptMetadata, pragmas: settings.pragmas
+          )
         }
         file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       }
@@ -184,7 +176,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
         hasUnsavedMetadata = false
         // A store that lacks tables or columns must not claim to be of the model's version.
         if settings.ignoresVersioning, !isReadOnly, fits {
-          values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
+          keptMetadata.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
           hasUnsavedMetadata = true
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
@@ -193,7 +185,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
           toleratesUnreadableFiles: toleratesUnreadableFiles)
         if !RegularFile.isNullDevice(url) {
           let version = StoreVersionGuard(file, opening)
-          if hasUnsavedMetadata { version.accept(metadata: values) }
+          if hasUnsavedMetadata { version.accept(metadata: keptMetadata) }
           state.version = version
         }
         try file.repeatingIfFull { try openHistory(state, settings) }
@@ -220,11 +212,11 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     _ file: StoreFile, _ model: NSManagedObjectModel, _ settings: StoreOptions
   ) throws -> (schema: StoreSchema, fits: Bool, opening: StoreVersionGuard.Opening) {
     let (document, configuration) = (model.document, customConfigurationName)
-    values = try file.metadata()
+    keptMetadata = try file.metadata()
     if !settings.ignoresVersioning, let url,
-      !model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: values)
+      !model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: keptMetadata)
     {
-      throw StoreCompatibility.error(metadata: values, model: model, configuration: configuration, url: url)
+      throw StoreCompatibility.error(metadata: keptMetadata, model: model, configuration: configuration, url: url)
     }
     var schema: StoreSchema
     var fits = true
@@ -236,7 +228,8 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
       fits = false
     }
     let opening = try StoreVersionGuard.Opening(
-      file, schema: schema, document: document, configuration: configuration, allowsMissing: !fits, metadata: values)
+      file, schema: schema, document: document, configuration: configuration, allowsMissing: !fits,
+      metadata: keptMetadata)
     return (schema, fits, opening)
   }
 
@@ -306,7 +299,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     let found = try Self.metadataForPersistentStore(with: url)
     guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
       throw StoreErrors.changedVersion(
-        url: url, .migrated(from: StoreVersion(metadata: values), to: StoreVersion(metadata: found)),
+        url: url, .migrated(from: StoreVersion(metadata: keptMetadata), to: StoreVersion(metadata: found)),
         wasReplaced: true, name: versionName(of:))
     }
     try loadMetadata()
@@ -348,7 +341,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   }
 
   /// Removes a key from the metadata in memory after it was removed from the file.
-  func forgetMetadata(_ key: String) { values[key] = nil }
+  func forgetMetadata(_ key: String) { keptMetadata[key] = nil }
 
   /// Returns the state of the open store.
   func state() throws -> Opened {
