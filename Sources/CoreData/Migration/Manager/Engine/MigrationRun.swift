@@ -283,8 +283,9 @@ final class MigrationRun {
 /// statements fail, they are undone and the objects run the mapping, so that their error counts.
 ///
 /// Both use the same association tables (`Associations`), so one mapping's rows may come from SQL and those of another
-/// from objects. Relationships whose keys are in the objects' own rows are written by one code, `SQLRelationships`, for
-/// both executors. SQL sets the others only if it sets all of them: the two ends of a pair rely on each other.
+/// from objects. Relationships whose keys are in the objects' own rows are set by `SQLRelationships` for both executors
+/// (`SQLExecutor.keyRelationships(of:)`). SQL sets the others only if it sets all of them, because the two ends of a
+/// pair rely on each other.
 protocol MappingExecutor {
   func createInstances(of plan: ResolvedMapping) throws
   func createRelationships(of plan: ResolvedMapping) throws
