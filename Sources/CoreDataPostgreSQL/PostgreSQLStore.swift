@@ -138,10 +138,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     of model: NSManagedObjectModel, _ schema: SchemaInDatabase, _ settings: StoreOptions
   ) throws {
     guard let url, !settings.ignoresVersioning else { return }
-    let found = try schema.metadata()
-    guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
-      throw StoreCompatibility.error(metadata: found, model: model, configuration: customConfigurationName, url: url)
-    }
+    try StoreCompatibility.check(schema.metadata(), model, configuration: customConfigurationName, url: url)
   }
 
   private func connect(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {

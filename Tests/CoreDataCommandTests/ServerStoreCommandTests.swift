@@ -249,6 +249,27 @@ struct ServerStoreCommandTests {
     #expect(second.error.contains("Another process has already migrated \(name)."), "\(second.error)")
   }
 
+  @Test("A store that another process migrates before it is opened is examined again, and refused")
+  func migratedBeforeOpening() throws {
+    copyToServer()
+    let arguments = ["migrate", "run", server, workshop.model, "--to", "Shop", "--allow-loss", "--allow-downgrade"]
+    let other = Guarded<CommandRun?>(nil)
+    TestServerStore.beforeOpening.value = {
+      TestServerStore.beforeOpening.value = nil
+      other.value = CommandRun(arguments)
+    }
+    defer { TestServerStore.beforeOpening.value = nil }
+    let model = try #require(NSManagedObjectModel(contentsOf: URL(fileURLWithPath: workshop.model)))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let url = try #require(URL(string: server))
+    let error = #expect(throws: (any Error).self) {
+      try coordinator.addPersistentStore(ofType: "TestServer", configurationName: nil, at: url, options: nil)
+    }
+    #expect(other.value?.status == .done, "\(other.value?.error ?? "")")
+    #expect(error.map { ($0 as NSError).isCocoa(NSPersistentStoreIncompatibleVersionHashError) } == true)
+    #expect(coordinator.persistentStores.isEmpty)
+  }
+
   @Test("A URL of an unknown scheme, and one without a store, are errors that name it without its password")
   func unknown() {
     for arguments in [["store", "info", "nothing://u:secret@h/d"], ["store", "info", server]] {

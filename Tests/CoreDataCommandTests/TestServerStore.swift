@@ -98,7 +98,11 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   override var type: String { "TestServer" }
 
+  /// What another process does between the moments when a store is examined and when it is opened.
+  static let beforeOpening = Guarded<(@Sendable () -> Void)?>(nil)
+
   override func loadMetadata() throws {
+    Self.beforeOpening.value?()
     try super.loadMetadata()
     if let url, try Self.hasStore(at: url) { take(try Self.metadataForPersistentStore(with: url)) }
   }

@@ -66,17 +66,19 @@ extension NSPersistentStoreCoordinator {
       } else if known != nil, kind != InMemoryStore.self, !RegularFile.isNullDevice(storeURL) {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has already opened this store.")
       }
-      let settings = StoreOptions(options)
+      let opening = StoreOpening(
+        of: kind, at: storeURL, with: managedObjectModel, configuration: configuration, options: options,
+        stageContainer: NSPersistentContainer.self)
       let store: NSPersistentStore
       if kind == SQLiteStore.self {
-        store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, settings) {
-          try open(kind, configuration, storeURL, options)
+        store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, opening.settings) {
+          try open(opening)
         }
       } else {
-        guard !settings.flag(StoreSetAsideOption) else {
+        guard !opening.settings.setsAside else {
           throw StoreErrors.invalidOption(StoreSetAsideOption, true, wanted: "it for SQLite stores only")
         }
-        store = try open(kind, configuration, storeURL, options)
+        store = try open(opening)
       }
       take(store)
       return store
@@ -96,7 +98,7 @@ extension NSPersistentStoreCoordinator {
     with storeDescription: NSPersistentStoreDescription,
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
-    let work = StoreOpening(coordinator: self, description: storeDescription, block: block)
+    let work = DescribedOpening(coordinator: self, description: storeDescription, block: block)
     if storeDescription.shouldAddStoreAsynchronously {
       DispatchQueue.global().async { work.run() }
     } else {
@@ -104,54 +106,17 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  private func open(
-    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
-  ) throws -> NSPersistentStore {
-    // A read-only opening does not finish interrupted work. The store is complete without it.
-    var outcome: InterruptedWork.Outcome?
-    if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
-      outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try RecoveryErrors.translating(url: url) {
-          try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-            try InterruptedWork.settle(beforeOpening: url)
-          }
-        }
-      }
+  private func open(_ opening: StoreOpening) throws -> NSPersistentStore {
+    let settled = try opening.settle()
+    let store = try opening.run {
+      let store = opening.kind.init(
+        persistentStoreCoordinator: self, configurationName: opening.configuration, at: opening.url,
+        options: opening.options)
+      try finishOpening(store)
+      return store
     }
-    let store: NSPersistentStore
-    if let server = kind as? any ServerStore.Type {
-      store = try server.sharingConnection { try openCompatible(kind, configuration, url, options) }
-    } else {
-      store = try openCompatible(kind, configuration, url, options)
-    }
-    store.settledWork = outcome
+    store.settledWork = settled
     return store
-  }
-
-  private func openCompatible(
-    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
-  ) throws -> NSPersistentStore {
-    var attempts = 0
-    while true {
-      do {
-        try makeCompatible(kind, configuration, url, options)
-      } catch {
-        if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly { StoreFile.checkpointRefused(url) }
-        throw error
-      }
-      let store = kind.init(
-        persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
-      do {
-        try finishOpening(store)
-        return store
-      } catch let error as NSError
-        where (kind == SQLiteStore.self || kind is FileStore.Type) && error.domain == NSCocoaErrorDomain
-        && error.code == NSPersistentStoreIncompatibleVersionHashError && attempts < Self.maximumAttempts
-      {
-        // Another process has migrated the store since its version was compared.
-        attempts += 1
-      }
-    }
   }
 
   /// Adds a store without a location, such as an in-memory store.
@@ -213,81 +178,6 @@ extension NSPersistentStoreCoordinator {
     store.metadata = metadata
   }
 
-  /// Compares an existing store with the model, and migrates it if the options request that.
-  ///
-  /// If several openers plan a migration of the same store, one of them runs it. The others find that their plan is
-  /// outdated, and plan again.
-  private func makeCompatible(
-    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
-  ) throws {
-    var attempts = 0
-    while true {
-      do {
-        return try makeCompatibleOnce(kind, configuration, url, options)
-      } catch let error as NSError where error.isOutdatedPlan && attempts < Self.maximumAttempts {
-        attempts += 1
-      }
-    }
-  }
-
-  /// The number of times a migration is planned again because another process migrates the store. Larger than the
-  /// number of versions of any model.
-  private static let maximumAttempts = 100
-
-  private func makeCompatibleOnce(
-    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
-  ) throws {
-    let settings = StoreOptions(options)
-    // Custom stores are compared after they have loaded their metadata.
-    let isPresent = try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url)
-    guard StoreKinds.isOwn(kind), isPresent, !settings.ignoresVersioning else { return }
-    let metadata = try kind.metadataForPersistentStore(with: url)
-    if let kind = kind as? FileStore.Type, settings.migratesAutomatically {
-      if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) {
-        // A migration that was killed after replacing the file leaves its working copy behind.
-        if !settings.isReadOnly { CopyDirectory.removeAbandoned(for: url) }
-        return
-      }
-      return try FileStoreMigration(
-        kind: kind, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
-        options: options ?? [:], stageContainer: NSPersistentContainer.self
-      ).run()
-    }
-    if let kind = kind as? any ServerStore.Type, settings.migratesAutomatically {
-      let migration = ServerStoreMigration(
-        kind: kind, url: url, destination: managedObjectModel, configuration: configuration, options: options ?? [:],
-        stageContainer: NSPersistentContainer.self)
-      if migration.isCurrent(metadata) { return }
-      return try migration.run()
-    }
-    if let manager = settings.stagedMigration, settings.migratesAutomatically {
-      return try migrate(by: manager, metadata, configuration, url, settings)
-    }
-    if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
-    guard settings.migratesAutomatically else {
-      throw StoreCompatibility.error(
-        metadata: metadata, model: managedObjectModel, configuration: configuration, url: url)
-    }
-    try AutomaticMigration(
-      url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration, options: settings
-    ).run()
-  }
-
-  private func migrate(
-    by manager: NSStagedMigrationManager, _ metadata: [String: Any], _ configuration: String?, _ url: URL,
-    _ settings: StoreOptions
-  ) throws {
-    if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata),
-      settings.isReadOnly || !StagedMigration.isPending(metadata, in: manager)
-    {
-      return
-    }
-    try StagedMigration(
-      manager: manager, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
-      options: settings, stageContainer: NSPersistentContainer.self
-    ).run()
-  }
-
   /// Finishes the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` deferred.
   ///
   /// Each table is cleaned up in its own transaction. If the process is killed partway through, the store remains
@@ -334,7 +224,7 @@ extension NSPersistentStoreCoordinator {
 }
 
 /// The opening of a store, possibly on another thread. Only that thread calls the block.
-private struct StoreOpening: @unchecked Sendable {
+private struct DescribedOpening: @unchecked Sendable {
   let coordinator: NSPersistentStoreCoordinator
   let description: NSPersistentStoreDescription
   let block: (NSPersistentStoreDescription, (any Error)?) -> Void

@@ -201,7 +201,7 @@ extension NSPersistentStoreCoordinator {
 
   /// Returns whether there is a store at a location, other than one with an unfinished copy.
   private static func isTaken(_ url: URL, _ kind: NSPersistentStore.Type) throws -> Bool {
-    guard try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url) else { return false }
+    guard try kind.isPresent(at: url) else { return false }
     guard kind is any PartialCopyDestination.Type else { return true }
     return try kind.metadataForPersistentStore(with: url)[StoreMetadata.Key.unfinishedCopy] == nil
   }

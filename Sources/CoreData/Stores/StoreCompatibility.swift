@@ -7,6 +7,17 @@ import Foundation
 
 /// Compares a store with a model.
 package enum StoreCompatibility {
+  /// Checks that a store was written with a model.
+  ///
+  /// - Throws: 134100 for another version of the model.
+  package static func check(
+    _ metadata: [String: Any], _ model: NSManagedObjectModel, configuration: String?, url: URL
+  ) throws {
+    guard model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) else {
+      throw error(metadata: metadata, model: model, configuration: configuration, url: url)
+    }
+  }
+
   /// Returns the error for a store that was written with another version of the model: 134100.
   package static func error(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL

@@ -36,6 +36,17 @@ internal enum MigrationErrors {
       underlying: underlying, info)
   }
 
+  /// 134110: the store needs a migration, and was opened read-only.
+  ///
+  /// - Parameter hasStages: whether the migration has stages.
+  static func readOnly(url: URL, hasStages: Bool) -> NSError {
+    failed(
+      url: url,
+      reason: "The store was opened read-only, and has "
+        + (hasStages ? "stages of a migration to go through." : "another model version than the one given."),
+      suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
+  }
+
   /// 134110: another process has migrated the store since the migration was planned.
   static func outdatedPlan(url: URL?, reason: String, suggestion: String) -> NSError {
     failed(url: url, reason: reason, suggestion: suggestion, underlying: OutdatedPlan())

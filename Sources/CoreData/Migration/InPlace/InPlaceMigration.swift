@@ -152,7 +152,7 @@ struct InPlaceMigration {
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
     // An incomplete stage has now been completed.
-    metadata[StagedMigration.pendingKey] = nil
+    metadata[StoreMetadata.Key.pendingStage] = nil
     if migration.defersCleanup {
       let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
       if try !pending.tables().isEmpty { metadata[key] = true }

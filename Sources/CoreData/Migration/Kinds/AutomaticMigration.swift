@@ -4,46 +4,37 @@
 import CoreDataMigration
 import Foundation
 
-/// The migration of a store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not match its
-/// model.
+/// The migration of a SQLite store by mapping models and inferred mappings.
 ///
 /// Follows Core Data's order: finds the store's model, then mapping models. If none leads to the destination, infers
 /// the mapping, provided that `NSInferMappingModelAutomaticallyOption` is set.
-struct AutomaticMigration {
-  let url: URL
+struct AutomaticMigration: OpeningMigration {
+  let opening: StoreOpening
   let metadata: [String: Any]
-  let destination: NSManagedObjectModel
-  let configuration: String?
-  let options: StoreOptions
-  /// The model carried by the store, for a store that is not a file.
-  var carried: NSManagedObjectModel?
-  /// Counts the contents of such a store.
+  /// Returns the model that a store carries.
+  var carried: (URL) throws -> NSManagedObjectModel? = SourceVersionFinder.carriedByFile
+  /// Counts the contents of a store that is not a file.
   var counted: NearestVersion.Counter?
 
-  /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 if no model matches the
-  ///   store, or only its own and the store would be reduced; 134140 if no mapping model is found and none may or can
-  ///   be inferred, or if one no longer matches; the errors of reading mapping models, and of
-  ///   `StoreMigration.run(progress:)`.
-  func run() throws {
-    if options.isReadOnly { throw Self.readOnly(url) }
-    var migration: StoreMigration
-    do {
-      migration = try self.migration()
-    } catch {
-      // Another process may have migrated the store since its metadata was read.
-      guard try isCurrent() else { throw error }
-      return
-    }
+  private var destination: NSManagedObjectModel { opening.model }
+  private var configuration: String? { opening.configuration }
+  private var options: StoreOptions { opening.settings }
+
+  /// - Throws: 134110 for rows that a mapping model omits; 134130 if no model matches the store, or only its own and the
+  ///   store would be reduced; 134140 if no mapping model is found and none may or can be inferred, or if one no longer
+  ///   matches; the errors of reading mapping models, and of `StoreMigration.run(progress:)`.
+  func run() throws { _ = try migrate() }
+
+  /// Plans and runs the migration.
+  ///
+  /// - Returns: the plan.
+  /// - Throws: as `run()`.
+  func migrate() throws -> StoreMigration {
+    var migration = try plan()
     // The report is discarded.
     migration.countsAllRows = false
     try migration.run()
-  }
-
-  /// 134110: the store is read-only.
-  static func readOnly(_ url: URL) -> NSError {
-    MigrationErrors.failed(
-      url: url, reason: "The store was opened read-only, and has another model version than the one given.",
-      suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
+    return migration
   }
 
   /// Returns the version of a store that does not carry its model.
@@ -51,20 +42,14 @@ struct AutomaticMigration {
   /// - Throws: 134130 if no model matches the store.
   func sourceVersion() throws -> ModelVersion {
     try SourceVersionFinder(
-      known: ModelVersions(around: destination), configuration: configuration, search: sourceSearch()
-    ).sourceVersion(of: url, metadata: metadata).version
-  }
-
-  /// Returns whether the store has the wanted version by now.
-  private func isCurrent() throws -> Bool {
-    destination.isConfiguration(
-      withName: configuration, compatibleWithStoreMetadata: try SQLiteStore.metadataForPersistentStore(with: url))
+      known: ModelVersions(around: destination), configuration: configuration, search: sourceSearch(), carried: carried
+    ).sourceVersion(of: opening.url, metadata: metadata).version
   }
 
   /// Plans the migration.
   ///
   /// - Throws: as `run()`.
-  func migration() throws -> StoreMigration {
+  func plan() throws -> StoreMigration {
     let known = try ModelVersions(around: destination)
     let wanted =
       known.version(like: destination)
@@ -72,6 +57,7 @@ struct AutomaticMigration {
     let mappings = try options.migrationMappings()
     let rules = MigrationPath.Rules(
       mappings: try mappings ?? .program(), infers: options.infersMapping, isProgressive: options.isProgressive)
+    let url = opening.url.withoutPassword
     do {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,

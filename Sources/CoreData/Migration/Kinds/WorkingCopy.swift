@@ -58,10 +58,6 @@ final class WorkingCopy {
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: original,
       options: [NSReadOnlyPersistentStoreOption: true])
     try source.loadMetadata()
-    guard model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: source.metadata) else {
-      throw StoreCompatibility.error(
-        metadata: source.metadata, model: model, configuration: configuration, url: original)
-    }
     try source.finishOpening()
     try naming {
       // The copy is private, and is removed as a whole after a failure.

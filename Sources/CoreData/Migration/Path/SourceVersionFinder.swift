@@ -14,8 +14,11 @@ struct SourceVersionFinder {
   let configuration: String?
   /// The search for an unknown version; nil to skip it.
   var search: SourceModelSearch?
-  /// The model carried by a store that is not a file; nil to read it from the file.
-  var carried: NSManagedObjectModel?
+  /// Returns the model that a store carries, or nil.
+  var carried: (URL) throws -> NSManagedObjectModel? = SourceVersionFinder.carriedByFile
+
+  /// Returns the model that a SQLite store carries, or nil.
+  static func carriedByFile(_ url: URL) throws -> NSManagedObjectModel? { try SQLiteStore.carriedModel(at: url) }
 
   /// Returns the version of a store: a known version; or one found by the search, with the other versions in its file;
   /// or the model that the store carries.
@@ -24,10 +27,7 @@ struct SourceVersionFinder {
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
-    // Only a SQLite store carries its model.
-    if ![NSXMLStoreType, NSBinaryStoreType].contains(metadata[NSStoreTypeKey] as? String),
-      let model = try carried ?? SQLiteStore.carriedModel(at: url), Self.wrote(model, metadata, configuration)
-    {
+    if let model = try carried(url), Self.wrote(model, metadata, configuration) {
       return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)

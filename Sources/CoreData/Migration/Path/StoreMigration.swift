@@ -137,13 +137,15 @@ public struct StoreMigration {
   /// - Parameters:
   ///   - allowsDowngrade: whether a store that no known version has written may be reduced to a known version, provided
   ///     that it contains none of the content that is removed.
-  ///   - carried: the model carried by a store that is not a file.
+  ///   - carried: returns the model that the store carries.
   ///   - counted: counts the store's content if its rows are not in a SQLite file.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
     busyTimeout: TimeInterval = StoreOptions.defaultTimeout, allowsLoss: AllowedLosses = .none,
-    allowsDowngrade: Bool = true, carried: NSManagedObjectModel? = nil, counted: NearestVersion.Counter? = nil
+    allowsDowngrade: Bool = true,
+    carried: @escaping (URL) throws -> NSManagedObjectModel? = SourceVersionFinder.carriedByFile,
+    counted: NearestVersion.Counter? = nil
   ) throws {
     storeURL = url
     self.metadata = metadata

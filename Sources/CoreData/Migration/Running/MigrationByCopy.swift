@@ -307,7 +307,7 @@ struct MigrationByCopy {
   }
 
   private func addMetadata() throws {
-    guard !migration.addedMetadata.isEmpty || migration.metadata[StagedMigration.pendingKey] != nil else { return }
+    guard !migration.addedMetadata.isEmpty || migration.metadata[StoreMetadata.Key.pendingStage] != nil else { return }
     let file = try StoreFile.open(place.newStore, isReadOnly: false)
     defer {
       // A failed write has already been thrown; closing changes nothing.
@@ -315,7 +315,7 @@ struct MigrationByCopy {
     }
     var metadata = try file.metadata()
     // An incomplete stage has now been completed.
-    metadata[StagedMigration.pendingKey] = nil
+    metadata[StoreMetadata.Key.pendingStage] = nil
     try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
   }
 

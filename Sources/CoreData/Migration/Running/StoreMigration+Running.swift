@@ -56,11 +56,8 @@ extension StoreMigration {
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
         throw StoreErrors.readOnly(url: storeURL)
       }
-      if steps.allSatisfy(\.isInPlace) {
-        try StoreFiles.bringBackValues(of: storeURL)
-        return try runInPlace(progress)
-      }
       try StoreFiles.bringBackValues(of: storeURL)
+      if steps.allSatisfy(\.isInPlace) { return try runInPlace(progress) }
       let keptAt =
         keepsReplacedStore
         ? BackupName.free(for: StoreLocation(storeURL).file, in: StoreLocation(storeURL).folder) : nil
@@ -70,11 +67,7 @@ extension StoreMigration {
 
   private func runInPlace(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     let lock = dropsFiles ? try InterruptedWork.takeSettled(StoreLocation(storeURL), timeout: busyTimeout) : nil
-    let settled =
-      try lock.map(\.settled)
-      ?? SQLiteStoreErrors.translating(url: storeURL, isOpening: true) {
-        try InterruptedWork.settle(beforeOpening: storeURL)
-      }
+    let settled = try lock.map(\.settled) ?? StoreRecovery.settle(beforeOpening: storeURL)
     do {
       var report = try runInPlace(lock, progress)
       report.recoveryOutcome = settled.map(StoreRecovery.Outcome.init)

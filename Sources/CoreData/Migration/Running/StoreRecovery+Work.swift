@@ -63,10 +63,13 @@ extension StoreRecovery {
   ///
   /// - Throws: as `recover(storeAt:)`, except for 134110.
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
+    try settle(beforeOpening: url).map(Outcome.init)
+  }
+
+  /// Finishes or undoes interrupted work before a store is opened or changed in place, as `recover(interruptedAt:)`.
+  static func settle(beforeOpening url: URL) throws -> InterruptedWork.Outcome? {
     try translating(url: url) {
-      try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try InterruptedWork.settle(beforeOpening: url).map(Outcome.init)
-      }
+      try SQLiteStoreErrors.translating(url: url, isOpening: true) { try InterruptedWork.settle(beforeOpening: url) }
     }
   }
 

@@ -30,11 +30,8 @@ class FileStore: MemoryStore, @unchecked Sendable {
       if let data = try file.read(limit: Self.largest) {
         let contents = try Self.format.init(data, url: url)
         // Another process may have replaced the file since the coordinator compared versions.
-        if !StoreOptions(options).ignoresVersioning, let model = persistentStoreCoordinator?.managedObjectModel,
-          !model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: contents.metadata)
-        {
-          throw StoreCompatibility.error(
-            metadata: contents.metadata, model: model, configuration: customConfigurationName, url: url)
+        if !StoreOptions(options).ignoresVersioning, let model = persistentStoreCoordinator?.managedObjectModel {
+          try StoreCompatibility.check(contents.metadata, model, configuration: customConfigurationName, url: url)
         }
         self.contents = contents
         fileVersion = StoreVersion(metadata: contents.metadata)

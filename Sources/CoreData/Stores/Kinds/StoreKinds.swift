@@ -68,11 +68,47 @@ package enum StoreKinds {
 
   /// Returns whether a class is one of the framework's own.
   package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool {
-    own.values.contains { $0 == kind } || kind is any ServerStore.Type
+    if case .program = StoreMedium(of: kind) { false } else { true }
   }
 
   /// Returns whether stores of a class are files.
   package static func needsFile(_ kind: NSPersistentStore.Type) -> Bool {
-    isOwn(kind) && kind != InMemoryStore.self && !(kind is any ServerStore.Type)
+    switch StoreMedium(of: kind) {
+    case .database, .file: true
+    case .server, .memory, .program: false
+    }
+  }
+}
+
+/// Where the stores of a class keep their rows, which decides how they are opened and migrated.
+enum StoreMedium {
+  /// In a SQLite database.
+  case database
+  /// In a file that is read and written as a whole.
+  case file(FileStore.Type)
+  case server(any ServerStore.Type)
+  case memory
+  /// Where a class of the program keeps them.
+  case program
+
+  init(of kind: NSPersistentStore.Type) {
+    if let server = kind as? any ServerStore.Type {
+      self = .server(server)
+    } else if kind == SQLiteStore.self {
+      self = .database
+    } else if let file = kind as? FileStore.Type {
+      self = .file(file)
+    } else {
+      self = kind == InMemoryStore.self ? .memory : .program
+    }
+  }
+}
+
+extension NSPersistentStore {
+  /// Returns whether a store exists at a location and can be opened rather than created.
+  ///
+  /// - Throws: the errors of a server.
+  static func isPresent(at url: URL) throws -> Bool {
+    try (self as? any ServerStore.Type)?.hasStore(at: url) ?? hasContents(at: url)
   }
 }
