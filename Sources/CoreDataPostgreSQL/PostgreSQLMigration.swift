@@ -134,17 +134,13 @@ final class PostgreSQLMigration: ServerMigration {
   }
 
   private func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try PostgreSQLErrors.translating(url: url, isOpening: false) {
-        do {
-          return try body()
-        } catch let failure as PostgreSQLError where failure.isLockTimeout {
-          // The hint is optional. The error is correct without it.
-          throw failure.withHint(try? lockHolders())
-        }
+    try ErrorTranslation.translating(url: url, during: .use) {
+      do {
+        return try body()
+      } catch let failure as PostgreSQLError where failure.isLockTimeout {
+        // The hint is optional. The error is correct without it.
+        throw failure.withHint(try? lockHolders())
       }
-    } catch let problem as InPlaceProblem {
-      throw problem.error(url: url)
     }
   }
 }
@@ -153,18 +149,14 @@ extension PostgreSQLStore {
   static func migrationStatements(
     at url: URL, through models: [NSManagedObjectModel], configuration: String?
   ) throws -> [ServerStatement] {
-    do {
-      return try looking(at: url) { schema in
-        try SchemaMigration(schema, configuration: configuration).steps(through: models.map(\.document))
-          .flatMap(\.statements)
-      }
-    } catch let problem as InPlaceProblem {
-      throw problem.error(url: url)
+    try looking(at: url) { schema in
+      try SchemaMigration(schema, configuration: configuration).steps(through: models.map(\.document))
+        .flatMap(\.statements)
     }
   }
 
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration {
-    try PostgreSQLErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       try PostgreSQLMigration(of: url, StoreOptions(options))
     }
   }

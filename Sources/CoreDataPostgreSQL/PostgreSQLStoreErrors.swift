@@ -9,17 +9,17 @@ import Foundation
 /// The user info key of PostgreSQL's SQLSTATE code (five characters). An addition to Apple's keys.
 public let PostgreSQLStateErrorKey = "PostgreSQLState"
 
-/// Translates the errors of lower layers to errors of stores in PostgreSQL.
+extension PostgreSQLError: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    PostgreSQLErrors.error(self, url: context.url, isOpening: context.work == .opening)
+  }
+}
+
+/// Cocoa errors for failures of PostgreSQL.
 enum PostgreSQLErrors {
-  /// Runs a closure and translates its errors to `NSError`. Row conflicts pass through.
+  /// Runs a body, and translates its errors.
   static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let failure as PostgreSQLError {
-      throw error(failure, url: url, isOpening: isOpening)
-    } catch {
-      return try SQLiteStoreErrors.translating(url: url, isOpening: isOpening) { throw error }
-    }
+    try ErrorTranslation.translating(url: url, during: isOpening ? .opening : .use, body)
   }
 
   private struct Kind {
@@ -28,7 +28,7 @@ enum PostgreSQLErrors {
     var suggestion: String
   }
 
-  private static func error(_ failure: PostgreSQLError, url: URL?, isOpening: Bool) -> NSError {
+  fileprivate static func error(_ failure: PostgreSQLError, url: URL?, isOpening: Bool) -> NSError {
     var info: [String: Any] = [:]
     info[PostgreSQLStateErrorKey] = failure.sqlState
     info[ErrorDetail.url] = url

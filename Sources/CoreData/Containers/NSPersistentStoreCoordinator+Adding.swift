@@ -202,21 +202,16 @@ extension NSPersistentStoreCoordinator {
         let url = store.url
       else { return false }
       if store.isReadOnly { throw StoreErrors.readOnly(store) }
-      let settings = StoreOptions(store.options)
-      do {
-        try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-          let file = try StoreFile.open(
-            url, isReadOnly: false, timeout: settings.timeout ?? StoreOptions.defaultTimeout)
-          defer {
-            // Closing does not affect whether the transaction was committed.
-            try? file.close()
-          }
-          let cleanup = DeferredCleanup(
-            file: file, document: managedObjectModel.document, configuration: store.customConfigurationName)
-          if try !cleanup.runTask() { store.forgetMetadata(key) }
+      try ErrorTranslation.translating(url: url, during: .use) {
+        let file = try StoreFile.open(
+          url, isReadOnly: false, timeout: StoreOptions(store.options).timeout ?? StoreOptions.defaultTimeout)
+        defer {
+          // Closing does not affect whether the transaction was committed.
+          try? file.close()
         }
-      } catch let problem as InPlaceProblem {
-        throw problem.error(url: url)
+        let cleanup = DeferredCleanup(
+          file: file, document: managedObjectModel.document, configuration: store.customConfigurationName)
+        if try !cleanup.runTask() { store.forgetMetadata(key) }
       }
       return true
     }

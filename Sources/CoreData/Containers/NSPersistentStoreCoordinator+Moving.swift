@@ -223,8 +223,6 @@ extension NSPersistentStoreCoordinator {
   }
 
   private func movingStores(at url: URL, _ body: () throws -> Void) throws {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translatingReplacement(of: url, body)
-    }
+    try ErrorTranslation.translating(url: url, during: .replacement, body)
   }
 }

@@ -78,7 +78,7 @@ struct IrregularStoreTests {
       (
         "create",
         {
-          try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+          try ErrorTranslation.translating(url: url, during: .opening) {
             try StoreFile.create(at: url, document: model.document)
           }
         }

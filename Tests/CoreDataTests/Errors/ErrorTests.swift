@@ -4,6 +4,7 @@
 import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 import Testing
 
@@ -50,7 +51,7 @@ struct ErrorTests {
     let foreign = NSError(domain: "com.example.App", code: 512, userInfo: [NSLocalizedDescriptionKey: "my own words"])
     func translated(_ error: NSError) -> NSError? {
       do {
-        try RecoveryErrors.translating(url: url) { throw error }
+        try ErrorTranslation.translating(url: url, during: .use) { throw error }
         return nil
       } catch {
         // The way of an app: a cast of what was thrown to the class has the domain that the thrown value says.
@@ -61,6 +62,28 @@ struct ErrorTests {
     #expect(translated(foreign)?.localizedDescription == "my own words")
     let file = translated(NSError(domain: NSCocoaErrorDomain, code: 512))
     #expect(file?.domain == NSCocoaErrorDomain && file?.localizedFailureReason?.contains(url.path) == true)
+  }
+
+  @Test("What another program writes fails a migration; a store that is to be replaced is in use")
+  func intrusion() {
+    func code(_ intrusion: StoreWriteLock.Intrusion, _ work: ErrorContext.Work) -> Int {
+      (ErrorTranslation.translated(intrusion, url: url, during: work) as NSError).code
+    }
+    for intrusion in [StoreWriteLock.Intrusion.changed, .moved] {
+      #expect(code(intrusion, .use) == NSMigrationError)
+      #expect(code(intrusion, .replacement) == NSPersistentStoreTimeoutError)
+    }
+    #expect(code(.inUse, .use) == NSPersistentStoreTimeoutError)
+  }
+
+  @Test("Row conflicts, and errors that have been translated, pass the translation as they are")
+  func passing() {
+    let conflicts = ErrorTranslation.translated(RowConflicts(conflicts: []), url: url, during: .use)
+    #expect(conflicts is RowConflicts)
+    let problem = StoreFileProblem.missing(path: url.path)
+    let once = ErrorTranslation.translated(problem, url: url, during: .opening) as NSError
+    let twice = ErrorTranslation.translated(once, url: URL(fileURLWithPath: "/elsewhere"), during: .use) as NSError
+    #expect(once === twice && once.isCocoa(CocoaError.Code.fileReadNoSuchFile.rawValue))
   }
 
   @Test("134100 says which entities differ and how, and carries the metadata")
@@ -193,7 +216,7 @@ struct ErrorTests {
     ]
     for (number, attempt) in attempts.enumerated() {
       let error = try #require(throws: NSError.self) {
-        try SQLiteStoreErrors.translating(url: missing, isOpening: true, attempt)
+        try ErrorTranslation.translating(url: missing, during: .opening, attempt)
       }
       let reason = error.localizedFailureReason ?? ""
       // Of a missing file Foundation itself says so, and which file it is.
@@ -203,7 +226,7 @@ struct ErrorTests {
       #expect(!error.localizedDescription.contains("error \(error.code)"), "\(number): \(error.localizedDescription)")
     }
     let own = try #require(throws: NSError.self) {
-      try SQLiteStoreErrors.translating(url: missing, isOpening: true) {
+      try ErrorTranslation.translating(url: missing, during: .opening) {
         throw NSError(domain: NSCocoaErrorDomain, code: NSValidationMissingMandatoryPropertyError)
       }
     }

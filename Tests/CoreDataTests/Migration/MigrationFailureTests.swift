@@ -75,7 +75,7 @@ struct MigrationFailureTests {
     let file = try StoreFile.open(store.url, isReadOnly: false)
     var isLost = false
     let failure = error {
-      try migration.translating {
+      try ErrorTranslation.translating(url: migration.storeURL, during: .use) {
         _ = try InPlaceMigration(migration: migration, file: file).run { event in
           // The table has been made anew at this moment.
           guard !isLost, event.table != nil, event.rowsDone == event.rowCount else { return }
@@ -170,7 +170,7 @@ struct MigrationFailureTests {
       let pages = try #require(try file.connection.pragma("page_count"))
       try file.connection.setPragma("max_page_count", to: pages)
       let failure = error {
-        try SQLiteStoreErrors.translating(url: prepared.store.url, isOpening: false) {
+        try ErrorTranslation.translating(url: prepared.store.url, during: .use) {
           _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in }
         }
       }

@@ -182,23 +182,6 @@ struct InPlaceMigration {
   }
 }
 
-extension InPlaceProblem {
-  /// Returns the error for the caller.
-  package func error(url: URL) -> NSError {
-    switch kind {
-    case .unsupported:
-      MigrationErrors.failed(url: url, reason: reason, suggestion: suggestion, entity: entity, attribute: property)
-    case .outdatedPlan: MigrationErrors.outdatedPlan(url: url, reason: reason, suggestion: suggestion)
-    case .missingValues:
-      MigrationErrors.missingMandatoryValues(
-        url: url, entity: entity ?? "", attribute: property ?? "", rows: reason)
-    case .notUnique(let properties):
-      MigrationErrors.constraintViolation(
-        url: url, entity: entity ?? "", properties: properties, values: reason)
-    }
-  }
-}
-
 /// The deferred cleanup of an in-place migration: tables with columns that no property uses.
 ///
 /// Each table is one task, and each task is one transaction. The last task removes the metadata key for pending

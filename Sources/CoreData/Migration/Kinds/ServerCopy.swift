@@ -35,7 +35,7 @@ package final class ServerCopy {
     // Messages about the copy use the original's name.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent(
       original.storeName.replacingOccurrences(of: "/", with: "_"))
-    directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
+    directory = try ErrorTranslation.translating(url: place, during: .opening) { try CopyDirectory.make(for: place) }
     url = directory.url.appendingPathComponent(place.lastPathComponent)
     do {
       // The copy also carries the names of custom classes, which its own objects do not use.

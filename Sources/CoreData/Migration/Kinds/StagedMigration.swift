@@ -185,7 +185,7 @@ struct StagedMigration: OpeningMigration {
   private func finish(_ stage: NSCustomMigrationStage, _ handler: NSCustomMigrationStage.Handler?) throws {
     try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let file = try StoreFile.open(
         url, isReadOnly: false, timeout: options.timeout ?? StoreOptions.defaultTimeout)
       defer {

@@ -28,7 +28,9 @@ final class WorkingCopy {
   init(for original: URL, _ kind: FileStore.Type) throws {
     self.original = original
     self.kind = kind
-    directory = try Self.translating(original) { try CopyDirectory.make(for: original) }
+    directory = try ErrorTranslation.translating(url: original, during: .opening) {
+      try CopyDirectory.make(for: original)
+    }
     url = directory.url.appendingPathComponent(original.lastPathComponent)
   }
 
@@ -124,9 +126,5 @@ final class WorkingCopy {
       guard let named = (error as NSError).moved(from: url, to: original) else { throw error }
       throw named
     }
-  }
-
-  private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
-    try FileStoreErrors.translating(url) { try RecoveryErrors.translating(url: url, body) }
   }
 }

@@ -280,16 +280,6 @@ extension StoreMigration {
     }
   }
 
-  func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try SQLiteStoreErrors.translating(url: storeURL, isOpening: false) {
-        try RecoveryErrors.translating(url: storeURL, body)
-      }
-    } catch let problem as InPlaceProblem {
-      throw problem.error(url: storeURL)
-    }
-  }
-
   /// Creates the same migration for another file.
   package init(_ other: StoreMigration, at url: URL) {
     self.init(other, steps: other.steps, of: url, metadata: other.metadata)

@@ -219,7 +219,7 @@ struct MigrationByCopy {
         try tell(isStepDone: false)
       }
     } catch let error as NSError where error.isCocoa {
-      throw RecoveryErrors.AppFailure(error: error)
+      throw AppFailure(error: error)
     }
     for position in executions.indices { executions[position].step = group.first + 1 }
     done = total

@@ -50,7 +50,7 @@ extension StoreMigration {
   }
 
   private func runPlanned(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
-    try translating {
+    try ErrorTranslation.translating(url: storeURL, during: .use) {
       try StoreLocation(storeURL).checkFile()
       // SQLite would create files next to the store even if it then finds that it may not write.
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
@@ -119,13 +119,17 @@ extension StoreMigration {
   /// - Throws: the errors of `run(progress:)`.
   public func statements() throws -> [String] {
     guard isNeeded else { return [] }
-    let directory = try translating { try CopyDirectory.make(for: storeURL) }
+    let directory = try ErrorTranslation.translating(url: storeURL, during: .use) {
+      try CopyDirectory.make(for: storeURL)
+    }
     defer {
       // If this fails, the directory remains private, and the next copy removes it.
       try? directory.remove()
     }
     let copy = directory.url.appendingPathComponent(storeURL.lastPathComponent)
-    try translating { try StoreFiles.copy(from: storeURL, to: copy, values: .linked) }
+    try ErrorTranslation.translating(url: storeURL, during: .use) {
+      try StoreFiles.copy(from: storeURL, to: copy, values: .linked)
+    }
     var rehearsal = StoreMigration(self, at: copy)
     rehearsal.keepsReplacedStore = false
     return try rehearsal.run().statements

@@ -16,7 +16,7 @@ extension StoreRecovery {
   ///   contains unexpected file names, and for a work directory that is a symbolic link or belongs to another user; 513
   ///   if the work directory cannot be read for lack of permission.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
-    try translating(url: url) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let place = StoreLocation(url)
       guard FileCalls.exists(place.workFolder),
         let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)),
@@ -49,7 +49,7 @@ extension StoreRecovery {
   ///   file system fails.
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
-    try translating(url: url) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let place = StoreLocation(url)
       let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
       let found =
@@ -68,15 +68,7 @@ extension StoreRecovery {
 
   /// Finishes or undoes interrupted work before a store is opened or changed in place, as `recover(interruptedAt:)`.
   static func settle(beforeOpening url: URL) throws -> InterruptedWork.Outcome? {
-    try translating(url: url) {
-      try SQLiteStoreErrors.translating(url: url, isOpening: true) { try InterruptedWork.settle(beforeOpening: url) }
-    }
-  }
-
-  private static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translating(url: url, body)
-    }
+    try ErrorTranslation.translating(url: url, during: .opening) { try InterruptedWork.settle(beforeOpening: url) }
   }
 
   // MARK: Setting aside
@@ -106,7 +98,7 @@ extension StoreRecovery {
   /// - Parameter url: the location of the current store.
   /// - Throws: errors of reading the directory `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
-    try translating(url: url) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let place = StoreLocation(url)
       guard FileCalls.exists(place.folder) else { return [] }
       return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
@@ -150,7 +142,7 @@ extension StoreRecovery {
   static func restore(
     _ migration: StoreMigration, to url: URL, _ progress: (MigrationProgress) throws -> Void = { _ in }
   ) throws -> MigrationReport {
-    try migration.translating {
+    try ErrorTranslation.translating(url: migration.storeURL, during: .use) {
       var work = MigrationByCopy(migration)
       work.place = StoreLocation(url)
       work.journal = WorkJournal(
@@ -185,7 +177,9 @@ public enum StoreBackup {
   /// - Throws: 260 if there is no store; 640 if the disk is full; the errors of reading the store and writing the
   ///   backup. On an error, no backup is left.
   public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
-    try translating(url) { try BackupDirectory.makeBackup(of: url, in: folder ?? url.deletingLastPathComponent()) }
+    try ErrorTranslation.translating(url: url, during: .replacement) {
+      try BackupDirectory.makeBackup(of: url, in: folder ?? url.deletingLastPathComponent())
+    }
   }
 
   /// The remains of backups whose processes were killed.
@@ -205,7 +199,7 @@ public enum StoreBackup {
   /// - Throws: 512, 513 and related codes if the file system fails.
   @discardableResult
   public static func clearLeftovers(of url: URL, in folder: URL? = nil) throws -> Leftovers {
-    try translating(url) {
+    try ErrorTranslation.translating(url: url, during: .replacement) {
       let found = try BackupDirectory.settleAll(of: url, in: folder ?? url.deletingLastPathComponent())
       return Leftovers(completed: found.completed, removedCount: found.removedCount)
     }
@@ -216,7 +210,7 @@ public enum StoreBackup {
   /// - Parameter backup: a location returned by `make(of:in:)`.
   /// - Throws: 512, 513 and related codes if the file system fails.
   public static func remove(_ backup: URL) throws {
-    try translating(backup) { try BackupDirectory.removeBackup(backup) }
+    try ErrorTranslation.translating(url: backup, during: .replacement) { try BackupDirectory.removeBackup(backup) }
   }
 
   /// Atomically replaces a store with a backup. The backup is kept.
@@ -233,18 +227,12 @@ public enum StoreBackup {
   ///   store is unchanged.
   @discardableResult
   public static func restore(_ backup: URL, to url: URL) throws -> URL? {
-    let usesLog = try translating(backup) {
+    let usesLog = try ErrorTranslation.translating(url: backup, during: .replacement) {
       try StoreFile.peek(backup).close()
       return try SQLiteFileHeader.read(path: backup.path)?.usesWriteAheadLog ?? true
     }
-    return try translating(url) {
+    return try ErrorTranslation.translating(url: url, during: .replacement) {
       try StoreReplacement.restore(backup, to: url, usesLog: usesLog, timeout: StoreOptions.defaultTimeout)
-    }
-  }
-
-  private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translatingReplacement(of: url, body)
     }
   }
 }
@@ -308,30 +296,28 @@ struct SettingAside {
   ///
   /// - Throws: errors of the public API. On an error, the store stays in its place.
   func run(because error: NSError?) throws -> SetAsideStore {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try RecoveryErrors.translatingReplacement(of: url) {
-        let place = StoreLocation(url)
-        guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
-        // Otherwise the store would be set aside in the middle of a transaction.
-        try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
-        var journal = WorkJournal(purpose: .settingAside)
-        let note = SetAsideNote(error)
-        journal.setAside = note
-        try place.checkFile()
-        let keptAt = try Self.freePlace(for: place, date: note.date)
-        let outcome = try StoreReplacement(
-          place: place, journal: journal, timeout: timeout, replacesDamaged: true
-        ).run(keptAt: keptAt) { _ in
-          if let found, FileCalls.identity(place.file) != found { throw ReplacedMeanwhile() }
-          try StoreFile.create(
-            at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
-          let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal
-          let verification = StoreVerification(
-            url: place.newStore, model: .init(model, configuration: configuration))
-          return .init(external: try verification.carryOut(leaving: mode).external)
-        }
-        return SetAsideStore(url: outcome.kept ?? keptAt, date: note.date, code: note.code, reason: note.reason)
+    try ErrorTranslation.translating(url: url, during: .replacement) {
+      let place = StoreLocation(url)
+      guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+      // Otherwise the store would be set aside in the middle of a transaction.
+      try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
+      var journal = WorkJournal(purpose: .settingAside)
+      let note = SetAsideNote(error)
+      journal.setAside = note
+      try place.checkFile()
+      let keptAt = try Self.freePlace(for: place, date: note.date)
+      let outcome = try StoreReplacement(
+        place: place, journal: journal, timeout: timeout, replacesDamaged: true
+      ).run(keptAt: keptAt) { _ in
+        if let found, FileCalls.identity(place.file) != found { throw ReplacedMeanwhile() }
+        try StoreFile.create(
+          at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
+        let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal
+        let verification = StoreVerification(
+          url: place.newStore, model: .init(model, configuration: configuration))
+        return .init(external: try verification.carryOut(leaving: mode).external)
       }
+      return SetAsideStore(url: outcome.kept ?? keptAt, date: note.date, code: note.code, reason: note.reason)
     }
   }
 
@@ -368,7 +354,7 @@ extension SetAsideStore {
   ///
   /// - Throws: 134070 if a symbolic link is in the way; 512, 513 and related codes if the file system fails.
   public func remove() throws {
-    try RecoveryErrors.translating(url: url) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let (name, stamp) = (url.lastPathComponent, url.deletingLastPathComponent())
       let outer = try OpenDirectory.open(stamp.deletingLastPathComponent(), followsLinks: false)
       guard let directory = try outer.directoryIfPresent(stamp.lastPathComponent) else { return }

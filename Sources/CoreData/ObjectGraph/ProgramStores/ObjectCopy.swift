@@ -25,7 +25,7 @@ struct ObjectCopy {
       }
       return rows
     }
-    try SQLiteStoreErrors.translating(url: source.url, isOpening: false) {
+    try ErrorTranslation.translating(url: source.url, during: .use) {
       for row in rows { try row.requireReadable() }
     }
     let objects = rows.map { NSManagedObject(entity: $0.id.entityDescription, insertInto: nil) }

@@ -191,20 +191,30 @@ extension StoreMetadata {
   }
 }
 
+extension WholeFile.Problem: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    StoreErrors.disconnected(url: context.url, reason: description)
+  }
+}
+
+extension PropertyLists.Unwritable: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    StoreFileProblem.unwritableMetadata(reason: description).translated(in: context)
+  }
+}
+
 /// Cocoa errors for the files of stores that are read as a whole.
 enum FileStoreErrors {
+  /// Runs a body that reads or writes a file, and translates its errors. Those of parsing say that the file has another
+  /// format.
   static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       do {
         return try body()
-      } catch let problem as WholeFile.Problem {
-        throw StoreErrors.disconnected(url: url, reason: problem.description)
       } catch let error as ModelFileError {
         throw notAStore(url, error.found, error)
       } catch let error as PropertyLists.Unreadable {
         throw notAStore(url, error.description, error)
-      } catch let error as PropertyLists.Unwritable {
-        throw StoreFileProblem.unwritableMetadata(reason: error.description)
       }
     }
   }

@@ -106,7 +106,7 @@ extension StoreMetadata {
   package static func versions(of model: NSManagedObjectModel, configuration: String?, url: URL?) throws -> [String:
     Any]
   {
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       try ofModel(model.document, configuration: configuration).filter {
         $0.key != Key.autoVacuum && $0.key != Key.type
       }

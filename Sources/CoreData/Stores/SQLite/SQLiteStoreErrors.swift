@@ -7,83 +7,73 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Errors of SQLite stores, translated from those of lower layers.
-package enum SQLiteStoreErrors {
-  /// Runs a closure, and translates its errors to `NSError`. Row conflicts pass through.
-  package static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let conflicts as RowConflicts {
-      throw conflicts
-    } catch let failure as SQLiteError {
-      throw failure.isUniqueConstraint
-        ? notUnique(failure, url: url)
-        : SQLiteErrors.error(failure, url: url, isOpening: isOpening)
-    } catch let failure as SQLiteRollbackFailure {
-      throw StoreErrors.operationFailed(url: url, reason: failure.description, underlying: failure.cause)
-    } catch let problem as StoreFileProblem {
-      throw error(for: problem, url: url)
-    } catch let problem as SchemaProblem {
-      throw incompatible(problem, url: url)
-    } catch let problem as RowProblem {
-      throw error(for: problem, url: url)
-    } catch let problem as StoreVersionProblem {
-      throw StoreErrors.changedVersion(url: url, problem)
-    } catch let problem as HistoryProblem {
-      throw StoreErrors.operationFailed(url: url, reason: problem.description, underlying: problem)
-    } catch let failure as FileFailure {
-      throw FileErrors.error(failure, store: url ?? URL(fileURLWithPath: failure.path))
-    } catch let problem as RegularFile.Problem {
-      throw FileErrors.error(problem, store: url ?? URL(fileURLWithPath: problem.path))
-    } catch let file as ExternalData.UnreadableFile {
-      throw StoreErrors.operationFailed(url: url, reason: "A value of the store cannot be read: \(file).")
-    } catch let error as NSError where error.isFoundationFileError && error.hasFileCode {
-      let path = error.userInfo[NSFilePathErrorKey] as? String
-      throw FileErrors.error(error, store: url ?? URL(fileURLWithPath: path ?? "/"))
+extension SQLiteError: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    guard isUniqueConstraint else {
+      return SQLiteErrors.error(self, url: context.url, isOpening: context.work == .opening)
     }
+    // 133021: duplicate values under a uniqueness constraint.
+    let columns = violatedColumns.map { "\($0.table).\($0.column)" }.joined(separator: ", ")
+    return NSError.cocoa(
+      NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",
+      reason: "Another row has the same \(columns.isEmpty ? "values" : "value in \(columns)"): \(message).",
+      suggestion: "Change the values, or delete one of the objects.", underlying: self, context.details)
   }
+}
 
-  /// Returns an error as `translating(url:isOpening:_:)` would throw it.
-  package static func translated(_ error: any Error, url: URL?) -> any Error {
-    do {
-      return try translating(url: url, isOpening: false) { throw error }
-    } catch {
-      return error
-    }
+extension SQLiteRollbackFailure: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    StoreErrors.operationFailed(url: context.url, reason: description, underlying: cause)
   }
+}
 
-  /// 260 for a missing file, 259 for a file that is not a store.
-  package static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
-    switch problem {
-    case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
-    case .busy(let path): StoreErrors.inUse(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
-    case .noRoomForCopy(let path, _, _): noRoomForCopy(problem, URL(fileURLWithPath: path))
+extension StoreVersionProblem: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error { StoreErrors.changedVersion(url: context.url, self) }
+}
+
+extension HistoryProblem: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    StoreErrors.operationFailed(url: context.url, reason: description, underlying: self)
+  }
+}
+
+extension ExternalData.UnreadableFile: TranslatableError {
+  package func translated(in context: ErrorContext) -> any Error {
+    StoreErrors.operationFailed(url: context.url, reason: "A value of the store cannot be read: \(self).")
+  }
+}
+
+extension StoreFileProblem: TranslatableError {
+  /// 260 for a missing file, 259 for a file that is not a store, 640 for a store that can be read only from a copy, 512
+  /// for metadata with a value that a property list cannot contain.
+  package func translated(in context: ErrorContext) -> any Error {
+    switch self {
+    case .missing(let path): StoreErrors.noSuchFile(url: context.url(orPath: path))
+    case .busy(let path): StoreErrors.inUse(url: context.url(orPath: path), reason: description)
+    case .noRoomForCopy(let path, _, _):
+      NSError.cocoa(
+        CocoaError.Code.fileWriteOutOfSpace.rawValue, "There is no space left to read the persistent store.",
+        reason: description, suggestion: "Free some space on a disk and try again; nothing was changed.",
+        underlying: self, ErrorContext(url: URL(fileURLWithPath: path), work: context.work).details)
     case .contradictory(let path, _):
-      StoreErrors.damaged(
-        url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
-    case .notRegular(let path, _):
-      StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
-    case .notADatabase(let path): notADatabase(problem, url ?? URL(fileURLWithPath: path))
+      StoreErrors.damaged(url: context.url(orPath: path), reason: description, underlying: self)
+    case .notRegular(let path, _): StoreErrors.cannotOpen(url: context.url(orPath: path), reason: description)
+    case .notADatabase(let path): notADatabase(context.url(orPath: path))
     case .truncated(let path, _, _), .notAStore(let path, _),
       .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
-      StoreErrors.notAStore(
-        url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
-    case .unwritableMetadata: unwritableMetadata(problem, url: url)
+      StoreErrors.notAStore(url: context.url(orPath: path), reason: description, underlying: self)
+    case .unwritableMetadata:
+      NSError.cocoa(
+        CocoaError.Code.fileWriteUnknown.rawValue, "The metadata of the persistent store cannot be written.",
+        reason: description, suggestion: "Remove the value, or convert it to Data or String.", underlying: self,
+        context.details)
     case .unkeepableModel(let error):
       ModelErrors.cannotRead(error, "The managed object model cannot be stored.")
     }
   }
 
-  /// 640: a store that can be read only from a copy.
-  private static func noRoomForCopy(_ problem: StoreFileProblem, _ url: URL) -> NSError {
-    .cocoa(
-      CocoaError.Code.fileWriteOutOfSpace.rawValue, "There is no space left to read the persistent store.",
-      reason: problem.description, suggestion: "Free some space on a disk and try again; nothing was changed.",
-      underlying: problem, details(url))
-  }
-
   /// 259: the file is not a database. The reason names a store of another type as such.
-  private static func notADatabase(_ problem: StoreFileProblem, _ url: URL) -> NSError {
+  private func notADatabase(_ url: URL) -> NSError {
     // If the file cannot be read, the problem says so.
     let start = (try? DatabaseFile(path: url.path).firstBytes(8)) ?? Data()
     let other: (words: String, type: String)? =
@@ -91,42 +81,23 @@ package enum SQLiteStoreErrors {
       ? ("an XML store", "NSXMLStoreType")
       : start.starts(with: Data("bplist".utf8)) ? ("a binary store", "NSBinaryStoreType") : nil
     return StoreErrors.notAStore(
-      url: url, reason: problem.description + (other.map { " It begins like \($0.words)." } ?? ""),
-      suggestion: other.map { "Open it as a store of the type \($0.type), if it is one." }, underlying: problem)
+      url: url, reason: description + (other.map { " It begins like \($0.words)." } ?? ""),
+      suggestion: other.map { "Open it as a store of the type \($0.type), if it is one." }, underlying: self)
   }
+}
 
-  /// 512: the metadata contain a value that a property list cannot contain.
-  private static func unwritableMetadata(_ problem: StoreFileProblem, url: URL?) -> NSError {
-    .cocoa(
-      CocoaError.Code.fileWriteUnknown.rawValue, "The metadata of the persistent store cannot be written.",
-      reason: problem.description, suggestion: "Remove the value, or convert it to Data or String.",
-      underlying: problem, details(url))
+extension RowProblem: TranslatableError {
+  /// 134070: a row cannot be read or written.
+  package func translated(in context: ErrorContext) -> any Error {
+    SQLiteStoreErrors.error(for: self, url: context.url)
   }
+}
 
-  /// 133021: duplicate values under a uniqueness constraint.
-  package static func notUnique(_ failure: SQLiteError, url: URL?) -> NSError {
-    let columns = failure.violatedColumns.map { "\($0.table).\($0.column)" }.joined(separator: ", ")
-    return .cocoa(
-      NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",
-      reason: "Another row has the same \(columns.isEmpty ? "values" : "value in \(columns)"): \(failure.message).",
-      suggestion: "Change the values, or delete one of the objects.", underlying: failure, details(url))
-  }
-
-  /// 134020: the tables do not match the model.
-  package static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
-    let suggestion =
-      problem.isOfModel
-      ? "Correct the model. Nothing was written."
-      : problem.isMissing
-        ? "Open the store with the model version that it was written with. If this is that version, another program has "
-          + "changed the tables, or they are laid out in a way that this framework does not know: keep the store as it is, "
-          + "and read its rows with coredata store export."
-        : "Open the store with the model version that it was written with, or restore it from a backup."
-    return .cocoa(
-      NSPersistentStoreIncompatibleSchemaError,
-      problem.isOfModel ? "The model cannot be stored in tables." : "The store's tables do not match the model.",
-      reason: problem.description, suggestion: suggestion,
-      underlying: problem, details(url).merging(problem.place) { $1 })
+/// Errors of the rows of stores.
+package enum SQLiteStoreErrors {
+  /// Runs a body, and translates its errors.
+  package static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
+    try ErrorTranslation.translating(url: url, during: isOpening ? .opening : .use, body)
   }
 
   /// 134070: a row cannot be read or written.
@@ -139,22 +110,30 @@ package enum SQLiteStoreErrors {
       }
     return .cocoa(
       NSPersistentStoreOperationError, "A row of the store cannot be read or written.", reason: problem.description,
-      suggestion: suggestion,
-      underlying: problem,
-      details(url).merging([ErrorDetail.property: problem.property]) { $1 })
-  }
-
-  private static func details(_ url: URL?) -> [String: Any] {
-    var details: [String: Any] = [:]
-    details[ErrorDetail.url] = url
-    details[NSFilePathErrorKey] = url?.path
-    return details
+      suggestion: suggestion, underlying: problem,
+      ErrorContext(url: url, work: .use).details.merging([ErrorDetail.property: problem.property]) { $1 })
   }
 }
 
-extension SchemaProblem {
+extension SchemaProblem: TranslatableError {
+  /// 134020: the tables do not match the model.
+  package func translated(in context: ErrorContext) -> any Error {
+    let suggestion =
+      isOfModel
+      ? "Correct the model. Nothing was written."
+      : isMissing
+        ? "Open the store with the model version that it was written with. If this is that version, another program has "
+          + "changed the tables, or they are laid out in a way that this framework does not know: keep the store as it is, "
+          + "and read its rows with coredata store export."
+        : "Open the store with the model version that it was written with, or restore it from a backup."
+    return NSError.cocoa(
+      NSPersistentStoreIncompatibleSchemaError,
+      isOfModel ? "The model cannot be stored in tables." : "The store's tables do not match the model.",
+      reason: description, suggestion: suggestion, underlying: self, context.details.merging(place) { $1 })
+  }
+
   /// The entity and property of the problem.
-  fileprivate var place: [String: Any] {
+  private var place: [String: Any] {
     switch self {
     case .unknownConfiguration, .foreignTable: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),

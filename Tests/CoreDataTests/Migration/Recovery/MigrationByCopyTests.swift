@@ -29,7 +29,7 @@ struct MigrationByCopyTests {
   ) throws -> MigrationReport {
     let migration = try RecoverySample.migration(store.url, steps)
     let keptAt = keeping ? BackupName.free(for: store.url, in: store.folder) : nil
-    return try migration.translating {
+    return try ErrorTranslation.translating(url: migration.storeURL, during: .use) {
       try MigrationByCopy(migration, copyStep: copyStep).run(keptAt: keptAt, progress: progress)
     }
   }

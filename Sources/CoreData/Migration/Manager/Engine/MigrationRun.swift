@@ -180,7 +180,7 @@ final class MigrationRun {
       try body()
     } catch {
       // A policy's own errors are rethrown unchanged.
-      throw SQLiteStoreErrors.translated(error, url: nil)
+      throw ErrorTranslation.translated(error, url: nil, during: .use)
     }
     if let failure { throw failure }
     try manager.checkCancellation()

@@ -175,7 +175,7 @@ final class SQLExecutor: MappingExecutor {
   private func handle(_ error: any Error, of plan: ResolvedMapping) throws {
     try run.manager.checkCancellation()
     if try Self.isAboutTheDisk(error) || !run.destination.store.state().connection.inTransaction {
-      return try SQLiteStoreErrors.translating(url: run.destination.store.url, isOpening: false) { throw error }
+      throw ErrorTranslation.translated(error, url: run.destination.store.url, during: .use)
     }
     plan.execution.failure = error
     plan.execution.obstacle = "failed in SQL: \(error)"

@@ -118,13 +118,7 @@ final class DestinationStore {
   }
 
   private static func translated(_ error: any Error, _ url: URL) -> NSError {
-    do {
-      return try SQLiteStoreErrors.translating(url: nil, isOpening: true) {
-        try RecoveryErrors.translating(url: url) { throw error }
-      }
-    } catch {
-      return error as NSError
-    }
+    ErrorTranslation.translated(error, url: url, during: .opening) as NSError
   }
 
   /// Commits everything that was written, and closes the store.

@@ -47,7 +47,8 @@ struct SourceStore {
     do {
       return try stack.store.checkingPages(isCancelled: isCancelled, during: body)
     } catch let failure as PageCheck.Failure {
-      throw MigrationErrors.unusableSource(url: url, SQLiteStoreErrors.translated(failure.cause, url: url) as NSError)
+      throw MigrationErrors.unusableSource(
+        url: url, ErrorTranslation.translated(failure.cause, url: url, during: .use) as NSError)
     }
   }
 
