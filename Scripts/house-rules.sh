@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
-# lines, `try?` without a reason, casts to `CocoaError`, traps without a word in release builds, unfinished work, paths
-# that exist on one machine only, and deviations that are not listed. Looks at all files that are tracked, or would be if they were added.
+# lines, `try?` without a reason, casts to `CocoaError`, errors made outside `…Errors` files, traps without a word in
+# release builds, unfinished work, paths that exist on one machine only, and deviations that are not listed. Looks at all
+# files that are tracked, or would be if they were added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -70,6 +71,14 @@ files '*.swift' '*.md' | inspect '
   /(^|[^A-Za-z0-9_])(as[?!]?|is) +CocoaError([^A-Za-z0-9_.]|$)/ || /(catch|case) +CocoaError *[.(]/ ||
   /throws: *CocoaError/ {
     print FILENAME ":" FNR ": CocoaError matches errors of any domain; compare domain and code (NSError.isCocoa)"
+  }
+'
+
+# Errors of the public interface are made in few places, so that one can see all that programs may get.
+files 'Sources/CoreData*/*.swift' ':!Sources/*Errors*.swift' ':!Sources/CoreData/Errors' | inspect '
+  /^ *\/\// { next }
+  /NSError\(domain/ || /(^|[^A-Za-z0-9_)\]])(NSError)?\.cocoa\($/ || /NSError\.cocoa\(/ {
+    print FILENAME ":" FNR ": makes an NSError; do so in an Errors file of the room"
   }
 '
 

@@ -396,7 +396,7 @@ package enum TransformableValues {
       if let made = unarchiver.reverseTransformedValue(plain) { return try data(made, of: plain, attribute) }
       // The transformer cannot throw the reason, but archiving does.
       _ = try archive(plain, attribute, type(of: unarchiver).classes)
-      throw notArchivable(plain, attribute, reason: "its transformer returned nil for it")
+      throw ValueErrors.notArchivable(plain, attribute, reason: "its transformer returned nil for it")
     case let transformer?:
       guard let made = transformer.transformedValue(plain) else { return nil }
       let data = try data(made, of: plain, attribute)
@@ -404,7 +404,7 @@ package enum TransformableValues {
       if data.isEmpty, type(of: transformer).allowsReverseTransformation(),
         transformer.reverseTransformedValue(data) == nil
       {
-        throw notArchivable(
+        throw ValueErrors.notArchivable(
           plain, attribute, reason: "its transformer returned empty data for it, which it cannot convert back")
       }
       return data
@@ -422,7 +422,7 @@ package enum TransformableValues {
 
   private static func data(_ made: Any, of value: Any, _ attribute: NSAttributeDescription) throws -> Data {
     if let data = made as? Data { return data }
-    throw notArchivable(
+    throw ValueErrors.notArchivable(
       value, attribute, reason: "its transformer returned a \(type(of: made)) for it instead of Data")
   }
 
@@ -432,20 +432,10 @@ package enum TransformableValues {
     do {
       return try classes.archive(value)
     } catch ObjectArchiveWriter.Problem.otherClass(let name) {
-      throw notArchivable(value, attribute, reason: classes.refusal(of: name))
+      throw ValueErrors.notArchivable(value, attribute, reason: classes.refusal(of: name))
     } catch let problem as ObjectArchiveWriter.Problem {
-      throw notArchivable(value, attribute, reason: problem.description)
+      throw ValueErrors.notArchivable(value, attribute, reason: problem.description)
     }
-  }
-
-  /// 134060: a value that neither a transformer nor an archive can store.
-  private static func notArchivable(_ value: Any, _ attribute: NSAttributeDescription, reason: String) -> NSError {
-    let entity = attribute.owningEntity?.name ?? ""
-    return .cocoa(
-      NSCoreDataError, "The value of a transformable attribute cannot be stored.",
-      reason: "A \(type(of: value)) in '\(attribute.name)' of '\(entity)' cannot be archived: \(reason).",
-      suggestion: "Give the attribute a value transformer that converts such values to Data.",
-      ErrorDetail.place(entity: entity, property: attribute.name))
   }
 
   private static func transformer(of attribute: NSAttributeDescription) -> ValueTransformer? {

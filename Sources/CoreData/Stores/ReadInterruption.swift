@@ -30,9 +30,7 @@ package final class ReadInterruption: @unchecked Sendable {
   /// - Throws: 3072.
   package func check() throws {
     guard lock.withLock({ isWanted }) else { return }
-    throw NSError.cocoa(
-      CocoaError.Code.userCancelled.rawValue, "The fetch was cancelled.",
-      reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
+    throw StoreErrors.fetchCancelled()
   }
 
   /// Runs a body that reads from a connection.

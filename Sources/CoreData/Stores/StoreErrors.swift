@@ -53,6 +53,13 @@ package enum StoreErrors {
       underlying: underlying)
   }
 
+  /// 3072: the reads of an asynchronous fetch have been interrupted.
+  static func fetchCancelled() -> NSError {
+    .cocoa(
+      CocoaError.Code.userCancelled.rawValue, "The fetch was cancelled.",
+      reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
+  }
+
   /// 134000
   package static func invalidType(_ type: String, known: [String]) -> NSError {
     error(

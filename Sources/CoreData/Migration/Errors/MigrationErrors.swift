@@ -440,6 +440,18 @@ internal enum MigrationErrors {
 }
 
 extension NSError {
+  /// Foundation's key for several underlying errors, which is missing on Linux.
+  static let multipleUnderlyingErrorsKey = "NSMultipleUnderlyingErrorsKey"
+
+  /// Returns the error with the earlier SQL failure among its underlying errors.
+  func with(sqlFailure: any Error) -> NSError {
+    var userInfo = userInfo
+    let failures = [userInfo[NSUnderlyingErrorKey] as? any Error, sqlFailure].compactMap { $0 }
+    userInfo[NSUnderlyingErrorKey] = failures[0]
+    userInfo[Self.multipleUnderlyingErrorsKey] = failures
+    return NSError(domain: domain, code: code, userInfo: userInfo)
+  }
+
   /// Whether a migration was planned for a version that the store no longer has.
   var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
 

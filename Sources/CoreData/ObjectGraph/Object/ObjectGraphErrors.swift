@@ -6,6 +6,14 @@ import Foundation
 
 /// Errors of contexts and their objects.
 enum ObjectGraphErrors {
+  /// 134091
+  static func unsupported(_ request: NSPersistentStoreRequest, by method: String) -> NSError {
+    .cocoa(
+      NSPersistentStoreUnsupportedRequestTypeError, "The request cannot be executed.",
+      reason: "\(type(of: request)) is not a request that \(method) executes.",
+      suggestion: "Use fetch(_:) for fetch requests, and save() for changes.")
+  }
+
   static func missingObject(_ id: NSManagedObjectID) -> NSError {
     .cocoa(
       NSManagedObjectReferentialIntegrityError, "The object is not in the store.",

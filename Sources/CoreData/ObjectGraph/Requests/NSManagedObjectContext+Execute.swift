@@ -120,13 +120,3 @@ extension NSManagedObjectContext {
     throw ObjectGraphErrors.mergeConflict([NSMergeConflict(conflict, of: object)])
   }
 }
-
-extension ObjectGraphErrors {
-  /// 134091
-  static func unsupported(_ request: NSPersistentStoreRequest, by method: String) -> NSError {
-    .cocoa(
-      NSPersistentStoreUnsupportedRequestTypeError, "The request cannot be executed.",
-      reason: "\(type(of: request)) is not a request that \(method) executes.",
-      suggestion: "Use fetch(_:) for fetch requests, and save() for changes.")
-  }
-}

@@ -291,20 +291,6 @@ protocol MappingExecutor {
   func createRelationships(of plan: ResolvedMapping) throws
 }
 
-extension NSError {
-  /// Foundation's key for several underlying errors, which is missing on Linux.
-  static let multipleUnderlyingErrorsKey = "NSMultipleUnderlyingErrorsKey"
-
-  /// Returns the error with the earlier SQL failure among its underlying errors.
-  fileprivate func with(sqlFailure: any Error) -> NSError {
-    var userInfo = userInfo
-    let failures = [userInfo[NSUnderlyingErrorKey] as? any Error, sqlFailure].compactMap { $0 }
-    userInfo[NSUnderlyingErrorKey] = failures[0]
-    userInfo[Self.multipleUnderlyingErrorsKey] = failures
-    return NSError(domain: domain, code: code, userInfo: userInfo)
-  }
-}
-
 /// The progress of a migration: finished objects out of all counted objects, in each pass.
 struct RunProgress {
   /// The passes. Each covers a part of the whole.
