@@ -20,8 +20,9 @@ extension NSPersistentStoreCoordinator {
   ///   - url: the location of the store.
   ///   - storeType: the store's type.
   ///   - options: `NSPersistentStoreForceDestroyOption` to destroy the store even if another process has it open.
-  /// - Throws: 134000 for an unknown type; 134090 if another process has the store open; 134110 if it is being
-  ///   migrated; 512, 513, 640 and 642 if the file system fails. On an error, the store is unchanged.
+  /// - Throws: 134000 for an unknown type; 134010 for a SQLite database that is destroyed as a store of another type;
+  ///   134070 for an incremental store; 134090 if another process has the store open; 134110 if it is being migrated; 512,
+  ///   513, 640 and 642 if the file system fails. On an error, the store is unchanged.
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
@@ -70,9 +71,10 @@ extension NSPersistentStoreCoordinator {
   ///   - sourceURL: the location of the store to copy, which may be in use.
   ///   - sourceOptions: the options of the store to copy.
   ///   - sourceType: the type of both stores.
-  /// - Throws: 134000 for an unknown type; 260 if there is no source; 259 if it is not a store; 134090 if another
-  ///   process has the destination open; 134110 if it is being migrated; 512, 513, 640 and 642 if the file system
-  ///   fails. On an error, the destination is unchanged.
+  /// - Throws: 134000 for an unknown type; 134010 for a SQLite database that is replaced with a store of another type;
+  ///   134070 for an incremental store; 260 if there is no source; 259 if it is not a store; 134090 if another process has
+  ///   the destination open; 134110 if it is being migrated; 512, 513, 640 and 642 if the file system fails. On an error,
+  ///   the destination is unchanged.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
