@@ -54,6 +54,26 @@ struct OutputTests {
     #expect(status == .unreported && message.contains(" was written. Only the report could not be written."))
   }
 
+  @Test("A result removes the parts that killed processes have left beside it, and no other file")
+  func partsOfKilledProcesses() throws {
+    let result = workshop.path("Orders.jsonl")
+    let left = "\(result).part-\(UUID().uuidString)"
+    let written = "\(result).part-\(UUID().uuidString)"
+    let kept = ["\(result).part-2", "\(result).part-", "\(workshop.path("Other")).part-\(UUID().uuidString)"]
+    for path in [left, written] + kept { try Data("part".utf8).write(to: URL(fileURLWithPath: path)) }
+    // As a process that is still running does.
+    let writer = open(written, O_WRONLY | O_CLOEXEC)
+    try #require(writer >= 0 && flock(writer, LOCK_EX | LOCK_NB) == 0)
+    defer { close(writer) }
+    for round in 1...2 {
+      let run = CommandRun(["store", "export", store, "-q", "-o", result])
+      #expect(run.status == .done, "\(run.error)")
+      #expect(FileManager.default.contents(atPath: result)?.isEmpty == false)
+      #expect(!FileManager.default.fileExists(atPath: left))
+      for path in [written] + kept { #expect(FileManager.default.fileExists(atPath: path), "\(path), round \(round)") }
+    }
+  }
+
   @Test("A page and a result cannot have one file")
   func sameFile() throws {
     let file = workshop.path("x.html")

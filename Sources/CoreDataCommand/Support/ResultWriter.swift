@@ -58,10 +58,8 @@ final class ResultWriter {
   }
 
   private func makeDraft(_ target: URL) throws {
-    let draft = target.deletingLastPathComponent()
-      .appendingPathComponent("\(target.lastPathComponent).part-\(UUID().uuidString)")
-    let opened = open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
-    guard opened >= 0 else { throw unwritable(errno) }
+    PartialFiles.removeAbandoned(for: target)
+    let (draft, opened) = try PartialFiles.make(for: target) { unwritable($0) }
     (descriptor, self.draft) = (opened, draft)
     UnfinishedFiles.add(draft)
     do {
@@ -91,7 +89,11 @@ final class ResultWriter {
   func commit() throws {
     try flush()
     guard let draft else { return closeDescriptor() }
-    guard let descriptor, close(descriptor) == 0 else { throw unwritable(errno) }
+    guard let descriptor else { throw unwritable(EBADF) }
+    // A second descriptor keeps the file locked until it has its final name.
+    let lock = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    defer { if lock >= 0 { close(lock) } }
+    guard close(descriptor) == 0 else { throw unwritable(errno) }
     self.descriptor = nil
     // rename(2) replaces an existing file atomically.
     guard rename(draft.path, target.path) == 0 else { throw unwritable(errno) }
@@ -141,5 +143,49 @@ final class ResultWriter {
     return CommandFailure(
       .failed,
       "The result cannot be written to \(path ?? ""): \(reason). Check that the directory exists and is writable.")
+  }
+}
+
+/// The files that are renamed to results when they are complete: `Name.part-UUID` beside `Name`.
+///
+/// A process locks its files while it writes them, and the lock ends with the process. So an unlocked one is abandoned.
+private enum PartialFiles {
+  private static func prefix(of target: URL) -> String { target.lastPathComponent + ".part-" }
+
+  /// Creates, opens and locks a file.
+  ///
+  /// - Throws: `error` with the number of the system's error.
+  static func make(
+    for target: URL, orThrow error: (Int32) -> CommandFailure
+  ) throws -> (url: URL, descriptor: Int32) {
+    while true {
+      let url = target.deletingLastPathComponent().appendingPathComponent(prefix(of: target) + UUID().uuidString)
+      let opened = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+      guard opened >= 0 else { throw error(errno) }
+      // Where files cannot be locked, none can be found abandoned either.
+      let isTaken = flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+      if !isTaken, FileCalls.exists(url) { return (url, opened) }
+      // Another process has considered the new file abandoned before it was locked, and removes it.
+      close(opened)
+    }
+  }
+
+  /// Removes the files that killed processes of this user have left behind.
+  static func removeAbandoned(for target: URL) {
+    let (prefix, folder) = (prefix(of: target), target.deletingLastPathComponent())
+    // Cleaning up is optional. If the directory cannot be read, writing the result says so.
+    for name in (try? FileCalls.names(in: folder)) ?? []
+    where name.hasPrefix(prefix) && UUID(uuidString: String(name.dropFirst(prefix.count))) != nil {
+      let url = folder.appendingPathComponent(name)
+      let opened = open(url.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+      guard opened >= 0 else { continue }
+      defer { close(opened) }
+      var found = stat()
+      guard fstat(opened, &found) == 0, found.st_mode & S_IFMT == S_IFREG, found.st_uid == geteuid(),
+        flock(opened, LOCK_EX | LOCK_NB) == 0
+      else { continue }
+      // As above.
+      try? FileCalls.removeFile(url)
+    }
   }
 }
