@@ -228,6 +228,13 @@ extension NSManagedObjectModel {
     return entityVersionHashesByName.filter { names.contains($0.key) } == stored
   }
 
+  /// Returns the configurations with which a store with the given metadata can be opened: nil, for all entities, before
+  /// the names of others.
+  package func configurationNames(fitting metadata: [String: Any]) -> [String?] {
+    let names: [String?] = [nil] + configurations
+    return names.filter { isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata) }
+  }
+
   /// Returns the entities in a store of a configuration: the configuration's own, and their ancestors and descendants,
   /// which the store keeps in the same tables. Nil for an unknown configuration.
   func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {

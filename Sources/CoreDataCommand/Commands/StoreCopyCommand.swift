@@ -191,10 +191,7 @@ enum StoreCopyCommand: Command {
     let (model, configuration) = try invocation.withModel(path) { model in
       for version in model.names {
         let found = try NSManagedObjectModel(document: model.version(version).document)
-        for configuration in [nil] + found.configurations.map(Optional.some)
-        where found.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) {
-          return (found, configuration)
-        }
+        if let configuration = found.configurationNames(fitting: metadata).first { return (found, configuration) }
       }
       throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(name).")
     }

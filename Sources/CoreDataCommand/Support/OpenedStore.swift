@@ -81,17 +81,14 @@ struct OpenedStore {
     let hasHashes = summary.metadata[NSStoreModelVersionHashesKey] != nil
     for name in order(of: model) {
       let version = try NSManagedObjectModel(document: model.version(name).document)
-      func fits(_ configuration: String?) -> Bool {
-        !hasHashes || version.isConfiguration(withName: configuration, compatibleWithStoreMetadata: summary.metadata)
+      let fitting = hasHashes ? version.configurationNames(fitting: summary.metadata) : [nil]
+      guard let configuration = fitting.first else { continue }
+      let copy = try invocation.copies.copy(url, summary, version, configuration: configuration)
+      if !hasHashes {
+        invocation.remark(
+          "\(url.lastPathComponent) has no version hashes. It is read with the version \(name) of \(model.name).")
       }
-      for configuration in [nil] + version.configurations.map(Optional.some) where fits(configuration) {
-        let copy = try invocation.copies.copy(url, summary, version, configuration: configuration)
-        if !hasHashes {
-          invocation.remark(
-            "\(url.lastPathComponent) has no version hashes. It is read with the version \(name) of \(model.name).")
-        }
-        return (try StoreReader(url: copy, model: try model.version(name).document), name)
-      }
+      return (try StoreReader(url: copy, model: try model.version(name).document), name)
     }
     throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
   }

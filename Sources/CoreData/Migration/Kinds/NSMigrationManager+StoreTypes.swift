@@ -41,8 +41,8 @@ extension NSMigrationManager {
     do {
       let keepsNumbers = try Self.destinationErrors(destinationURL) {
         let metadata = try SQLiteStore.metadataForPersistentStore(with: destination.url)
-        let configuration = SourceStore.configuration(of: destinationModel, fitting: metadata)
-        return try destination.replaceOriginal(model: destinationModel, configuration: configuration?.name)
+        let configuration = destinationModel.configurationNames(fitting: metadata).first ?? nil
+        return try destination.replaceOriginal(model: destinationModel, configuration: configuration)
       }
       // Associations refer to objects by their numbers.
       if !keepsNumbers { reset() }
@@ -56,10 +56,10 @@ extension NSMigrationManager {
     of url: URL, _ kind: FileStore.Type, _ model: NSManagedObjectModel
   ) throws -> WorkingCopy {
     let metadata = try kind.metadataForPersistentStore(with: url)
-    guard let configuration = SourceStore.configuration(of: model, fitting: metadata) else {
+    guard let configuration = model.configurationNames(fitting: metadata).first else {
       throw StoreCompatibility.error(metadata: metadata, model: model, configuration: nil, url: url)
     }
-    return try WorkingCopy(of: url, kind, model, configuration: configuration.name)
+    return try WorkingCopy(of: url, kind, model, configuration: configuration)
   }
 
   private static func sourceErrors<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {

@@ -27,19 +27,10 @@ struct SourceVersionFinder {
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
-    if let model = try carried(url), Self.wrote(model, metadata, configuration) {
+    if let model = try carried(url), !model.configurationNames(fitting: metadata).isEmpty {
       return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)
-  }
-
-  /// Returns whether a store was written with a model: with all of its entities, or with those of a configuration.
-  private static func wrote(
-    _ model: NSManagedObjectModel, _ metadata: [String: Any], _ configuration: String?
-  ) -> Bool {
-    ([nil, configuration] + model.configurations).contains {
-      model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
-    }
   }
 
   /// Returns a closure that returns whether an entity belongs to the configuration of a version.

@@ -94,10 +94,10 @@ final class DestinationStore {
         try opened?.store.continueNumbers(of: source.stack.store)
       } else {
         let found = try SQLiteStore.metadataForPersistentStore(with: url)
-        guard let configuration = SourceStore.configuration(of: model, fitting: found) else {
+        guard let configuration = model.configurationNames(fitting: found).first else {
           throw StoreCompatibility.error(metadata: found, model: model, configuration: nil, url: url)
         }
-        opened = try MigrationStack(model: model, configuration: configuration.name, at: url, options: options)
+        opened = try MigrationStack(model: model, configuration: configuration, at: url, options: options)
       }
       guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
       stack = opened

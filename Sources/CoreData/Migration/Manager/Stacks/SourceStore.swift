@@ -21,10 +21,10 @@ struct SourceStore {
     hadLog = FileManager.default.fileExists(atPath: DatabaseFile.target(of: url.path) + "-wal")
     do {
       metadata = try SQLiteStore.metadataForPersistentStore(with: url)
-      guard let found = Self.configuration(of: model, fitting: metadata) else {
+      guard let found = model.configurationNames(fitting: metadata).first else {
         throw StoreCompatibility.error(metadata: metadata, model: model, configuration: nil, url: url)
       }
-      configuration = found.name
+      configuration = found
       var options = options ?? [:]
       options[NSReadOnlyPersistentStoreOption] = true
       options[NSIgnorePersistentStoreVersioningOption] = nil
@@ -50,15 +50,6 @@ struct SourceStore {
       throw MigrationErrors.unusableSource(
         url: url, ErrorTranslation.translated(failure.cause, url: url, during: .use) as NSError)
     }
-  }
-
-  /// Returns the configuration that a store was created with; a nil name if all entities match.
-  static func configuration(
-    of model: NSManagedObjectModel, fitting metadata: [String: Any]
-  ) -> (name: String?, Void)? {
-    if model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) { return (nil, ()) }
-    return model.configurations.first { model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata) }
-      .map { ($0, ()) }
   }
 
   /// Closes the store, and removes the empty log that reading a store in WAL mode creates if there was none.
