@@ -44,7 +44,9 @@ extension NSPersistentStoreCoordinator {
   /// Returns the class of a store type, or, for nil, of the type that the file's first bytes indicate.
   private class func kind(ofType storeType: String?, at url: URL) throws -> NSPersistentStore.Type {
     if let storeType { return try StoreKinds.kind(of: storeType) }
-    let start = try FileStoreErrors.translating(url) { try RegularFile.firstBytes(15, of: url) }
+    let start = try ErrorTranslation.translating(url: url, during: .opening) {
+      try RegularFile.firstBytes(15, of: url)
+    }
     if start.starts(with: Data("SQLite format 3".utf8)) { return SQLiteStore.self }
     if start.starts(with: Data("bplist00".utf8)) { return BinaryStore.self }
     return XMLStore.self

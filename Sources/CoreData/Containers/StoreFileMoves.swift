@@ -11,7 +11,7 @@ enum StoreFileMoves {
   static func destroy(_ kind: NSPersistentStore.Type, at url: URL) throws {
     if kind is NSIncrementalStore.Type { throw unsupported(kind, "destroy", url) }
     guard kind != InMemoryStore.self, !RegularFile.isNullDevice(url) else { return }
-    try FileStoreErrors.translating(url) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       try check(url)
       try WholeFile(url).remove()
     }
@@ -27,7 +27,7 @@ enum StoreFileMoves {
       if let kind = kind as? FileStore.Type { _ = try kind.format.init(data, url: source) }
       return data
     }
-    try FileStoreErrors.translating(url) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       try check(url)
       try WholeFile(url, replacesUnread: true).write(data)
     }

@@ -29,6 +29,17 @@ package enum ErrorPlace {
       throw named
     }
   }
+
+  /// Runs a body that works on a copy of a store. Errors of this framework that name the copy name the store instead.
+  package static func naming<Result>(
+    _ original: URL, insteadOf copy: URL, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw (error as NSError).moved(from: copy, to: original) ?? error
+    }
+  }
 }
 
 extension NSError {

@@ -364,16 +364,14 @@ extension StoreReader {
         }
         try target.close()
       }
-      do {
-        return try StoreMigration(
+      return try ErrorPlace.naming(url, insteadOf: standIn) {
+        try StoreMigration(
           storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
         ) { items in
           // If the tables do not match the model cached in the store, its contents are unknown.
           guard let schema = counter.schema else { return items }
           return try counter.reading { try StoreContents(counter.database, schema: schema).counted(items) }
         }
-      } catch {
-        throw (error as NSError).moved(from: standIn, to: url) ?? error
       }
     }
   }

@@ -125,11 +125,7 @@ package final class ServerCopy {
 
   /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   package func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch {
-      throw named(error) ?? error
-    }
+    try ErrorPlace.naming(original, insteadOf: url, body)
   }
 
   /// Returns an error of this framework with the name of the original store instead of the SQLite store; nil for any

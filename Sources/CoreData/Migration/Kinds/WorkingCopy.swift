@@ -103,7 +103,7 @@ final class WorkingCopy {
   func keepOriginal() throws -> URL {
     let place = StoreLocation(original)
     let kept = BackupName.free(for: place.file, in: place.folder)
-    try FileStoreErrors.translating(original) {
+    try ErrorTranslation.translating(url: original, during: .opening) {
       guard let data = try WholeFile(original).read(limit: FileStore.largest) else {
         throw StoreFileProblem.missing(path: original.path)
       }
@@ -120,11 +120,6 @@ final class WorkingCopy {
 
   /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch {
-      guard let named = (error as NSError).moved(from: url, to: original) else { throw error }
-      throw named
-    }
+    try ErrorPlace.naming(original, insteadOf: url, body)
   }
 }
