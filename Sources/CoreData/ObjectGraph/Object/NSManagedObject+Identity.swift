@@ -53,11 +53,7 @@ extension NSManagedObject {
   }
 
   /// Retains a replaced identifier or registry for the object's lifetime.
-  final func keep(_ replaced: AnyObject) {
-    let rarities = rarities ?? Rarities()
-    self.rarities = rarities
-    rarities.replaced.append(replaced)
-  }
+  final func keep(_ replaced: AnyObject) { makeExtraState().replaced.append(replaced) }
 
   /// Creates a fault for a row.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {

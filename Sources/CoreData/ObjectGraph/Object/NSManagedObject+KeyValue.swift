@@ -55,7 +55,7 @@ extension NSManagedObject {
 
   /// Rejects an undefined key: traps, or informs the caller that checks whether the class defines it.
   final func refuse(_ key: String) -> Any? {
-    if let probe = rarities?.probe {
+    if let probe = extraState?.probe {
       probe.refused = key
       return nil
     }
@@ -66,14 +66,8 @@ extension NSManagedObject {
   ///
   /// - Throws: `EvaluationError.unknownKey` if neither the object nor its class defines the key.
   private func valueIfDefined(forKey key: String) throws -> Any? {
-    let (probe, outer) = (UndefinedKeyProbe(), rarities?.probe)
-    rarities = rarities ?? Rarities()
-    rarities?.probe = probe
-    defer { rarities?.probe = outer }
-    let value = value(forKey: key)
-    if let refused = probe.refused {
-      throw EvaluationError.unknownKey(refused, object: "The entity \(entity.name ?? "")")
-    }
+    let (value, refused) = probing { self.value(forKey: key) }
+    if let refused { throw EvaluationError.unknownKey(refused, object: "The entity \(entity.name ?? "")") }
     return value
   }
 
@@ -81,12 +75,8 @@ extension NSManagedObject {
   ///
   /// - Throws: 134060 if the class does not define the key.
   final func setIfDefined(_ value: Any?, forUndefinedKey key: String) throws {
-    let (probe, outer) = (UndefinedKeyProbe(), rarities?.probe)
-    rarities = rarities ?? Rarities()
-    rarities?.probe = probe
-    defer { rarities?.probe = outer }
-    setValue(value, forUndefinedKey: key)
-    if let refused = probe.refused { throw ObjectGraphErrors.unknownKey(refused, of: entity) }
+    let (_, refused) = probing { setValue(value, forUndefinedKey: key) }
+    if let refused { throw ObjectGraphErrors.unknownKey(refused, of: entity) }
   }
 
   /// Returns a live set of the to-many relationship at the end of a key path: changing it changes the relationship.
@@ -149,7 +139,7 @@ extension NSManagedObject {
   final func turnIntoFault(keeping row: RowSnapshot?, keepsTransients: Bool = false) {
     guard isRealized else {
       snapshot = row
-      if !keepsTransients { rarities?.transients = [] }
+      if !keepsTransients { extraState?.transients = [] }
       return
     }
     willTurnIntoFault()

@@ -150,7 +150,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
   /// Rarely used state; nil for most objects.
-  @exclusivity(unchecked) final var rarities: Rarities?
+  @exclusivity(unchecked) final var extraState: ExtraState?
 
   /// Creates an object and inserts it.
   ///
