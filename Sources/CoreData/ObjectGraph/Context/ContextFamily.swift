@@ -119,7 +119,7 @@ extension NSManagedObject {
   /// - Returns: whether there were any.
   final func adoptPermanentIDs() -> Bool {
     var hasChanged = false
-    if isRealized { hasChanged = replaceTemporaryIDs(in: &slots) }
+    if isRealized { hasChanged = changeSlots { replaceTemporaryIDs(in: &$0) } }
     if snapshot != nil { hasChanged = replaceTemporaryIDs(in: &snapshot!.slots) || hasChanged }
     if slotsAtEventStart != nil { hasChanged = replaceTemporaryIDs(in: &slotsAtEventStart!) || hasChanged }
     return hasChanged

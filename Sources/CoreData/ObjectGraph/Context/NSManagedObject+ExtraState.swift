@@ -92,7 +92,7 @@ extension NSManagedObject {
   final func takeTransients() {
     guard let extraState, !extraState.transients.isEmpty else { return }
     for (position, slot) in extraState.transients {
-      if position < table.firstRelationship { replace(slot, at: position) } else { slots[position] = slot }
+      if position < table.firstRelationship { replace(slot, at: position) } else { setSlot(slot, at: position) }
     }
     extraState.transients = []
     noteSetWhileAwakening()

@@ -320,19 +320,19 @@ extension NSManagedObjectContext {
     let kept = object.changedSlots().filter { !table.isTransient(at: $0) }.map { ($0, object.slots[$0]) }
     let transients = table.transients.map { ($0, object.slots[$0]) }
     guard let row = readRow(for: object) else { return true }
-    object.slots = row.slots
-    for (position, slot) in transients { object.slots[position] = slot }
+    object.setSlots(row.slots)
+    for (position, slot) in transients { object.setSlot(slot, at: position) }
     object.snapshot = RowSnapshot(id: row.id, version: row.version, slots: object.slots, origin: row.origin)
     for (position, slot) in kept {
       guard case .toMany(let members) = slot else {
-        object.slots[position] = slot
+        object.setSlot(slot, at: position)
         continue
       }
       object.readRelationship(at: position)
       guard case .toMany(let stored) = object.slots[position], before.indices.contains(position),
         case .toMany(let base) = before[position]
       else { continue }
-      object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
+      object.setSlot(.toMany(members.rebased(from: base, onto: stored)), at: position)
       if case .toMany(let members) = object.slotsAtEventStart?[position] {
         object.slotsAtEventStart?[position] = .toMany(members.rebased(from: base, onto: stored))
       }
@@ -391,7 +391,7 @@ extension NSManagedObjectContext {
         revive(object)
         refreshed.insert(object)
       } else if let snapshot = object.snapshot, object.isRealized {
-        object.slots = snapshot.slots
+        object.setSlots(snapshot.slots)
         object.holds?.release()
         object.holds?.update()
         object.awake(fromSnapshotEvents: .rollback)

@@ -116,10 +116,9 @@ extension NSManagedObjectContext {
     let merged = Set(repeatedDeletions.unlinked + repeatedDeletions.cascading)
     let renewed = Set(deleted.lazy.map(\.object).filter { $0.context === self && $0.isRealized && merged.contains($0) })
     for entry in deleted.filter({ revive($0.object) }) {
-      entry.object.slots =
+      entry.object.setSlots(
         renewed.contains(entry.object)
-        ? valuesBeforeDeletion(entry) : entry.before.map { restored($0, from: $0, over: $0) }
-      entry.object.isRealized = true
+          ? valuesBeforeDeletion(entry) : entry.before.map { restored($0, from: $0, over: $0) })
       entry.object.holds?.update()
     }
     for entry in changes.entries where entry.wasPresent && entry.isPresent { restoreValues(of: entry) }
@@ -177,8 +176,8 @@ extension NSManagedObjectContext {
     var hasChanged = false
     for position in entry.before.indices where !entry.before[position].isSame(as: entry.after[position]) {
       object.readRelationship(at: position)
-      object.slots[position] = restored(
-        entry.before[position], from: entry.after[position], over: object.slots[position])
+      let (before, after, current) = (entry.before[position], entry.after[position], object.slots[position])
+      object.setSlot(restored(before, from: after, over: current), at: position)
       hasChanged = true
     }
     guard hasChanged else { return }
@@ -194,10 +193,11 @@ extension NSManagedObjectContext {
     // The other ends of relationships in that event have been restored. Deletion rules apply to the remaining ones.
     for position in object.table.firstRelationship..<object.table.count {
       switch (object.slots[position], entry.after[position]) {
-      case (.toOne(let id), .toOne(let made)) where id.current.key == made.current.key: object.slots[position] = .null
+      case (.toOne(let id), .toOne(let made)) where id.current.key == made.current.key:
+        object.setSlot(.null, at: position)
       case (.toMany(var members), .toMany(let made)):
         members.removeAll { made.withPermanentIDs().contains($0.current) }
-        object.slots[position] = .toMany(members)
+        object.setSlot(.toMany(members), at: position)
       default: continue
       }
     }

@@ -175,7 +175,7 @@ final class RelationshipSettlement {
 
   private func clear(_ object: NSManagedObject, at position: Int) {
     object.realize()
-    object.slots[position] = .null
+    object.setSlot(.null, at: position)
     object.noteChange()
     object.holds?.update()
     cut.append(object)
@@ -222,7 +222,8 @@ final class RelationshipSettlement {
         if other.isDeleted || other.isInaccessible { return false }
         return try isWritten(other) || takeStoredRow(of: other)
       }
-      object.slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
+      object.setSlot(
+        relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null, at: position)
       for other in present {
         if let inverse = relationship.inverseRelationship, !inverse.isToMany, other !== object {
           let back = other.objectIDs(forRelationshipNamed: inverse.name)

@@ -144,7 +144,7 @@ extension NSManagedObject {
     }
     willTurnIntoFault()
     noteTransients(isKeeping: keepsTransients)
-    slots = []
+    setSlots([])
     isRealized = false
     snapshot = row
     slotsAtEventStart = nil

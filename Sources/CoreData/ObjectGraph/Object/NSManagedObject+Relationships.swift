@@ -35,7 +35,7 @@ extension NSManagedObject {
       for object in linked where !staying.contains(object.identifier) { remove(object, at: position, of: relationship) }
       for object in members { add(object, at: position, of: relationship) }
       // Identifiers may have become permanent meanwhile.
-      if relationship.isOrdered { slots[position] = .toMany(new()) }
+      if relationship.isOrdered { setSlot(.toMany(new()), at: position) }
     }
     if let holds { holds.changing(position, change) } else { change() }
   }
@@ -154,7 +154,7 @@ extension NSManagedObject {
     readRelationship(at: position)
     let id = object.identifier
     if table.relationship(at: position)?.isToMany == false {
-      slots[position] = .toOne(id)
+      setSlot(.toOne(id), at: position)
       return true
     }
     let inserted = changeMembers(at: position) { members in
@@ -172,7 +172,7 @@ extension NSManagedObject {
     readRelationship(at: position)
     if case .toOne(let id) = slots[position] {
       guard id.current.key == object.identifier.key else { return false }
-      slots[position] = .null
+      setSlot(.null, at: position)
       return true
     }
     return removeUnnoted(object, at: position)
@@ -197,8 +197,8 @@ extension NSManagedObject {
     let held = holds?.members(at: position)
     let wasCurrent = held?.isCopy(of: members) ?? false
     held?.outdate()
-    slots[position] = .null
-    defer { slots[position] = .toMany(members) }
+    setSlot(.null, at: position)
+    defer { setSlot(.toMany(members), at: position) }
     let result = change(&members)
     if result == nil, wasCurrent { held?.renew(members) }
     return result
@@ -208,7 +208,7 @@ extension NSManagedObject {
   final func replaceTemporaryIDs() {
     // Rows contain none.
     guard isRealized, !isPacked else { return }
-    replaceTemporaryIDs(in: &slots)
+    changeSlots { _ = replaceTemporaryIDs(in: &$0) }
     if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
   }
 
@@ -248,7 +248,7 @@ extension NSManagedObject {
   /// Removes destinations from this object's relationships, without changing inverses.
   final func forgetDestinations(where isGone: (NSManagedObjectID) -> Bool) {
     guard isRealized else { return }
-    forgetDestinations(in: &slots, where: isGone)
+    changeSlots { forgetDestinations(in: &$0, where: isGone) }
     holds?.update()
   }
 
@@ -383,7 +383,7 @@ extension NSManagedObject {
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
     guard let context, !hasTemporaryID || context.parent != nil else {
-      slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
+      setSlot(relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null, at: position)
       return
     }
     // Unreadable members are treated as missing both in the slot and in the snapshot, so that no save removes them.
@@ -398,7 +398,7 @@ extension NSManagedObject {
   /// Sets the members of a to-many relationship that have been read from the store.
   final func take(_ members: ToMany, at position: Int) {
     let read = Slot.toMany(members)
-    slots[position] = read
+    setSlot(read, at: position)
     snapshot?.slots[position] = read
     // Reading is not a change of the event.
     if case .unread? = slotsAtEventStart?[position] { slotsAtEventStart?[position] = read }

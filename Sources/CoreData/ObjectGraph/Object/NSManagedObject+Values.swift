@@ -44,7 +44,8 @@ extension NSManagedObject {
       return members.isOrdered ? NSOrderedSet(array: objects) : Set(objects)
     case .archived(let data):
       guard let attribute = table.attribute(at: position) else { return data }
-      slots[position] = .unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data))
+      let decoded = UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data)
+      setSlot(.unarchived(decoded), at: position)
       return slots[position].publicValue
     case .object(let value as UnreadableValue):
       noteReading(value, at: position)
@@ -190,11 +191,11 @@ extension NSManagedObject {
 
   /// Turns a fault without a row into an object without values.
   final func loseValues() {
-    slots = table.properties.indices.map { position in
-      guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
-      return .toMany(ToMany(isOrdered: relationship.isOrdered))
-    }
-    isRealized = true
+    setSlots(
+      table.properties.indices.map { position in
+        guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
+        return .toMany(ToMany(isOrdered: relationship.isOrdered))
+      })
   }
 
   /// Marks the object as updated.
@@ -252,15 +253,15 @@ extension NSManagedObject {
     if isAwakening { noteSetWhileAwakening() }
     switch table.properties[position] {
     case .attribute(let attribute):
-      slots[position] = Misuse.stop { try slot(of: value, for: attribute) }
+      setSlot(Misuse.stop { try slot(of: value, for: attribute) }, at: position)
     case .relationship(let relationship) where !relationship.isToMany:
-      slots[position] = (value as? NSManagedObject).map { .toOne($0.identifier) } ?? .null
+      setSlot((value as? NSManagedObject).map { .toOne($0.identifier) } ?? .null, at: position)
       hold(value as? NSManagedObject, at: position)
     case .relationship(let relationship):
       let objects: [Any] =
         (value as? NSOrderedSet)?.array ?? (value as? NSSet)?.allObjects ?? (value as? [Any]) ?? []
       let ids = objects.compactMap { ($0 as? NSManagedObject)?.identifier }
-      slots[position] = .toMany(ToMany(ids, isOrdered: relationship.isOrdered))
+      setSlot(.toMany(ToMany(ids, isOrdered: relationship.isOrdered)), at: position)
       _ = heldMembers(at: position)
       holds?.update()
     }

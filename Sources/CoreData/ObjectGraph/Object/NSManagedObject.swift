@@ -482,21 +482,27 @@ extension NSManagedObject {
 
   /// The values of an object that is not a fault, one for each property, in the order of the entity's `SlotTable`.
   final var slots: [Slot] {
-    get {
-      if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
-      return unpackedSlots
-    }
-    set {
-      if case .packed = eventStart { takeSlots(of: storedSnapshot?.slots ?? []) }
-      if !packedChanges.isEmpty { packedChanges = SlotChanges() }
-      state.subtract([.packed, .fresh, .deferringRemovals])
-      unpackedSlots = newValue
-    }
-    _modify {
-      if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
-      yield &unpackedSlots
-    }
+    if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
+    return unpackedSlots
   }
+
+  /// Replaces all values. A fault gets its values this way without reading its row.
+  final func setSlots(_ slots: [Slot]) {
+    if case .packed = eventStart { takeSlots(of: storedSnapshot?.slots ?? []) }
+    if !packedChanges.isEmpty { packedChanges = SlotChanges() }
+    state.subtract([.packed, .fresh, .deferringRemovals])
+    unpackedSlots = slots
+    isRealized = true
+  }
+
+  /// Changes the values in place, without copying them.
+  final func changeSlots<Result>(_ change: (inout [Slot]) -> Result) -> Result {
+    if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
+    return change(&unpackedSlots)
+  }
+
+  /// Sets a value without tracking the change.
+  final func setSlot(_ slot: Slot, at position: Int) { changeSlots { $0[position] = slot } }
 
   private final func fillSlots() {
     if isPacked { return unpack() }
@@ -534,8 +540,7 @@ extension NSManagedObject {
   /// Sets the slot of an attribute, unless the value is the same.
   final func replace(_ slot: Slot, at position: Int) {
     if replacePacked(by: slot, at: position) { return }
-    // A single access: each checks whether the row is still packed, and whether the slots are shared.
-    slots[position].replace(by: slot)
+    changeSlots { $0[position].replace(by: slot) }
   }
 
   /// Sets the slot of an attribute without decoding the row.

@@ -33,7 +33,7 @@ struct ObjectCopy {
     let newIDs = Dictionary(zip(rows.map(\.id.key), ids)) { first, _ in first }
     for (position, row) in rows.enumerated() {
       let object = objects[position]
-      object.slots = try slots(of: row, newIDs)
+      object.setSlots(try slots(of: row, newIDs))
       object.changes = .inserted
       object.replaceIdentifier(by: ids[position])
       context.registry.add(object)

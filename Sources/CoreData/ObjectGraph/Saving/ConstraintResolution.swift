@@ -174,7 +174,7 @@ struct ConstraintResolution {
       object.holds?.update()
     } else {
       for place in UniqueValuePlace.places(of: conflict.constraint, in: object.table) ?? [] {
-        object.slots[place.position] = snapshot.slots[place.position]
+        object.setSlot(snapshot.slots[place.position], at: place.position)
         object.noteChange()
       }
       object.holds?.update()
@@ -198,7 +198,7 @@ struct ConstraintResolution {
       guard let own = kept.table.position(of: object.table.names[position]), own < kept.table.firstRelationship,
         policy == .overwriteMergePolicyType || !object.slots[position].isNull
       else { continue }
-      kept.slots[own] = object.slots[position]
+      kept.setSlot(object.slots[position], at: own)
     }
   }
 
@@ -227,11 +227,10 @@ struct ConstraintResolution {
           continue
         }
         switch other.slots[position] {
-        case .toOne(let id) where id.current.key == key: other.slots[position] = .toOne(kept.identifier)
+        case .toOne(let id) where id.current.key == key: other.setSlot(.toOne(kept.identifier), at: position)
         case .toMany(let members) where members.contains(object.identifier):
-          other.slots[position] = .toMany(
-            ToMany(
-              members.ids.map { $0.current.key == key ? kept.identifier : $0 }, isOrdered: members.isOrdered))
+          let ids = members.ids.map { $0.current.key == key ? kept.identifier : $0 }
+          other.setSlot(.toMany(ToMany(ids, isOrdered: members.isOrdered)), at: position)
         default: continue
         }
       }

@@ -142,7 +142,7 @@ extension Derivations {
             "its value is a \(value.map { "\(Swift.type(of: $0))" } ?? "nil"), which is not of the attribute's type")
       }
       guard !object.slots[position].isSame(as: slot) else { return false }
-      object.slots[position] = slot
+      object.setSlot(slot, at: position)
       object.noteChange()
       return true
     }

@@ -171,9 +171,9 @@ struct LockingResolution {
       if added.isEmpty { continue }
       isRelated = true
       for id in added { try takeStoredRow(of: context.object(for: id)) }
-      object.slots[position] =
+      object.setSlot(
         relationship.isToMany
-        ? .toMany(ToMany(known + added, isOrdered: relationship.isOrdered)) : .toOne(added[0])
+          ? .toMany(ToMany(known + added, isOrdered: relationship.isOrdered)) : .toOne(added[0]), at: position)
     }
     guard isRelated else { return }
     let before = Set(context.changedInOrder)
@@ -225,7 +225,7 @@ struct LockingResolution {
       }
     }
     object.snapshot = base
-    object.slots = slots
+    object.setSlots(slots)
     object.holds?.update()
   }
 }
@@ -266,7 +266,7 @@ struct ChangedObjects {
     context.changed.removeAll()
     for entry in entries {
       let object = entry.object
-      object.slots = entry.slots
+      object.setSlots(entry.slots)
       // Only an unread fault has no slots.
       object.isRealized = !entry.slots.isEmpty || object.table.count == 0
       object.snapshot = entry.snapshot

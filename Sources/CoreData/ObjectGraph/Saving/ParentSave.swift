@@ -141,7 +141,7 @@ struct ParentSave {
         guard change.kind == .insert || change.changed.contains(position), change.kind != .delete else { continue }
         if object.slots[position].isSame(as: change.slot(at: position)) { continue }
         object.willChangeValue(forKey: table.names[position])
-        object.slots[position] = change.slot(at: position)
+        object.setSlot(change.slot(at: position), at: position)
         object.didChangeValue(forKey: table.names[position])
       case .relationship(let relationship):
         guard change.changed.contains(position) else { continue }
@@ -240,8 +240,7 @@ extension NSManagedObject {
   fileprivate final func becomeNew() {
     turnIntoFault(keeping: nil)
     isInaccessible = false
-    slots = table.defaults
-    isRealized = true
+    setSlots(table.defaults)
     changes = .inserted
   }
 

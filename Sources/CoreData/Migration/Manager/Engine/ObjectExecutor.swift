@@ -58,14 +58,14 @@ final class ObjectExecutor: MappingExecutor {
     case .copy(let position) where isOrdinary:
       let slot = source.slots[position]
       if attribute.keepsDefault, slot.isNull { return }
-      destination.slots[attribute.position] = slot
+      destination.setSlot(slot, at: attribute.position)
     case .convert(let position) where isOrdinary:
       try set(source.resolvedValue(at: position), for: attribute, of: destination, plan)
     case .elements(let position, let pairs) where isOrdinary:
       let values = source.resolvedValue(at: position) as? NSDictionary ?? [:]
       try set(pairs.converted(values, keepsDefaults: plan.isInferred), for: attribute, of: destination, plan)
     case .constant(let slot):
-      destination.slots[attribute.position] = slot
+      destination.setSlot(slot, at: attribute.position)
     case .copy, .convert, .elements, .expression:
       let value = try evaluate(
         attribute.syntax, plan, source: source, destination: destination, property: attribute.mapping,
@@ -84,7 +84,7 @@ final class ObjectExecutor: MappingExecutor {
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: attribute.attribute.wantedValue)
     }
-    destination.slots[attribute.position] = slot
+    destination.setSlot(slot, at: attribute.position)
   }
 
   // MARK: Second pass
@@ -305,12 +305,12 @@ extension NSManagedObject {
     switch slots[position] {
     case .null where !relationship.isToMany:
       guard let object = objects.first else { return false }
-      slots[position] = .toOne(object.identifier)
+      setSlot(.toOne(object.identifier), at: position)
     case .toOne(let id) where objects.first.map { $0.identifier.key == id.current.key } ?? false:
       return false
     case .toMany(let members) where members.isEmpty && relationship.isToMany:
       if objects.isEmpty { return false }
-      slots[position] = .toMany(ToMany(objects.map(\.identifier), isOrdered: relationship.isOrdered))
+      setSlot(.toMany(ToMany(objects.map(\.identifier), isOrdered: relationship.isOrdered)), at: position)
     default:
       store(relationship.value(of: objects), at: position)
       noteChange()
