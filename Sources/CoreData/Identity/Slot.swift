@@ -59,12 +59,12 @@ package enum Slot {
     }
   }
 
-  /// Takes the value of another slot, unless it is the same.
-  package mutating func replace(by other: Slot) {
+  /// Exchanges the value for that of another slot, unless it is the same.
+  package mutating func exchange(for other: inout Slot) {
     if case .archived = self {
-      self = other
+      swap(&self, &other)
     } else if !isSame(as: other) {
-      self = other
+      swap(&self, &other)
     }
   }
 

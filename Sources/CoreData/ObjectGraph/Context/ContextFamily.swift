@@ -91,7 +91,7 @@ extension NSManagedObjectContext {
       hasChanged = true
     }
     // Other objects may refer to objects that are not registered.
-    for object in objects { hasChanged = object.adoptPermanentIDs() || hasChanged }
+    for object in objects { hasChanged = object.replaceTemporaryIDs(includesRow: true) || hasChanged }
     if hasChanged { readAhead.removeAll() }
   }
 
@@ -110,18 +110,5 @@ extension NSManagedObjectContext {
     }
     family.notePermanentID()
     adoptPermanentIDs()
-  }
-}
-
-extension NSManagedObject {
-  /// Replaces temporary identifiers that have become permanent, including in the snapshot.
-  ///
-  /// - Returns: whether there were any.
-  final func adoptPermanentIDs() -> Bool {
-    var hasChanged = false
-    if isRealized { hasChanged = changeSlots { replaceTemporaryIDs(in: &$0) } }
-    if snapshot != nil { hasChanged = replaceTemporaryIDs(in: &snapshot!.slots) || hasChanged }
-    if slotsAtEventStart != nil { hasChanged = replaceTemporaryIDs(in: &slotsAtEventStart!) || hasChanged }
-    return hasChanged
   }
 }

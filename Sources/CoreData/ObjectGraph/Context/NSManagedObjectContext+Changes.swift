@@ -63,7 +63,7 @@ extension NSManagedObjectContext {
   func forgetChanges(of object: NSManagedObject) {
     object.changes = []
     object.eventChanges = []
-    object.slotsAtEventStart = nil
+    object.forgetEventStart()
     changed.remove(object)
   }
 

@@ -47,9 +47,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   @exclusivity(unchecked) var readAhead = ReadAhead()
   /// The row layout of the last relationship destination for which an object was created.
   @exclusivity(unchecked) var lastDestinationLayout: RowLayout?
-  /// Members removed from relationships whose members have not been read; nil except during a save that allows
-  /// deferring.
-  var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
+  /// The objects with `DeferredRemovals`; nil except during a save that allows deferring.
+  var ownersLosingMembers: [NSManagedObject]?
   /// Live ordered sets that have changed relationships in the current event. Creating another one takes as long as
   /// reading the members.
   private var liveSets: [RelationshipOrderedSet] = []

@@ -270,7 +270,7 @@ final class RelationshipSettlement {
   /// Returns whether the save writes an object's row, and so detects changes in the store.
   private func isWritten(_ object: NSManagedObject) -> Bool {
     context.changed.contains(object)
-      && (object.isInserted || object.isDeleted || object.hasDeferredRemovals || !object.changedStoredSlots().isEmpty)
+      && (object.isInserted || object.isDeleted || !object.changedStoredSlots().isEmpty)
   }
 
   /// Bases an object on its current row, unless the save writes that row.

@@ -160,16 +160,18 @@ struct PendingObjects {
 extension NSManagedObject {
   /// Returns whether one of the values differs, or may differ, from that of the row as last read.
   final func differsFromRow(atOneOf positions: [Int]) -> Bool {
-    guard isRealized, !hasDeferredRemovals, let snapshot else { return true }
-    if let packed = snapshot.packed {
-      if isPacked {
-        return positions.contains { position in
-          packedChanges[position].map { !packed.isSame(as: $0, at: position) } ?? false
-        }
+    switch state.values {
+    case .packed: return false
+    case .edited(let edited):
+      return positions.contains { position in
+        edited.changes[position].map { !edited.row.isSame(as: $0, at: position) } ?? false
       }
-      return positions.contains { !packed.isSame(as: slots[$0], at: $0) }
+    case .decoded(let decoded):
+      guard let row = decoded.row else { return true }
+      if let packed = row.packed { return positions.contains { !packed.isSame(as: decoded.slots[$0], at: $0) } }
+      let old = row.slots
+      return positions.contains { !decoded.slots[$0].isSame(as: old[$0]) }
+    case .fault, .removing, .new, .taken: return true
     }
-    let (old, new) = (snapshot.slots, slots)
-    return positions.contains { !new[$0].isSame(as: old[$0]) }
   }
 }

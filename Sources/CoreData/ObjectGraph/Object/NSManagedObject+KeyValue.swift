@@ -144,10 +144,7 @@ extension NSManagedObject {
     }
     willTurnIntoFault()
     noteTransients(isKeeping: keepsTransients)
-    setSlots([])
-    isRealized = false
-    snapshot = row
-    slotsAtEventStart = nil
+    becomeFault(keeping: row)
     holds?.release()
     holds?.outdate()
     didTurnIntoFault()

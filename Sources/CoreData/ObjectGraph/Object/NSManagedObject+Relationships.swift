@@ -133,7 +133,7 @@ extension NSManagedObject {
   @discardableResult
   final func renewBehind(_ source: NSManagedObject) -> Bool {
     guard let context, source !== self, !source.hasTemporaryID, !isInserted, !isDeleted, !isInaccessible,
-      snapshot != nil, !hasDeferredRemovals, eventChanges.isEmpty, changedStoredSlots().isEmpty
+      snapshot != nil, eventChanges.isEmpty, changedStoredSlots().isEmpty
     else { return false }
     return context.renew(self, keepingChanges: true)
   }
@@ -205,16 +205,15 @@ extension NSManagedObject {
   }
 
   /// Replaces temporary identifiers with the permanent ones that a save has made.
-  final func replaceTemporaryIDs() {
-    // Rows contain none.
-    guard isRealized, !isPacked else { return }
-    changeSlots { _ = replaceTemporaryIDs(in: &$0) }
-    if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
-  }
-
+  ///
+  /// - Parameter includesRow: whether the snapshot may contain some, because it is a parent's.
   /// - Returns: whether there were any.
   @discardableResult
-  final func replaceTemporaryIDs(in slots: inout [Slot]) -> Bool {
+  final func replaceTemporaryIDs(includesRow: Bool = false) -> Bool {
+    changeAllSlots(includesRow: includesRow) { replaceTemporaryIDs(in: &$0) }
+  }
+
+  private func replaceTemporaryIDs(in slots: inout [Slot]) -> Bool {
     var hasChanged = false
     for position in table.firstRelationship..<table.count {
       switch slots[position] {
@@ -231,7 +230,7 @@ extension NSManagedObject {
   /// Returns whether a relationship with known destinations refers to one of the objects.
   final func leads(to keys: Set<ObjectKey>) -> Bool {
     let relationships = table.firstRelationship..<table.count
-    if !isRealized || isPacked, let packed = snapshot?.packed {
+    if let packed = isRealized ? packedRow : snapshot?.packed {
       return relationships.contains { packed.destination(at: $0).map { keys.contains($0.key) } ?? false }
     }
     // A fault may keep its row, and members that have been read.
@@ -346,7 +345,7 @@ extension NSManagedObject {
   /// changes.
   final func members(at position: Int) -> HeldMembers {
     // The common case first: nothing has changed since the last call.
-    if isRealized, !isPacked, let known = holds?.members(at: position), known.withdrawals == registry?.withdrawals,
+    if isDecoded, let known = holds?.members(at: position), known.withdrawals == registry?.withdrawals,
       case .toMany(let members) = slots[position], known.isCopy(of: members)
     {
       return known
@@ -369,12 +368,12 @@ extension NSManagedObject {
 extension NSManagedObject {
   /// Returns the destination of a to-one relationship whose row is still packed; nil for any other.
   final func packedDestination(at position: Int) -> PackedRow.Destination? {
-    isPacked ? snapshot?.packed?.destination(at: position) : nil
+    packedRow?.destination(at: position)
   }
 
   /// Returns whether the members of a relationship have not been read, without decoding a packed row.
   final func isUnread(at position: Int) -> Bool {
-    if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }
+    if let packedRow { return packedRow.isUnread(at: position) }
     if case .unread = slots[position] { return true }
     return false
   }
@@ -393,15 +392,6 @@ extension NSManagedObject {
   /// Sets the members of a to-many relationship that have been read from the store.
   final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
     take(ToMany(members, isOrdered: relationship.isOrdered), at: position)
-  }
-
-  /// Sets the members of a to-many relationship that have been read from the store.
-  final func take(_ members: ToMany, at position: Int) {
-    let read = Slot.toMany(members)
-    setSlot(read, at: position)
-    snapshot?.slots[position] = read
-    // Reading is not a change of the event.
-    if case .unread? = slotsAtEventStart?[position] { slotsAtEventStart?[position] = read }
   }
 
   /// Returns whether a relationship is a fault, that is, whether its members have not been read.

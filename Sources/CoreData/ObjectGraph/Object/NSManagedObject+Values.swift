@@ -148,8 +148,11 @@ extension NSManagedObject {
 
   /// Returns the positions of slots that differ from the snapshot; for a new object, those of slots that are not empty.
   final func changedSlots() -> [Int] {
-    guard isRealized else { return [] }
-    if isPacked, !hasDeferredRemovals { return Array(changesOfPackedRow()) }
+    switch state.values {
+    case .fault, .packed: return []
+    case .edited(let edited): return Array(edited.changedPositions)
+    case .removing, .new, .decoded, .taken: break
+    }
     let slots = slots
     guard let old = snapshot?.slots else { return slots.indices.filter { !isEmpty(slots[$0]) } }
     return slots.indices.filter { !slots[$0].isSame(as: old[$0]) }
@@ -158,11 +161,13 @@ extension NSManagedObject {
   /// Returns the positions of changed slots that are stored, that is, not transient.
   final func changedStoredSlots() -> SlotSet {
     var changed = SlotSet()
-    guard isRealized else { return changed }
-    if hasDeferredRemovals { return context?.relationshipsWithDeferredRemovals(of: self) ?? changed }
-    if isPacked {
-      for position in changesOfPackedRow() where !table.isTransient(at: position) { changed.insert(position) }
+    switch state.values {
+    case .fault, .packed: return changed
+    case .edited(let edited):
+      for position in edited.changedPositions where !table.isTransient(at: position) { changed.insert(position) }
       return changed
+    case .removing(let removals): return removals.positions
+    case .new, .decoded, .taken: break
     }
     let slots = slots
     let old = snapshot?.slots
@@ -170,14 +175,6 @@ extension NSManagedObject {
       let hasChanged = if let old { !slots[position].isSame(as: old[position]) } else { !isEmpty(slots[position]) }
       if hasChanged { changed.insert(position) }
     }
-    return changed
-  }
-
-  /// Returns the positions of slots that differ from the row, which is still packed.
-  private func changesOfPackedRow() -> SlotSet {
-    var changed = SlotSet()
-    guard !packedChanges.isEmpty, let packed = snapshot?.packed else { return changed }
-    packedChanges.forEach { if !packed.isSame(as: $1, at: $0) { changed.insert($0) } }
     return changed
   }
 

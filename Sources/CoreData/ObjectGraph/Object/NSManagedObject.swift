@@ -22,19 +22,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let revived = Changes(rawValue: 8)
   }
 
-  private struct State: OptionSet {
+  private struct Flags: OptionSet {
     let rawValue: UInt8
-    static let inaccessible = State(rawValue: 1)
-    static let realized = State(rawValue: 2)
-    static let packed = State(rawValue: 4)
-    static let beingWritten = State(rawValue: 8)
-    /// No value has been read or set since the object was created; `unpackedSlots` are empty.
-    static let fresh = State(rawValue: 16)
-    static let deferringRemovals = State(rawValue: 32)
+    static let inaccessible = Flags(rawValue: 1)
+    static let beingWritten = Flags(rawValue: 2)
     /// `awakeFromFetch()` is running. Values that it sets are not changes.
-    static let awakening = State(rawValue: 64)
+    static let awakening = Flags(rawValue: 4)
     /// `awakeFromFetch()` has set a value.
-    static let setWhileAwakening = State(rawValue: 128)
+    static let setWhileAwakening = Flags(rawValue: 8)
   }
 
   /// The object's entity.
@@ -67,86 +62,34 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   final var context: NSManagedObjectContext? { registry?.context }
   /// Whether the row turned out to be missing or unreadable. Such an object has no values and is never written.
   final var isInaccessible: Bool {
-    get { state.contains(.inaccessible) }
+    get { flags.contains(.inaccessible) }
     set { set(.inaccessible, newValue) }
-  }
-  /// Whether `slots` hold values; false for a fault.
-  final var isRealized: Bool {
-    get { state.contains(.realized) }
-    set { set(.realized, newValue) }
-  }
-  /// Whether the values are still in the packed snapshot, except for `packedChanges`. False for a fault.
-  private(set) final var isPacked: Bool {
-    get { state.contains(.packed) }
-    set { set(.packed, newValue) }
   }
   /// Whether the current save writes the object's row.
   final var isBeingWritten: Bool {
-    get { state.contains(.beingWritten) }
+    get { flags.contains(.beingWritten) }
     set { set(.beingWritten, newValue) }
   }
 
-  /// Whether members have been removed from unread relationships (`DeferredRemovals`). Only while `isPacked`.
-  final var hasDeferredRemovals: Bool {
-    get { state.contains(.deferringRemovals) }
-    set { set(.deferringRemovals, newValue) }
-  }
-
-  /// Whether `awakeFromFetch()` is running. Setters then change neither inverse relationships nor the object's state.
+  /// Whether `awakeFromFetch()` is running. Setters then change neither inverse relationships nor the object's changes.
   final var isAwakening: Bool {
-    get { state.contains(.awakening) }
+    get { flags.contains(.awakening) }
     set { set(.awakening, newValue) }
   }
 
-  private final func set(_ member: State, _ isMember: Bool) {
-    if isMember { state.insert(member) } else { state.remove(member) }
+  private final func set(_ member: Flags, _ isMember: Bool) {
+    if isMember { flags.insert(member) } else { flags.remove(member) }
   }
 
+  /// The object's values, and the row that changes are compared with.
+  @exclusivity(unchecked) final var state = ObjectState()
   // The small properties are adjacent, so that they share eight bytes.
   @exclusivity(unchecked) final var changes: Changes = []
   /// The changes since the last `processPendingChanges()`.
   @exclusivity(unchecked) final var eventChanges: Changes = []
-  @exclusivity(unchecked) private var state: State = []
-  /// The number of values decoded from the packed row.
-  @exclusivity(unchecked) private var packedReads: UInt8 = 0
+  @exclusivity(unchecked) private var flags: Flags = []
   /// The object's position in the context's `ChangeList`.
   @exclusivity(unchecked) final var changePosition: UInt32 = 0
-  @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
-  /// The differences from the packed row. Only attributes, and only while `isPacked` without deferred removals.
-  @exclusivity(unchecked) private(set) final var packedChanges = SlotChanges()
-  // A property with observers would be checked for overlapping accesses anyway.
-  @exclusivity(unchecked) private var storedSnapshot: RowSnapshot?
-  /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
-  final var snapshot: RowSnapshot? {
-    get { storedSnapshot }
-    set {
-      // The values do not change, whatever they are compared with from now on.
-      if hasDeferredRemovals { unpack() }
-      if isPacked { takeSlots(of: storedSnapshot?.slots ?? []) }
-      storedSnapshot = newValue
-    }
-  }
-  /// The slots at the last `processPendingChanges()`.
-  private enum EventStart {
-    /// The slots of the snapshot.
-    case snapshot
-    /// The slots of the packed row, with changes.
-    case packed(SlotChanges)
-    case decoded([Slot])
-  }
-  @exclusivity(unchecked) private var eventStart = EventStart.snapshot
-  /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`; nil if they equal the
-  /// snapshot's.
-  final var slotsAtEventStart: [Slot]? {
-    get {
-      switch eventStart {
-      case .snapshot: nil
-      case .packed(let changes): changes.applied(to: storedSnapshot?.slots ?? [])
-      case .decoded(let slots): slots
-      }
-    }
-    set { eventStart = newValue.map { .decoded($0) } ?? .snapshot }
-  }
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
   /// Rarely used state; nil for most objects.
@@ -160,7 +103,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
     self.entity = entity
     table = entity.slotTable
-    state = [.realized, .fresh]
     super.init()
     ManagedObjectClasses.offer(Swift.type(of: self), for: entity)
     if let context { context.insert(self) }
@@ -215,8 +157,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   static func fault(of entity: NSEntityDescription, _ type: NSManagedObject.Type) -> NSManagedObject {
     let object = type.init(entity: entity, insertInto: nil)
     // A custom initializer may have set values.
-    object.unpackedSlots = []
-    object.state = []
+    object.becomeFault(keeping: nil)
     return object
   }
 
@@ -461,130 +402,16 @@ extension NSManagedObject {
       context.noteInaccessibleFault(self)
       return
     }
-    if snapshot.packed != nil {
-      isPacked = true
-      packedReads = 0
-    } else {
-      unpackedSlots = snapshot.slots
-    }
-    isRealized = true
-    state.insert(.awakening)
+    takeValues(of: snapshot)
+    flags.insert(.awakening)
     takeTransients()
     awakeFromFetch()
-    let isSet = state.contains(.setWhileAwakening)
-    state.subtract([.awakening, .setWhileAwakening])
+    let isSet = flags.contains(.setWhileAwakening)
+    flags.subtract([.awakening, .setWhileAwakening])
     // The values that were set belong to no event that undo would revert.
-    if isSet, isRealized { noteEventEnd() }
+    if isSet { noteEventEnd() }
   }
 
   /// Records that a value has been set while `awakeFromFetch()` is running.
-  final func noteSetWhileAwakening() { state.insert(.setWhileAwakening) }
-
-  /// The values of an object that is not a fault, one for each property, in the order of the entity's `SlotTable`.
-  final var slots: [Slot] {
-    if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
-    return unpackedSlots
-  }
-
-  /// Replaces all values. A fault gets its values this way without reading its row.
-  final func setSlots(_ slots: [Slot]) {
-    if case .packed = eventStart { takeSlots(of: storedSnapshot?.slots ?? []) }
-    if !packedChanges.isEmpty { packedChanges = SlotChanges() }
-    state.subtract([.packed, .fresh, .deferringRemovals])
-    unpackedSlots = slots
-    isRealized = true
-  }
-
-  /// Changes the values in place, without copying them.
-  final func changeSlots<Result>(_ change: (inout [Slot]) -> Result) -> Result {
-    if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
-    return change(&unpackedSlots)
-  }
-
-  /// Sets a value without tracking the change.
-  final func setSlot(_ slot: Slot, at position: Int) { changeSlots { $0[position] = slot } }
-
-  private final func fillSlots() {
-    if isPacked { return unpack() }
-    state.remove(.fresh)
-    unpackedSlots = table.defaults
-  }
-
-  /// Decodes the row, for the object and for the snapshot that its changes are compared with.
-  private final func unpack() {
-    let hadDeferredRemovals = hasDeferredRemovals
-    hasDeferredRemovals = false
-    let row = storedSnapshot?.slots ?? []
-    takeSlots(of: row)
-    storedSnapshot?.slots = row
-    if hadDeferredRemovals { context?.removeDeferred(from: self) }
-  }
-
-  /// Ends the packed state. From now on, the values are those of the decoded row, with the changes applied.
-  private final func takeSlots(of row: [Slot]) {
-    isPacked = false
-    unpackedSlots = packedChanges.applied(to: row)
-    if case .packed(let changes) = eventStart { eventStart = .decoded(changes.applied(to: row)) }
-    if !packedChanges.isEmpty { packedChanges = SlotChanges() }
-  }
-
-  /// Records the end of an event.
-  final func noteEventEnd() {
-    if !isPacked {
-      eventStart = .decoded(slots)
-    } else {
-      eventStart = packedChanges.isEmpty ? .snapshot : .packed(packedChanges)
-    }
-  }
-
-  /// Sets the slot of an attribute, unless the value is the same.
-  final func replace(_ slot: Slot, at position: Int) {
-    if replacePacked(by: slot, at: position) { return }
-    changeSlots { $0[position].replace(by: slot) }
-  }
-
-  /// Sets the slot of an attribute without decoding the row.
-  ///
-  /// - Returns: false if that is impossible.
-  private final func replacePacked(by slot: Slot, at position: Int) -> Bool {
-    guard isPacked, !hasDeferredRemovals, let packed = storedSnapshot?.packed else { return false }
-    if packedChanges[position] == nil {
-      if packed.isSame(as: slot, at: position) { return true }
-      if packedChanges.isFull { return false }
-    }
-    packedChanges.set(slot, at: position)
-    return true
-  }
-
-  /// Records that a save has written the object's row. Changes are compared with its values from now on.
-  ///
-  /// - Parameter packer: an empty packer, with which the row of a packed object is made.
-  final func noteWritten(version: Int64, _ packer: RowPacker) {
-    if isPacked, let packed = storedSnapshot?.packed {
-      hasDeferredRemovals = false
-      if packed.version == version, packedChanges.isEmpty { return }
-      storedSnapshot = RowSnapshot(packer.row(packed, version: version, changes: packedChanges))
-      packedChanges = SlotChanges()
-      return
-    }
-    let (id, slots) = (identifier, slots)
-    if storedSnapshot?.renew(id: id, version: version, slots: slots) != true {
-      storedSnapshot = RowSnapshot(id: id, version: version, slots: slots)
-    }
-  }
-
-  /// Returns a slot. Decodes only this one of a packed row, unless the object is read often.
-  final func slot(at position: Int) -> Slot {
-    guard isPacked else {
-      if state.contains(.fresh) { fillSlots() }
-      return unpackedSlots[position]
-    }
-    if !packedChanges.isEmpty, let slot = packedChanges[position] { return slot }
-    let readsAtOnce = min(table.count, Int(UInt8.max))
-    guard hasDeferredRemovals || packedReads < readsAtOnce, let packed = snapshot?.packed else {
-      return slots[position]
-    }
-    packedReads &+= 1
-    return packed.slot(at: position)
-  }
+  final func noteSetWhileAwakening() { flags.insert(.setWhileAwakening) }
 }

@@ -234,11 +234,9 @@ struct LockingResolution {
 struct ChangedObjects {
   private struct Entry {
     let object: NSManagedObject
-    let slots: [Slot]
-    let snapshot: RowSnapshot?
+    let state: ObjectState
     let changes: NSManagedObject.Changes
     let eventChanges: NSManagedObject.Changes
-    let slotsAtEventStart: [Slot]?
     let isInaccessible: Bool
   }
 
@@ -248,9 +246,9 @@ struct ChangedObjects {
   init(of context: NSManagedObjectContext) {
     touched = context.touched
     entries = context.changedInOrder.map { object in
-      Entry(
-        object: object, slots: object.slots, snapshot: object.snapshot, changes: object.changes,
-        eventChanges: object.eventChanges, slotsAtEventStart: object.slotsAtEventStart,
+      object.applyDeferredRemovals()
+      return Entry(
+        object: object, state: object.state, changes: object.changes, eventChanges: object.eventChanges,
         isInaccessible: object.isInaccessible)
     }
   }
@@ -266,13 +264,9 @@ struct ChangedObjects {
     context.changed.removeAll()
     for entry in entries {
       let object = entry.object
-      object.setSlots(entry.slots)
-      // Only an unread fault has no slots.
-      object.isRealized = !entry.slots.isEmpty || object.table.count == 0
-      object.snapshot = entry.snapshot
+      object.state = entry.state
       object.changes = entry.changes
       object.eventChanges = entry.eventChanges
-      object.slotsAtEventStart = entry.slotsAtEventStart
       object.isInaccessible = entry.isInaccessible
       if object.context == nil { context.registry.add(object) }
       context.changed.add(object)

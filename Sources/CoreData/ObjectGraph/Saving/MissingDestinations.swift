@@ -20,7 +20,7 @@ struct MissingDestinations {
   /// - Throws: the store's errors.
   mutating func forget() throws -> Bool {
     var hasChanged = false
-    for object in context.changedInOrder where object.isRealized && !object.isPacked && !object.isDeleted {
+    for object in context.changedInOrder where object.isDecoded && !object.isDeleted {
       let before = gone.count
       let (slots, first) = (object.slots, object.table.firstRelationship)
       // Most new objects have no destinations, or only new ones.

@@ -41,7 +41,7 @@ extension NSManagedObjectContext {
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     eventSets.isKeeping = true
     defer { eventSets = EventSets() }
-    deferredRemovals = mayDeferRemovals ? [:] : nil
+    ownersLosingMembers = mayDeferRemovals ? [] : nil
     defer { endDeferringRemovals() }
     try prepareObjects()
     // New objects usually come grouped by entity.
@@ -279,8 +279,11 @@ extension NSManagedObject {
       return RowChange(kind: .insert, id: identifier, old: nil, slots: slots, changed: changed)
     }
     guard isRealized, let snapshot, !changed.isEmpty else { return nil }
-    if hasDeferredRemovals { return RowChange(kind: .update, id: identifier, old: snapshot, changed: changed) }
-    if isPacked { return RowChange(packedChanges, of: identifier, old: snapshot, changed: changed) }
-    return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
+    switch state.values {
+    case .edited(let edited): return RowChange(edited.changes, of: identifier, old: snapshot, changed: changed)
+    case .removing: return RowChange(kind: .update, id: identifier, old: snapshot, changed: changed)
+    case .fault, .packed, .new, .decoded, .taken:
+      return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
+    }
   }
 }

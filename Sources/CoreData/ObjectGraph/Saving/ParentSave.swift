@@ -121,7 +121,10 @@ struct ParentSave {
       }
       // A fault was created for the identifier before the parent knew the object.
       parent.forgetChanges(of: known)
+      known.turnIntoFault(keeping: nil)
+      known.isInaccessible = false
       known.becomeNew()
+      known.changes = .inserted
       parent.note(known, .inserted)
       known.awakeFromInsert()
       return known
@@ -236,14 +239,6 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Turns a fault without a row into a new object.
-  fileprivate final func becomeNew() {
-    turnIntoFault(keeping: nil)
-    isInaccessible = false
-    setSlots(table.defaults)
-    changes = .inserted
-  }
-
   /// Returns the change to pass to the parent; nil if no stored value has changed.
   fileprivate final func changeForParent() -> RowChange? {
     if isInserted { _ = identifier }
