@@ -337,12 +337,11 @@ extension NSManagedObjectContext {
         object.slotsAtEventStart?[position] = .toMany(members.rebased(from: base, onto: stored))
       }
     }
-    if object.slotsAtEventStart != nil {
+    if var start = object.slotsAtEventStart {
       // Only the object's own changes count as changes of the event.
-      let own = Set((kept + transients).map(\.0))
-      for position in object.slots.indices where !own.contains(position) {
-        object.slotsAtEventStart?[position] = object.slots[position]
-      }
+      let (own, slots) = (Set((kept + transients).map(\.0)), object.slots)
+      for position in slots.indices where !own.contains(position) { start[position] = slots[position] }
+      object.slotsAtEventStart = start
     }
     object.holds?.update()
     object.awake(fromSnapshotEvents: .refresh)
