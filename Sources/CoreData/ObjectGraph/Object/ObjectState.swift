@@ -167,7 +167,7 @@ extension NSManagedObject {
     case .new: return table.defaults
     case .packed, .edited, .removing:
       decode()
-      return slots
+      return self.slots
     case .taken: ObjectState.stopBeingTaken()
     }
   }
