@@ -59,12 +59,12 @@ package enum Slot {
     }
   }
 
-  /// Exchanges the value for that of another slot, unless it is the same.
-  package mutating func exchange(for other: inout Slot) {
+  /// Takes the value of another slot, unless it is the same.
+  package mutating func replace(by other: Slot) {
     if case .archived = self {
-      swap(&self, &other)
+      self = other
     } else if !isSame(as: other) {
-      swap(&self, &other)
+      self = other
     }
   }
 

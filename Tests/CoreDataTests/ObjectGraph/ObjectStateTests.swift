@@ -19,7 +19,6 @@ struct ObjectStateTests {
     case .removing: "removing"
     case .new: "new"
     case .decoded: "decoded"
-    case .taken: "taken"
     }
   }
 
@@ -105,42 +104,5 @@ struct ObjectStateTests {
     #expect(seen == ["removing 1"])
     #expect(Self.state(department) == "packed" && department.snapshot?.version == 2)
     #expect((department["employees"] as? NSSet)?.count == 1)
-  }
-
-  /// A value that looks at its object when it is compared and when it is released.
-  private final class Curious: NSObject {
-    private weak var object: NSManagedObject?
-    private let note: (String?) -> Void
-
-    init(_ object: NSManagedObject, _ note: @escaping (String?) -> Void) {
-      (self.object, self.note) = (object, note)
-    }
-
-    override func isEqual(_ other: Any?) -> Bool {
-      note(object?["name"] as? String)
-      return other as AnyObject === self
-    }
-
-    deinit { note(object?["name"] as? String) }
-  }
-
-  @Test("A value may read its object while it is replaced", arguments: [true, false])
-  func reading(isPrimitive: Bool) throws {
-    let store = try TemporaryStore()
-    let context = try store.context(CompanyModel.make())
-    let employee = context.make("Employee", ["name": "Ada"])
-    var names: [String?] = []
-    func set(_ value: Any?) {
-      if isPrimitive { employee.setPrimitiveValue(value, forKey: "tags") } else { employee["tags"] = value }
-    }
-    func curious() -> Curious { Curious(employee) { names.append($0) } }
-    set(curious())
-    #expect(names.isEmpty)
-    set(curious())
-    #expect(!names.isEmpty)
-    names = []
-    set(nil)
-    #expect(names == ["Ada"])
-    #expect(employee["tags"] == nil)
   }
 }

@@ -25,7 +25,7 @@ extension NSManagedObjectContext {
   private func canDeferRemovals(from owner: NSManagedObject, at position: Int) -> Bool {
     switch owner.state.values {
     case .packed, .removing: break
-    case .fault, .edited, .new, .decoded, .taken: return false
+    case .fault, .edited, .new, .decoded: return false
     }
     let table = owner.table
     guard owner.isUnread(at: position), let relationship = table.relationship(at: position), relationship.isToMany,

@@ -171,7 +171,7 @@ extension NSManagedObject {
       if let packed = row.packed { return positions.contains { !packed.isSame(as: decoded.slots[$0], at: $0) } }
       let old = row.slots
       return positions.contains { !decoded.slots[$0].isSame(as: old[$0]) }
-    case .fault, .removing, .new, .taken: return true
+    case .fault, .removing, .new: return true
     }
   }
 }

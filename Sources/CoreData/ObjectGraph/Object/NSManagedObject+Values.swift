@@ -151,7 +151,7 @@ extension NSManagedObject {
     switch state.values {
     case .fault, .packed: return []
     case .edited(let edited): return Array(edited.changedPositions)
-    case .removing, .new, .decoded, .taken: break
+    case .removing, .new, .decoded: break
     }
     let slots = slots
     guard let old = snapshot?.slots else { return slots.indices.filter { !isEmpty(slots[$0]) } }
@@ -167,7 +167,7 @@ extension NSManagedObject {
       for position in edited.changedPositions where !table.isTransient(at: position) { changed.insert(position) }
       return changed
     case .removing(let removals): return removals.positions
-    case .new, .decoded, .taken: break
+    case .new, .decoded: break
     }
     let slots = slots
     let old = snapshot?.slots

@@ -15,10 +15,11 @@ import CoreDataMistakes
 /// | `packed` | `edited` | `replace(_:at:)` |
 /// | `packed` | `removing` | `deferRemoval(of:at:)` |
 /// | `packed`, `edited`, `removing` | `packed` | `noteWritten(version:_:)`, after a save |
-/// | all but `fault` | `decoded` | `changeDecoded(_:)`, on which all other changes are based; `slots` |
+/// | all but `fault` | `decoded` | `decode()`, before any other change and when all `slots` are read |
 /// | any | `decoded` | `setSlots(_:)` |
 struct ObjectState {
-  /// The cases own what belongs to them, and nothing else has it.
+  /// The cases own what belongs to them. What changes in place is in a class, so that reading it copies nothing, and
+  /// faults and unchanged objects stay small.
   enum Values {
     /// The values have not been read. The row is kept if it has been read before the values are needed.
     case fault(RowSnapshot?)
@@ -32,37 +33,38 @@ struct ObjectState {
     case new
     /// One slot for each property.
     case decoded(DecodedValues)
-    /// Used only while the values are being changed, so that no other reference makes the change copy them.
-    case taken
   }
 
   fileprivate(set) var values = Values.new
   /// The number of values that have been decoded one by one from the packed row.
   fileprivate var reads: UInt8 = 0
 
-  /// Takes the values out.
-  @inline(__always)
-  fileprivate mutating func take() -> Values {
-    var taken = Values.taken
-    swap(&taken, &values)
-    return taken
-  }
-
-  fileprivate static func stopBeingTaken() -> Never {
-    trap("The values of an object were accessed while they were being changed.")
+  /// Returns a state that does not change together with the object.
+  func copy() -> ObjectState {
+    var copy = self
+    switch values {
+    case .fault, .packed, .new: break
+    case .edited(let edited): copy.values = .edited(edited.copy())
+    case .removing(let removals): copy.values = .removing(DeferredRemovals(removals.row, removals.members))
+    case .decoded(let decoded): copy.values = .decoded(decoded.copy())
+    }
+    return copy
   }
 }
 
 /// A packed row with changed attributes.
-struct EditedRow {
+final class EditedRow {
   let row: PackedRow
-  fileprivate(set) var changes = SlotChanges()
+  @exclusivity(unchecked) fileprivate(set) var changes = SlotChanges()
   /// The changes at the last `processPendingChanges()`; empty if the values were those of the row.
-  fileprivate(set) var changesAtEventStart = SlotChanges()
+  @exclusivity(unchecked) fileprivate(set) var changesAtEventStart = SlotChanges()
 
-  fileprivate init(_ row: PackedRow, _ slot: Slot, at position: Int) {
-    self.row = row
-    changes.set(slot, at: position)
+  fileprivate init(_ row: PackedRow) { self.row = row }
+
+  fileprivate func copy() -> EditedRow {
+    let copy = EditedRow(row)
+    (copy.changes, copy.changesAtEventStart) = (changes, changesAtEventStart)
+    return copy
   }
 
   /// The positions of attributes that differ from the row. A changed one may have been set back.
@@ -79,22 +81,26 @@ struct EditedRow {
 /// the store keeps the relationship in the members' rows, nothing else is needed. Reading all members of every owner,
 /// only to remove one, would take most of the time of a save. So a save records the removals. Reading the owner's
 /// values first faults in the members and applies pending removals.
-struct DeferredRemovals {
+final class DeferredRemovals {
   let row: PackedRow
-  fileprivate(set) var members: [(position: Int, member: NSManagedObject)]
+  @exclusivity(unchecked) fileprivate(set) var members: [(position: Int, member: NSManagedObject)]
+
+  fileprivate init(_ row: PackedRow, _ members: [(position: Int, member: NSManagedObject)]) {
+    (self.row, self.members) = (row, members)
+  }
 
   /// The relationships that have lost members.
   var positions: SlotSet { SlotSet(members.map(\.position)) }
 }
 
 /// Values in slots.
-struct DecodedValues {
+final class DecodedValues {
   /// One slot for each property, in the order of the entity's `SlotTable`.
-  fileprivate(set) var slots: [Slot]
+  @exclusivity(unchecked) fileprivate(set) var slots: [Slot]
   /// The slots at the last `processPendingChanges()`; nil if they equal those of the row.
-  fileprivate(set) var slotsAtEventStart: [Slot]?
+  @exclusivity(unchecked) fileprivate(set) var slotsAtEventStart: [Slot]?
   /// The row as last read or saved; nil for a new object.
-  fileprivate(set) var row: RowSnapshot?
+  @exclusivity(unchecked) fileprivate(set) var row: RowSnapshot?
 
   fileprivate init(_ slots: [Slot], slotsAtEventStart: [Slot]? = nil, row: RowSnapshot?) {
     (self.slots, self.slotsAtEventStart, self.row) = (slots, slotsAtEventStart, row)
@@ -108,12 +114,15 @@ struct DecodedValues {
     self.row = snapshot
   }
 
-  fileprivate init(_ edited: EditedRow) {
+  fileprivate convenience init(_ edited: EditedRow) {
     self.init(edited.row)
-    let stored = slots
+    let (stored, start) = (slots, edited.changesAtEventStart)
     slots = edited.changes.applied(to: stored)
-    let start = edited.changesAtEventStart
     slotsAtEventStart = start.isEmpty ? nil : start.applied(to: stored)
+  }
+
+  fileprivate func copy() -> DecodedValues {
+    DecodedValues(slots, slotsAtEventStart: slotsAtEventStart, row: row)
   }
 }
 
@@ -136,7 +145,7 @@ extension NSManagedObject {
     case .packed(let row): row
     case .edited(let edited): edited.row
     case .removing(let removals): removals.row
-    case .fault, .new, .decoded, .taken: nil
+    case .fault, .new, .decoded: nil
     }
   }
 
@@ -150,12 +159,11 @@ extension NSManagedObject {
       case .removing(let removals): RowSnapshot(removals.row)
       case .new: nil
       case .decoded(let decoded): decoded.row
-      case .taken: ObjectState.stopBeingTaken()
       }
     }
     set {
       // The values do not change, whatever they are compared with from now on.
-      if isRealized { changeDecoded { $0.row = newValue } } else { state.values = .fault(newValue) }
+      if isRealized { decoded.row = newValue } else { state.values = .fault(newValue) }
     }
   }
 
@@ -165,10 +173,7 @@ extension NSManagedObject {
     case .decoded(let decoded): return decoded.slots
     case .fault: return []
     case .new: return table.defaults
-    case .packed, .edited, .removing:
-      decode()
-      return self.slots
-    case .taken: ObjectState.stopBeingTaken()
+    case .packed, .edited, .removing: return decode().slots
     }
   }
 
@@ -182,7 +187,7 @@ extension NSManagedObject {
       if let slot = edited.changes[position] { return slot }
       if countRead() { return edited.row.slot(at: position) }
     case .removing(let removals): return removals.row.slot(at: position)
-    case .fault, .new, .taken: break
+    case .fault, .new: break
     }
     return slots[position]
   }
@@ -205,11 +210,10 @@ extension NSManagedObject {
         edited.changesAtEventStart.isEmpty ? nil : edited.changesAtEventStart.applied(to: edited.row.slots)
       case .decoded(let decoded): decoded.slotsAtEventStart
       case .fault, .packed, .removing, .new: nil
-      case .taken: ObjectState.stopBeingTaken()
       }
     }
     set {
-      if let newValue { changeDecoded { $0.slotsAtEventStart = newValue } } else { forgetEventStart() }
+      if let newValue { decoded.slotsAtEventStart = newValue } else { forgetEventStart() }
     }
   }
 }
@@ -241,130 +245,95 @@ extension NSManagedObject {
   }
 
   /// Sets a slot without tracking the change.
-  final func setSlot(_ slot: Slot, at position: Int) {
-    // Releasing the old value may call the program, which may read this object, so that happens last.
-    var slot = slot
-    changeDecoded { swap(&$0.slots[position], &slot) }
-  }
+  final func setSlot(_ slot: Slot, at position: Int) { decoded.slots[position] = slot }
 
-  /// Changes slots in place, without copying them. The change must not access the object.
-  final func changeSlots(_ change: (inout [Slot]) -> Void) { changeDecoded { change(&$0.slots) } }
+  /// Changes slots in place, without copying them.
+  final func changeSlots(_ change: (inout [Slot]) -> Void) { change(&decoded.slots) }
 
   /// Changes the slots and those at the start of the event in the same way. Leaves out packed rows and their changes.
   ///
   /// - Parameter includesRow: whether to change the slots of the snapshot, too.
   /// - Returns: whether a change has returned true.
   final func changeAllSlots(includesRow: Bool, _ change: (inout [Slot]) -> Bool) -> Bool {
-    switch state.take() {
-    case .fault(var row?):
-      defer { state.values = .fault(row) }
-      return includesRow && row.packed == nil && change(&row.slots)
-    case .decoded(var decoded):
-      defer { state.values = .decoded(decoded) }
+    switch state.values {
+    case .packed, .edited, .removing, .new: return false
+    case .fault(let row):
+      guard includesRow, var row, row.packed == nil, change(&row.slots) else { return false }
+      state.values = .fault(row)
+      return true
+    case .decoded(let decoded):
       var hasChanged = change(&decoded.slots)
       if decoded.slotsAtEventStart != nil { hasChanged = change(&decoded.slotsAtEventStart!) || hasChanged }
       let hasRow = decoded.row != nil && decoded.row?.packed == nil
       if includesRow, hasRow { hasChanged = change(&decoded.row!.slots) || hasChanged }
       return hasChanged
-    case let other:
-      state.values = other
-      return false
     }
   }
 
   /// Sets the slot of an attribute, unless the value is the same. Does not decode a packed row for a few of them.
   final func replace(_ slot: Slot, at position: Int) {
-    if !isDecoded, replacePacked(by: slot, at: position) { return }
-    if case .object = slot {
-      // Comparing objects may call the program, too.
-      if !slots[position].isSame(as: slot) { setSlot(slot, at: position) }
-      return
-    }
-    var slot = slot
-    changeDecoded { $0.slots[position].exchange(for: &slot) }
-  }
-
-  /// - Returns: false if the row must be decoded.
-  private final func replacePacked(by slot: Slot, at position: Int) -> Bool {
-    if case .packed(let row) = state.values {
-      if !row.isSame(as: slot, at: position) { state.values = .edited(EditedRow(row, slot, at: position)) }
-      return true
-    }
-    guard let isSame = editedRow(has: slot, at: position) else { return false }
-    if !isSame, case .edited(var edited) = state.take() {
+    switch state.values {
+    case .packed(let row):
+      if row.isSame(as: slot, at: position) { return }
+      let edited = EditedRow(row)
       edited.changes.set(slot, at: position)
       state.values = .edited(edited)
+    case .edited(let edited):
+      let isChanged = edited.changes[position] != nil
+      if !isChanged, edited.row.isSame(as: slot, at: position) { return }
+      if !isChanged, edited.changes.isFull { return decoded.slots[position].replace(by: slot) }
+      edited.changes.set(slot, at: position)
+    case .fault, .removing, .new, .decoded: decoded.slots[position].replace(by: slot)
     }
-    return true
-  }
-
-  /// Returns whether an edited row already has a slot; nil if it cannot get it, because it has too many changes.
-  private final func editedRow(has slot: Slot, at position: Int) -> Bool? {
-    guard case .edited(let edited) = state.values else { return nil }
-    if edited.changes[position] != nil { return false }
-    if edited.row.isSame(as: slot, at: position) { return true }
-    return edited.changes.isFull ? nil : false
   }
 
   /// Sets the members of a to-many relationship that have been read from the store. Reading is no change: the row gets
   /// them too.
   final func take(_ members: ToMany, at position: Int) {
-    let read = Slot.toMany(members)
-    changeDecoded { decoded in
-      decoded.slots[position] = read
-      decoded.row?.slots[position] = read
-      if case .unread? = decoded.slotsAtEventStart?[position] { decoded.slotsAtEventStart?[position] = read }
-    }
+    let (read, decoded) = (Slot.toMany(members), decoded)
+    decoded.slots[position] = read
+    decoded.row?.slots[position] = read
+    if case .unread? = decoded.slotsAtEventStart?[position] { decoded.slotsAtEventStart?[position] = read }
   }
 
   /// Records that a member leaves a relationship that has not been read.
   ///
   /// - Returns: whether it is the first one.
   final func deferRemoval(of member: NSManagedObject, at position: Int) -> Bool {
-    switch state.take() {
+    switch state.values {
     case .packed(let row):
-      state.values = .removing(DeferredRemovals(row: row, members: [(position, member)]))
+      state.values = .removing(DeferredRemovals(row, [(position, member)]))
       return true
-    case .removing(var removals):
+    case .removing(let removals):
       removals.members.append((position, member))
-      state.values = .removing(removals)
       return false
-    case .fault, .edited, .new, .decoded, .taken:
+    case .fault, .edited, .new, .decoded:
       trap("Only a relationship of an unchanged packed row can lose a member without being read.")
     }
   }
 
   /// Reads the relationships from which members have been removed without reading them, and removes the members.
   final func applyDeferredRemovals() {
-    if case .removing = state.values { decode() }
+    if case .removing = state.values { _ = decode() }
   }
 
   /// Records the end of an event.
   final func noteEventEnd() {
-    switch state.take() {
-    case .edited(var edited):
-      edited.changesAtEventStart = edited.changes
-      state.values = .edited(edited)
-    case .new:
-      let slots = table.defaults
-      state.values = .decoded(DecodedValues(slots, slotsAtEventStart: slots, row: nil))
-    case .decoded(var decoded):
+    switch state.values {
+    case .fault, .packed, .removing: break
+    case .edited(let edited): edited.changesAtEventStart = edited.changes
+    case .new, .decoded:
+      let decoded = decoded
       decoded.slotsAtEventStart = decoded.slots
-      state.values = .decoded(decoded)
-    case let other: state.values = other
     }
   }
 
   /// Forgets the slots at the start of the event. They equal those of the snapshot from now on.
   final func forgetEventStart() {
-    switch state.take() {
-    case .edited(var edited):
-      edited.changesAtEventStart = SlotChanges()
-      state.values = .edited(edited)
-    case .decoded(var decoded):
-      decoded.slotsAtEventStart = nil
-      state.values = .decoded(decoded)
-    case let other: state.values = other
+    switch state.values {
+    case .fault, .packed, .removing, .new: break
+    case .edited(let edited): edited.changesAtEventStart = SlotChanges()
+    case .decoded(let decoded): decoded.slotsAtEventStart = nil
     }
   }
 
@@ -379,37 +348,33 @@ extension NSManagedObject {
       state.values = .packed(isSame ? row : packer.row(row, version: version, changes: changes))
       return
     }
-    let id = identifier
-    changeDecoded { decoded in
-      let slots = decoded.slots
-      if decoded.row?.renew(id: id, version: version, slots: slots) != true {
-        decoded.row = RowSnapshot(id: id, version: version, slots: slots)
-      }
+    let (id, decoded) = (identifier, decoded)
+    if decoded.row?.renew(id: id, version: version, slots: decoded.slots) != true {
+      decoded.row = RowSnapshot(id: id, version: version, slots: decoded.slots)
     }
   }
 
-  /// Changes decoded values in place. Decodes them before if necessary.
-  @inline(__always)
-  private final func changeDecoded(_ change: (inout DecodedValues) -> Void) {
-    if !isDecoded { decode() }
-    guard case .decoded(var decoded) = state.take() else { ObjectState.stopBeingTaken() }
-    change(&decoded)
-    state.values = .decoded(decoded)
+  /// The values in slots, which change in place. Puts them there if they are elsewhere.
+  private final var decoded: DecodedValues {
+    if case .decoded(let decoded) = state.values { return decoded }
+    return decode()
   }
 
-  /// Puts all values into slots.
-  private final func decode() {
+  private final func decode() -> DecodedValues {
+    let made: DecodedValues
     switch state.values {
     case .fault: trap("The values of a fault cannot be changed: its row has not been read.")
-    case .packed(let row): state.values = .decoded(DecodedValues(row))
-    case .edited(let edited): state.values = .decoded(DecodedValues(edited))
+    case .packed(let row): made = DecodedValues(row)
+    case .edited(let edited): made = DecodedValues(edited)
     case .removing(let removals):
       state.values = .decoded(DecodedValues(removals.row))
       remove(removals.members)
-    case .new: state.values = .decoded(DecodedValues(table.defaults, row: nil))
-    case .decoded: break
-    case .taken: ObjectState.stopBeingTaken()
+      return decoded
+    case .new: made = DecodedValues(table.defaults, row: nil)
+    case .decoded(let decoded): return decoded
     }
+    state.values = .decoded(made)
+    return made
   }
 
   /// Removes members from relationships that have not been read. Does nothing for an object without a context.

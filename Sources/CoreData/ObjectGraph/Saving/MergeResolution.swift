@@ -248,7 +248,7 @@ struct ChangedObjects {
     entries = context.changedInOrder.map { object in
       object.applyDeferredRemovals()
       return Entry(
-        object: object, state: object.state, changes: object.changes, eventChanges: object.eventChanges,
+        object: object, state: object.state.copy(), changes: object.changes, eventChanges: object.eventChanges,
         isInaccessible: object.isInaccessible)
     }
   }

@@ -282,7 +282,7 @@ extension NSManagedObject {
     switch state.values {
     case .edited(let edited): return RowChange(edited.changes, of: identifier, old: snapshot, changed: changed)
     case .removing: return RowChange(kind: .update, id: identifier, old: snapshot, changed: changed)
-    case .fault, .packed, .new, .decoded, .taken:
+    case .fault, .packed, .new, .decoded:
       return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
     }
   }
