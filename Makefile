@@ -160,7 +160,7 @@ sanitize-all: libraries
 	  --disable-xctest --sanitize address $(C_CHECKS) --scratch-path $(SCRATCH)/sanitize-files \
 	  --experimental-maximum-parallelization-width 2
 
-THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging|BesidePolicies|MigrationPolicy|ManyRows|Checkpoint|StoreIntegrity|PackedChange)|CoreDataFileSystemTests.ParallelValues|CoreDataPostgreSQLTests.(FaultTests|StoreTests)
+THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging|MigrationPolicy|ManyRows|Checkpoint|StoreIntegrity|PackedChange)|CoreDataFileSystemTests.ParallelValues|CoreDataPostgreSQLTests.(FaultTests|StoreTests)
 sanitize-threads: libraries
 	swift build --build-tests --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads $(BUILD_FLAGS)
 	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \

@@ -15,18 +15,8 @@ package enum Optimization: String, CaseIterable, Sendable {
   case packedRows
   /// Reads and packs the rows of a large fetch on another thread.
   case backgroundRows
-  /// Collects the parameters of new rows before SQLite inserts them.
-  case parameterRows
-  /// Collects them on another thread.
-  case backgroundParameters
-  /// Makes the identifiers in the notification of a large save on another thread.
-  case backgroundIdentifiers
   /// Copies the write-ahead log into the database on another thread.
   case backgroundCheckpoints
-  /// Reads the source rows of a migration on another thread.
-  case backgroundSource
-  /// Writes the destination rows of a migration on another thread.
-  case backgroundDestination
   /// Checks the pages of a large store, and syncs it, on another thread.
   case backgroundChecks
 

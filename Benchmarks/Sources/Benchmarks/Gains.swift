@@ -12,12 +12,7 @@ struct Gains {
     ("readAhead", ["predicate, sort, limit", "fetch all", "in place: rebuild of a table"]),
     ("packedRows", ["fetch all", "fetch all, read one attribute", "fetch all, read every attribute"]),
     ("backgroundRows", ["fetch all", "fetch all, read every attribute"]),
-    ("parameterRows", ["insert and save", "insert by thousands", "batch insert"]),
-    ("backgroundParameters", ["insert and save"]),
-    ("backgroundIdentifiers", ["insert and save", "insert by thousands"]),
     ("backgroundCheckpoints", ["insert by thousands", "update 10,000", "delete 10,000"]),
-    ("backgroundSource", ["policy on notes", "policies on notes and attachments"]),
-    ("backgroundDestination", ["policy on notes", "policies on notes and attachments"]),
     ("backgroundChecks", ["in place: rebuild of a table", "mapping model of expressions", "policy on notes"]),
   ]
 

@@ -50,8 +50,6 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// The number of source objects per batch.
   var batchSize = 500
-  /// The size in bytes of a source from which on rows are read and written on background threads, beside the policies.
-  var largeSource = PageCheck.largeFile
   var run: MigrationRun?
   var associations = Associations()
   /// A report of how each entity mapping of the last migration was run.
@@ -343,8 +341,7 @@ extension NSMigrationManager {
     by mapping: NSMappingModel, from source: SourceStore, to url: URL, draft: URL?, _ options: [AnyHashable: Any]?
   ) throws {
     let destination = try DestinationStore(
-      destinationModel, at: url, draft: draft, options: options, from: source,
-      largeSource: largeSource)
+      destinationModel, at: url, draft: draft, options: options, from: source)
     // Associations of an earlier migration refer to no rows of a new store.
     if draft != nil { associations = Associations() }
     do {
@@ -352,7 +349,7 @@ extension NSMigrationManager {
       try source.checkingPages(isCancelled: { isCancelled.load(ordering: .acquiring) }) {
         let run = try MigrationRun(
           manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
-          sourceState: destination.sourceState, sqlObstacle: destination.sqlObstacle)
+          sqlObstacle: destination.sqlObstacle)
         self.run = run
         defer { executions = run.plans.map { MappingExecution($0) } }
         try run.migrate()

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
 import Dispatch
 import Foundation
 
@@ -375,26 +374,12 @@ struct EventSets {
 struct SaveReport {
   /// The objects whose rows are inserted, updated or deleted.
   struct Part {
-    /// The minimum number of identifiers for which a background thread pays off.
-    private static let many = 2_000
-
     let objects: [NSManagedObject]
     let identifiers: [NSManagedObjectID]
-    private let set: ParallelWork<Set<NSManagedObjectID>>?
 
-    /// - Parameter isAhead: whether a background thread creates a large set of identifiers while the store writes the
-    ///   rows, which takes longer.
-    fileprivate init(_ objects: [NSManagedObject], isAhead: Bool) {
+    fileprivate init(_ objects: [NSManagedObject]) {
       self.objects = objects
-      let identifiers = objects.map(\.objectID)
-      self.identifiers = identifiers
-      let isLarge = identifiers.count >= Self.many && Optimization.backgroundIdentifiers.isOn
-      set = isAhead && isLarge ? ParallelWork { Set(identifiers) } : nil
-    }
-
-    var identifierSet: Set<NSManagedObjectID> {
-      // Creating the set does not throw.
-      (try? set?.wait()) ?? Set(identifiers)
+      identifiers = objects.map(\.objectID)
     }
   }
 
@@ -402,14 +387,12 @@ struct SaveReport {
   let updated: Part
   let deleted: Part
 
-  /// - Parameters:
-  ///   - objects: the objects with their changes.
-  ///   - isAhead: whether the store has not yet written them.
-  init(_ objects: [NSManagedObject], isAhead: Bool) {
+  /// - Parameter objects: the objects with their changes.
+  init(_ objects: [NSManagedObject]) {
     func part(_ belongs: (NSManagedObject) -> Bool) -> Part {
       // Usually all objects of a save have the same kind of change, and the list is the context's.
       let count = objects.count(where: belongs)
-      return Part(count == 0 ? [] : count == objects.count ? objects : objects.filter(belongs), isAhead: isAhead)
+      return Part(count == 0 ? [] : count == objects.count ? objects : objects.filter(belongs))
     }
     inserted = part { $0.isInserted && !$0.isDeleted }
     updated = part { !$0.isInserted && !$0.isDeleted }

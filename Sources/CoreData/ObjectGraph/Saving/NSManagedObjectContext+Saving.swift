@@ -141,7 +141,7 @@ extension NSManagedObjectContext {
     }
     defer { stateBeforeMerging = nil }
     let check = ConflictCheck(self)
-    let report = postsNotifications ? SaveReport(objects, isAhead: true) : nil
+    let report = postsNotifications ? SaveReport(objects) : nil
     do {
       // The changes, which hold the values before and after, must be released early.
       try coordinator.write(checkedChanges(), for: self, after: check)
@@ -221,7 +221,7 @@ extension NSManagedObjectContext {
   ///
   /// - Parameter report: the content of the notifications; nil if it has not been made.
   func finishSave(_ objects: [NSManagedObject], _ report: SaveReport? = nil) {
-    let report = report ?? (postsNotifications ? SaveReport(objects, isAhead: false) : nil)
+    let report = report ?? (postsNotifications ? SaveReport(objects) : nil)
     let hasSubclasses = changed.hasSubclasses
     // Removing them one by one would compact the list repeatedly.
     changed.removeAll()
@@ -255,7 +255,7 @@ extension NSManagedObjectContext {
       (report.deleted, NSDeletedObjectsKey, NSDeletedObjectIDsKey),
     ] where !part.objects.isEmpty {
       objectSets[key] = eventSets.set(of: part.objects)
-      identifierSets[identifiersKey] = part.identifierSet
+      identifierSets[identifiersKey] = Set(part.identifiers)
     }
     let saved = report.identifiers
     let generation = advanceGenerationAfterSave()

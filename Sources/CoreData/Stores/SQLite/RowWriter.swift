@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -24,7 +23,9 @@ struct RowWriter {
       case .delete: return try positions.filter { try !delete(changes[$0]) }
       case .update: return try update(positions, of: changes)
       case .insert:
-        try insert(positions, of: changes)
+        for position in positions {
+          try insert(changes[position], try statements.statements(for: changes[position].id.entityDescription))
+        }
         return []
       }
     }
@@ -51,70 +52,8 @@ struct RowWriter {
     return conflicting
   }
 
-  /// The minimum number of new rows whose parameters are bound in batches before SQLite inserts them.
-  private static let several = 32
-  /// The minimum number of new rows for which a background thread binds the next batch while SQLite inserts the
-  /// previous one.
-  private static let many = 4_000
-  /// The maximum number of rows in a batch, and the size of its strings and BLOBs, in bytes, after which no more rows
-  /// are added. This bounds the memory for batches.
-  static let (partSize, partBytes) = (256, 256 << 10)
-  /// The maximum number of batches that wait to be inserted.
-  private static let waitingLimit = 8
-
-  private func insert(_ positions: [Int], of changes: [RowChange]) throws {
-    var next = 0
-    while next < positions.count {
-      let entity = changes[positions[next]].id.entityDescription
-      let rows = try statements.statements(for: entity)
-      let start = next
-      // Rows that involve no other row, no file and no custom code.
-      while next < positions.count, changes[positions[next]].id.entityDescription === entity,
-        rows.plan.isAlone(changes[positions[next]])
-      {
-        next += 1
-      }
-      if next - start >= Self.several, Optimization.parameterRows.isOn {
-        try insertAlone(positions[start..<next], of: changes, rows)
-        continue
-      }
-      // Includes the first row that does involve others.
-      next = min(next + 1, positions.count)
-      for position in positions[start..<next] {
-        try insert(changes[position], try statements.statements(for: changes[position].id.entityDescription))
-      }
-    }
-  }
-
-  /// Inserts rows of an entity that involve nothing else.
-  private func insertAlone(_ positions: ArraySlice<Int>, of changes: [RowChange], _ rows: RowStatements) throws {
-    let (plan, statement) = (rows.plan, try rows.insertion())
-    var rest = positions
-    let isParallel = positions.count >= Self.many && Optimization.backgroundParameters.isOn
-    // One buffer for each waiting batch, one being written, and one being filled.
-    var buffers = (0..<(isParallel ? Self.waitingLimit + 2 : 1)).map { _ in SQLiteParameterRows() }
-    func fill() throws -> SQLiteParameterRows? {
-      if rest.isEmpty { return nil }
-      let buffer = buffers.removeFirst()
-      buffers.append(buffer)
-      buffer.removeAll()
-      while buffer.count < Self.partSize, buffer.size < Self.partBytes, let position = rest.popFirst() {
-        try bind(changes[position], plan, to: buffer)
-        buffer.endRow()
-      }
-      return buffer
-    }
-    guard isParallel else {
-      while let part = try fill() { try statement.run(part) }
-      return
-    }
-    let parts = ParallelValues(limit: Self.waitingLimit, fill)
-    defer { parts.stop() }
-    while let part = try parts.next() { try statement.run(part) }
-  }
-
   /// Binds a new row to the parameters of its insertion.
-  private func bind(_ change: RowChange, _ plan: RowPlan, to parameters: some SQLiteParameters) throws {
+  private func bind(_ change: RowChange, _ plan: RowPlan, to parameters: SQLiteStatement) throws {
     try parameters.bind(change.id.key.number, at: 1)
     try parameters.bind(Int64(plan.layout.number), at: 2)
     try parameters.bind(1 as Int64, at: 3)
@@ -258,7 +197,7 @@ struct RowWriter {
   /// Binds the changed values of the row itself to a plan's statement. To-many relationships have no values there.
   func bindColumns(
     of change: RowChange, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
-    to parameters: some SQLiteParameters
+    to parameters: SQLiteStatement
   ) throws {
     if !plan.hasColumns(change.changed) { return }
     let row = change.id.key.number
@@ -270,7 +209,7 @@ struct RowWriter {
   /// Binds one value of a row to a plan's statement.
   func bind(
     _ slot: Slot, at position: Int, row: Int64, _ plan: RowPlan, keeping kept: [String: SQLiteValue] = [:],
-    to parameters: some SQLiteParameters
+    to parameters: SQLiteStatement
   ) throws {
     switch plan.steps[position] {
     case .nothing: return

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
 import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -48,8 +47,6 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   private let url: URL?
   private let firstKey: Int64
   private var key: Int64
-  /// Rows held back because they cannot conflict with others; nil if they can.
-  private let waiting: SQLiteParameterRows?
 
   init(_ state: SQLiteStore.Opened, _ plan: RowPlan, url: URL?) throws {
     (self.state, self.plan, self.url) = (state, plan, url)
@@ -58,8 +55,6 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     entityNumber = Int64(plan.layout.number)
     firstKey = try state.lastKey(root: plan.layout.rootNumber)
     key = firstKey
-    let isUnique = state.entities.schema.indexes.contains { $0.isUnique && $0.table == plan.layout.table }
-    waiting = isUnique || !Optimization.parameterRows.isOn ? nil : SQLiteParameterRows()
   }
 
   var findsDuplicates: Bool { true }
@@ -75,30 +70,20 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
   }
 
   func insert(_ slots: [Slot], at positions: SlotSet, key: Int64) throws {
-    if let waiting {
-      try bind(slots, at: positions, key: key, to: waiting)
-      waiting.endRow()
-      if waiting.count >= RowWriter.partSize || waiting.size >= RowWriter.partBytes { try flush() }
-      return
-    }
     let mark = state.external.mark
     do {
-      try writer.run(statement) { try bind(slots, at: positions, key: key, to: statement) }
+      try writer.run(statement) {
+        try statement.bind(key, at: 1)
+        try statement.bind(entityNumber, at: 2)
+        try statement.bind(1 as Int64, at: 3)
+        for position in positions { try writer.bind(slots[position], at: position, row: key, plan, to: statement) }
+      }
     } catch {
       state.external.didRollBack(to: mark)
       // The next row uses the key.
       self.key = key - 1
       throw error
     }
-  }
-
-  private func bind(
-    _ slots: [Slot], at positions: SlotSet, key: Int64, to parameters: some SQLiteParameters
-  ) throws {
-    try parameters.bind(key, at: 1)
-    try parameters.bind(entityNumber, at: 2)
-    try parameters.bind(1 as Int64, at: 3)
-    for position in positions { try writer.bind(slots[position], at: position, row: key, plan, to: parameters) }
   }
 
   func update(_ change: RowChange, from version: Int64) throws {
@@ -108,14 +93,10 @@ private final class SQLiteRowInsertion: BatchRowInsertion {
     try writer.update(change, from: version, rows, keeping: kept)
   }
 
-  func flush() throws {
-    guard let waiting else { return }
-    try statement.run(waiting)
-    waiting.removeAll()
-  }
+  /// Does nothing, because rows are inserted at once.
+  func flush() {}
 
   func finish() throws {
-    try flush()
     guard key > firstKey else { return }
     try state.connection.run(
       "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",

@@ -98,18 +98,6 @@ extension SQLiteStore {
     try continueHistory(after: last)
   }
 
-  /// Starts writing new rows in the background, until `endWritingBehind()`. The store must not record history.
-  func beginWritingBehind() throws {
-    behind = WritesBehind(beside: try state())
-  }
-
-  /// Waits for background writes, whether or not they succeed.
-  func endWritingBehind() {
-    // Operations that depend on these rows have already waited, and thrown the error.
-    try? behind?.wait()
-    behind = nil
-  }
-
   /// Runs a closure with the state of the open store, and translates the errors of lower layers.
   func asking<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     let state = try state()

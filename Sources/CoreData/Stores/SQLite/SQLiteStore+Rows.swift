@@ -140,7 +140,6 @@ extension SQLiteStore {
   func write(_ changes: [RowChange]) throws {
     let state = try writableState()
     return try translating {
-      if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
       try repeatingIfFull(state) {
         try state.keepingFiles {
           let writer = state.writer

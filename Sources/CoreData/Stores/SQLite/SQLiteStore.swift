@@ -83,8 +83,6 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
 
   /// The connection that writes, and that also reads within its own transactions.
   var opened: Opened?
-  /// Writes new rows in the background; nil if they are written synchronously.
-  var behind: WritesBehind?
   /// Checkpoints the write-ahead log in the background; nil for a store without one, or if SQLite does it.
   var checkpointer: BackgroundCheckpointer?
   /// The read-only connections.
@@ -246,7 +244,6 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     #endif
     generations.close()
     connections.end()
-    endWritingBehind()
     checkpointer?.close()
     checkpointer = nil
     // All changes have been committed. If closing fails, the next connection reads the log.
@@ -346,7 +343,6 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   /// Returns the state of the open store.
   func state() throws -> Opened {
     if let opened {
-      try behind?.wait()
       opened.entities.noteIdentity()
       return opened
     }

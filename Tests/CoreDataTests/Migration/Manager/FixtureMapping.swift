@@ -73,7 +73,6 @@ struct FixtureMapping: CustomStringConvertible, @unchecked Sendable {
     let before = try FileContent(url)
     let manager = NSMigrationManager(sourceModel: source, destinationModel: destination)
     manager.batchSize = 3
-    manager.largeSource = 0
     manager.userInfo = userInfo
     var progress: [Float] = []
     manager.progressHandler = { progress.append($0.migrationProgress) }

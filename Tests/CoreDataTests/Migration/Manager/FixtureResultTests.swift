@@ -225,7 +225,6 @@ struct FixtureResultTests {
     let third = store.folder.appendingPathComponent("v3.sqlite")
     let manager = NSMigrationManager(sourceModel: v2, destinationModel: v3)
     manager.batchSize = 2
-    manager.largeSource = 0
     let users = try mapping("Model2_to_Model3_User", v2, v3)
     users.entityMappings[0].entityMigrationPolicyClassName = "MHWUserToUserPolicy"
     for pass in [try mapping("Model2_to_Model3", v2, v3), users] {

@@ -23,7 +23,6 @@ struct GeneratedManagerTests {
       let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
       let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
       manager.batchSize = 2
-      manager.largeSource = 0
       manager.usesStoreSpecificMigrationManager = usesSQL
       var progress: [Float] = []
       manager.progressHandler = { progress.append($0.migrationProgress) }

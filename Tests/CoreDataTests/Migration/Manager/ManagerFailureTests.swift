@@ -230,7 +230,6 @@ struct ManagerFailureTests {
     let manager = sample.manager
     var isAsked = false
     manager.batchSize = 2
-    manager.largeSource = 0
     manager.progressHandler = { shown in
       guard shown.migrationProgress > 0.2, !isAsked else { return }
       isAsked = true

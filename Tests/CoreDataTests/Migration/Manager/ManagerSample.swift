@@ -124,7 +124,6 @@ final class ManagerSample {
   func migrate(batchSize: Int = 3, sourceLocation: SourceLocation = #_sourceLocation) throws {
     let before = try Snapshot(store.url)
     manager.batchSize = batchSize
-    manager.largeSource = 0
     var progress: [Float] = []
     manager.progressHandler = { [willShow] in
       progress.append($0.migrationProgress)

@@ -10,8 +10,6 @@ final class MigrationRun {
   unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
-  /// The source's state for a thread that reads ahead; nil if there is none.
-  let sourceState: PinnedGeneration?
   private(set) var plans: [ResolvedMapping] = []
   /// The first failure of a call that cannot throw. The migration throws it at the next opportunity.
   var failure: (any Error)?
@@ -42,13 +40,12 @@ final class MigrationRun {
   /// - Parameter sqlObstacle: the reason why SQL cannot run any mapping; nil if that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
-    batchSize: Int, sourceState: PinnedGeneration?, sqlObstacle: String?
+    batchSize: Int, sqlObstacle: String?
   ) throws {
     self.manager = manager
     self.source = source
     self.destination = destination
     self.batchSize = batchSize
-    self.sourceState = sourceState
     progress = RunProgress(manager: manager)
     try source.store.asking { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]

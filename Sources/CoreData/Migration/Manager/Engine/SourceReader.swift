@@ -86,11 +86,9 @@ struct SourceReader {
     var filter: PredicateSyntax?
     var next = Int64.min
     var previous: Int64?
-    var ahead: RowsAhead?
-    defer { ahead?.stop() }
     while true {
       query.keys = next...Int64.max
-      var rows = try ahead?.next() ?? store.rows(for: query)
+      var rows = try store.rows(for: query)
       if rows == nil {
         // SQL cannot express the predicate, so read all rows, and evaluate it on each object.
         filter = query.predicate
@@ -98,8 +96,6 @@ struct SourceReader {
         rows = try store.rows(for: query)
       }
       guard let rows, let last = rows.last else { return }
-      // Predicates may call custom code.
-      if isWhole, ahead == nil, let state = run.sourceState { ahead = RowsAhead(query, after: rows, of: state) }
       var count = 0
       for position in rows.indices {
         let object = context.object(for: rows[position])

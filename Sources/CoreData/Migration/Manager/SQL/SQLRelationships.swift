@@ -220,14 +220,13 @@ final class SQLRelationships {
   func setKeys(_ rows: [RowSpan], offsets: [Int64]) throws {
     guard let sql = keyUpdate(links, offset: "?3")?.sql else { return }
     let ranges = zip(rows, offsets).map { ($0.keys, $1) }
-    let update: @Sendable (SQLiteConnection) throws -> Void = { connection in
-      for (keys, offset) in ranges {
-        try connection.run(sql, [.integer(keys.lowerBound), .integer(keys.upperBound), .integer(offset)])
+    try run.destination.store.asking { state in
+      try functions.calling(on: state.connection) {
+        for (keys, offset) in ranges {
+          try state.connection.run(sql, [.integer(keys.lowerBound), .integer(keys.upperBound), .integer(offset)])
+        }
       }
     }
-    let store = run.destination.store
-    if functions.isEmpty, let behind = store.behind { return try behind.run(url: store.url, update) }
-    try store.asking { state in try functions.calling(on: state.connection) { try update(state.connection) } }
   }
 
   // MARK: All relationships

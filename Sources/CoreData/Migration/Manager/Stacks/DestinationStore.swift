@@ -21,8 +21,6 @@ final class DestinationStore {
   private let source: AttachedSource
   /// The reason why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
-  /// The pinned state of the source for a background reader; nil if there is none.
-  var sourceState: PinnedGeneration? { source.state }
 
   /// Writes a store: a draft that is then moved to its location, or the existing store itself.
   ///
@@ -60,11 +58,9 @@ final class DestinationStore {
   /// - Parameters:
   ///   - url: the location of the store, for errors.
   ///   - draft: the file of a new store; nil for an existing store.
-  ///   - largeSource: the size in bytes of a source from which on rows are read and written on background threads.
   /// - Throws: 134160 if the store cannot be created or opened, or does not have the destination model.
   init(
-    _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore,
-    largeSource: Int
+    _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore
   ) throws {
     self.url = url
     self.draft = draft
@@ -103,10 +99,7 @@ final class DestinationStore {
       stack = opened
       var attached = try AttachedSource(source.stack, to: stack)
       try stack.store.beginWritingBesideAttached()
-      let isLarge = source.size >= largeSource
-      try attached.hold(besideThreads: isLarge)
-      // No other process uses a new store, so its rows can be written in the background.
-      if isLarge, draft != nil { try stack.store.beginWritingBehind() }
+      try attached.hold()
       self.source = attached
       let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
       stack.store.willSearch = { try indexes.prepareSearch($0) }
@@ -161,7 +154,6 @@ final class DestinationStore {
 
   /// Rolls back everything that was written, and closes the store.
   func abandon() {
-    stack.store.endWritingBehind()
     // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or next
     // opened.
     try? stack.store.rollBackWriting()

@@ -36,9 +36,6 @@ struct SourceStore {
     }
   }
 
-  /// The size of the store's file in bytes.
-  var size: Int { FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: url.path))) }
-
   /// Makes SQLite verify the store's pages while a body reads it, unless the options of the store disable that.
   ///
   /// - Throws: the errors of the body; 134150 for damaged pages.
@@ -65,8 +62,7 @@ struct SourceStore {
   }
 }
 
-/// The source attached to the destination's connection, so that one statement can read from one and write to the other,
-/// with the same state of the source for a background reader.
+/// The source attached to the destination's connection, so that one statement can read from one and write to the other.
 struct AttachedSource {
   /// The schema name, as in `name.table`.
   static let name = "SOURCE"
@@ -77,9 +73,6 @@ struct AttachedSource {
   /// The reason why statements on the destination's connection cannot be used: they might see a state other than the
   /// one from which source objects are read. A predicate whose subject is an entity mapping; nil if they can be used.
   private(set) var obstacle: String?
-  /// The state from which source objects are read, on a connection of its own; nil if that is impossible or not
-  /// requested.
-  private(set) var state: PinnedGeneration?
 
   /// Attaches the source. Must be called before the destination's transaction begins, because SQLite cannot attach a
   /// database inside one.
@@ -97,24 +90,15 @@ struct AttachedSource {
 
   /// Makes all connections read the same state of the source from now on. Must be called after the destination's
   /// transaction has begun.
-  ///
-  /// - Parameter besideThreads: whether to open `state`.
-  mutating func hold(besideThreads: Bool) throws {
+  mutating func hold() throws {
     guard obstacle == nil else { return }
     // The source's own snapshots are taken between two reads of this connection. If these read the same version,
     // nothing was written in between.
     try source.store.endReading()
     try source.store.beginReading()
-    if besideThreads {
-      let opened = try source.store.state()
-      // Without it, the source's own connection reads everything.
-      state = try? source.store.openGeneration(beside: opened, url: URL(fileURLWithPath: opened.connection.path))
-    }
     _ = try connection.scalar("SELECT COUNT(*) FROM \(Self.name).Z_METADATA")
     if try connection.scalar("PRAGMA \(Self.name).data_version") != version {
       obstacle = "has a source that was written to when the migration began"
-      state?.close()
-      state = nil
     }
   }
 

@@ -13,14 +13,6 @@ package final class RowPlan {
     case key(RelationshipLayout, ForeignKeyLayout, parameter: Int)
     /// A transient attribute, or a relationship without a column in the row.
     case nothing
-
-    /// Whether the value is certainly neither a file nor a custom object.
-    fileprivate var isPlain: Bool {
-      switch self {
-      case .column(.archived, _, _), .column(.externalData, _, _), .columns: false
-      case .column, .key, .nothing: true
-      }
-    }
   }
 
   /// The number of the first column's parameter. The first three parameters are the key, the entity and the version.
@@ -36,8 +28,6 @@ package final class RowPlan {
   package let outside: [(position: Int, relationship: RelationshipLayout)]
   /// Whether the row, or its members, have positions in an ordered relationship.
   package let hasPlaces: Bool
-  /// Whether no value can be a file or a custom object.
-  private let isPlain: Bool
   private let indexes: [String: Int]
   /// The columns that slots write, in the order of their parameters.
   package let columns: [String]
@@ -61,7 +51,6 @@ package final class RowPlan {
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
     }
     hasPlaces = outside.contains { RowPlan.hasPlaces($0.relationship) }
-    isPlain = filed.isEmpty && steps.allSatisfy(\.isPlain)
   }
 
   private static func step(of name: String, in layout: EntityLayout, parameter: Int) -> Step {
@@ -108,11 +97,6 @@ package final class RowPlan {
       if case .nothing = steps[position] { return false }
       return true
     }
-  }
-
-  /// Returns whether a change is a new row, and writing it involves no other row, no file, and no custom code.
-  package func isAlone(_ change: RowChange) -> Bool {
-    change.kind == .insert && isPlain && !writesOutside(change.changed)
   }
 
   /// Returns whether a change of the slots is written outside the row.
