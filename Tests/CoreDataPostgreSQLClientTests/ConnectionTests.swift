@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Connections to PostgreSQL", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Connections to PostgreSQL", .needsPostgreSQL)
 struct ConnectionTests {
   private let connection: PostgreSQLConnection
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Lost connections", serverIsAvailable)
+@Suite("Lost connections", .needsPostgreSQL)
 struct FaultTests {
   /// What is known of a transaction after it.
   private enum Outcome: Hashable { case committed, failed, unknown }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-@Suite("The binary format of numeric", serverIsAvailable)
+@Suite("The binary format of numeric", .needsPostgreSQL)
 struct NumericTests {
   private static let texts = [
     "0", "1", "-1", "9999", "10000", "10001", "-99999999", "0.1", "0.0001", "0.00001", "-0.00010000", "12.50",

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Values of statements and rows", serverIsAvailable)
+@Suite("Values of statements and rows", .needsPostgreSQL)
 struct RowTests {
   private static let uuid = UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF")!
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Statements, pipelines and COPY", serverIsAvailable)
+@Suite("Statements, pipelines and COPY", .needsPostgreSQL)
 struct StatementTests {
   private struct Stop: Error {}
 

@@ -7,9 +7,6 @@ import Testing
 
 @testable import CoreDataPostgreSQLClient
 
-/// The condition of suites that need a server.
-let serverIsAvailable: ConditionTrait = .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server.")
-
 /// A schema of its own on the shared server.
 struct TestSchema {
   let url: URL

@@ -14,7 +14,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 
 /// What plans are weighed by, counted in a server and in a SQLite store with the same rows.
-@Suite("Counting in PostgreSQL as in SQLite", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Counting in PostgreSQL as in SQLite", .needsPostgreSQL)
 struct CountingTests {
   private let store: TemporaryStore
   private let bench = ServerBench()

@@ -9,9 +9,7 @@ import Testing
 @testable import CoreData
 @testable import CoreDataPostgreSQL
 
-@Suite(
-  "Extreme decimals in both engines and in memory",
-  .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Extreme decimals in both engines and in memory", .needsPostgreSQL)
 struct DecimalTests {
   private enum Kind: CaseIterable {
     case sqlite

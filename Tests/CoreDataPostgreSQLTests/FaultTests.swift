@@ -11,7 +11,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Faults of the server", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Faults of the server", .needsPostgreSQL)
 struct FaultTests {
   private let bench = ServerBench()
 

@@ -19,7 +19,7 @@ private struct SavedTotals: Codable {
   var others: [String] = []
 }
 
-@Suite("Many writers", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Many writers", .needsPostgreSQL)
 struct ManyWritersTests {
   private static let seconds = 60.0
 

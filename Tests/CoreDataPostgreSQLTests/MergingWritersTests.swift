@@ -11,9 +11,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite(
-  "Writers that merge by uniqueness constraints", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server.")
-)
+@Suite("Writers that merge by uniqueness constraints", .needsPostgreSQL)
 struct MergingWritersTests {
   private let bench = ServerBench()
 

@@ -12,7 +12,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Migration in PostgreSQL", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Migration in PostgreSQL", .needsPostgreSQL)
 struct MigrationTests {
   private let bench = ServerBench()
 

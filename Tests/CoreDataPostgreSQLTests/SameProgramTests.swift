@@ -217,7 +217,7 @@ private final class Program: NSObject, NSFetchedResultsControllerDelegate {
   }
 }
 
-@Suite("A program over either engine", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("A program over either engine", .needsPostgreSQL)
 struct SameProgramTests {
   private static func lines(_ make: () throws -> NSPersistentStoreCoordinator) throws -> [String] {
     let program = try Program(make)

@@ -10,7 +10,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Saves of stores in PostgreSQL that meet a fault", .enabled(if: TestServer.isAvailable, "There is no server."))
+@Suite("Saves of stores in PostgreSQL that meet a fault", .needsPostgreSQL)
 struct SaveFaultTests {
   /// Objects of a few entities: some are inserted, one is changed, one is deleted, and two are related.
   private func change(_ context: NSManagedObjectContext, _ name: String, count: Int) throws {

@@ -15,9 +15,7 @@ import Testing
 @testable import CoreDataStoreFiles
 
 /// The code that both engines run, on a server of PostgreSQL.
-@Suite(
-  "SQL that both engines share, in PostgreSQL", .serialized,
-  .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("SQL that both engines share, in PostgreSQL", .serialized, .needsPostgreSQL)
 struct SharedSQLTests {
   private let store: SharedStore
 

@@ -34,7 +34,7 @@ struct ServerBench {
   }
 }
 
-@Suite("Stores in PostgreSQL", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+@Suite("Stores in PostgreSQL", .needsPostgreSQL)
 struct StoreTests {
   private let bench = ServerBench()
 

@@ -3,6 +3,7 @@
 
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Synchronization
 import Testing
 
@@ -59,7 +60,9 @@ struct CandidateTests {
     return request
   }
 
-  @Test("Of a conjunction, only the rows are read that meet the parts which SQL expresses", arguments: servers)
+  @Test(
+    "Of a conjunction, only the rows are read that meet the parts which SQL expresses", .needsPostgreSQL,
+    arguments: servers)
   func conjunction(kind: StoreKind) throws {
     let bench = try bench(kind)
     let predicate = NSPredicate(
@@ -72,7 +75,7 @@ struct CandidateTests {
     #expect(count == 9)
   }
 
-  @Test("An offset and a limit count what memory has found, in its order", arguments: servers)
+  @Test("An offset and a limit count what memory has found, in its order", .needsPostgreSQL, arguments: servers)
   func limit(kind: StoreKind) throws {
     let bench = try bench(kind)
     let request = request(NSPredicate(format: "title MATCHES 'Title 9.*[02468]' AND number BETWEEN {900, 949}"))
@@ -86,7 +89,7 @@ struct CandidateTests {
     #expect(count == 50)
   }
 
-  @Test("Counts, identifiers, dictionaries and batch requests read the same rows", arguments: servers)
+  @Test("Counts, identifiers, dictionaries and batch requests read the same rows", .needsPostgreSQL, arguments: servers)
   func otherResults(kind: StoreKind) throws {
     let bench = try bench(kind)
     let predicate = NSPredicate(format: "number < 20 AND title MATCHES 'Title 1.'")
@@ -122,7 +125,7 @@ struct CandidateTests {
   }
 
   @Test(
-    "Of texts compared without case, those in ASCII are compared by the server",
+    "Of texts compared without case, those in ASCII are compared by the server", .needsPostgreSQL,
     arguments: servers,
     [
       // The note with the accent is always read, and the one without a title never.
@@ -157,7 +160,7 @@ struct CandidateTests {
     #expect(count == 10)
   }
 
-  @Test("Unsaved changes decide as before, also those of other objects", arguments: servers)
+  @Test("Unsaved changes decide as before, also those of other objects", .needsPostgreSQL, arguments: servers)
   func unsavedChanges(kind: StoreKind) throws {
     let bench = try bench(kind)
     let context = bench.context()
@@ -171,7 +174,7 @@ struct CandidateTests {
     #expect(try context.fetch(request(byTopic)).count == 100)
   }
 
-  @Test("Where the server's calculation fails, memory has all rows", arguments: servers)
+  @Test("Where the server's calculation fails, memory has all rows", .needsPostgreSQL, arguments: servers)
   func failingCalculation(kind: StoreKind) throws {
     let bench = try bench(kind)
     let predicate = NSPredicate(format: "number / number == 1 AND title MATCHES 'Title 1.'")

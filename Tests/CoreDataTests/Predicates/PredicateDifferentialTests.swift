@@ -43,8 +43,8 @@ struct PredicateDifferentialTests {
   }
 
   @Test(
-    "Random predicates and orders find the same objects in the same order in PostgreSQL",
-    .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."), arguments: 0..<8)
+    "Random predicates and orders find the same objects in the same order in PostgreSQL", .needsPostgreSQL,
+    arguments: 0..<8)
   func sameAnswersInPostgreSQL(part: Int) throws {
     let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
     let count = Self.number("COREDATA_PREDICATE_CASES", default: 20_800) / 8

@@ -35,9 +35,7 @@ struct DictionaryDifferentialTests {
     #expect(Double(run.answered) >= 0.7 * Double(run.asked) && run.filled * 2 > run.asked)
   }
 
-  @Test(
-    "Random requests have the same results in PostgreSQL",
-    .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."), arguments: 0..<4)
+  @Test("Random requests have the same results in PostgreSQL", .needsPostgreSQL, arguments: 0..<4)
   func sameAnswersInPostgreSQL(part: Int) throws {
     let seed = UInt64(Self.number("COREDATA_DICTIONARY_SEED", default: 731) * 4 + part)
     let count = Self.number("COREDATA_DICTIONARY_CASES", default: 3000) / 4
