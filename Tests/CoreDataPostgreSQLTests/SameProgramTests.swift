@@ -243,7 +243,9 @@ struct SameProgramTests {
     #expect(here.count > 60 && here.contains { $0.hasPrefix("save 0: NSCocoaErrorDomain 133020") })
   }
 
-  @Test("Asynchronous fetches that are cancelled at any moment leave a context and connections that work")
+  @Test(
+    "Asynchronous fetches that are cancelled at any moment leave a context and connections that work",
+    .timeLimit(.minutes(60)))
   func cancelled() async throws {
     let bench = ServerBench()
     let coordinator = try bench.coordinator()

@@ -291,7 +291,7 @@ struct StoreTests {
     #expect(try reader.all("Employee").count == 2)
   }
 
-  @Test("Changes by other processes post notifications")
+  @Test("Changes by other processes post notifications", .timeLimit(.minutes(60)))
   func remoteChanges() async throws {
     let coordinator = try bench.coordinator([NSPersistentStoreRemoteChangeNotificationPostOptionKey: true])
     let other = bench.context(try bench.coordinator())
@@ -303,7 +303,7 @@ struct StoreTests {
     other.make("Employee", ["name": "Ada"])
     try other.save()
     var iterator = stream.makeAsyncIterator()
-    await iterator.next()
+    #expect(await iterator.next() != nil)
   }
 
   @Test("Two objects exchange a unique value in one save; a duplicate is refused with 133021")
