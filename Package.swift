@@ -113,8 +113,8 @@ let package = Package(
         "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
         "CoreDataTestSupport", "CoreDataTesting",
       ]),
-    .testTarget(name: "CoreDataMistakesTests", dependencies: ["CoreDataMistakes"]),
-    .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
+    .testTarget(name: "CoreDataMistakesTests", dependencies: ["CoreDataMistakes", "CoreDataTestSupport"]),
+    .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem", "CoreDataTestSupport"]),
     .testTarget(
       name: "CoreDataSQLiteTests",
       dependencies: ["CSQLite", "CoreDataFileSystem", "CoreDataSQLite", "CoreDataTestSupport"]),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -59,12 +60,9 @@ struct FindingAllowanceTests {
 
   @Test("Are read from a file with their reasons and lines")
   func file() throws {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).txt")
-    defer {
-      // A file left behind in the temporary directory does no harm.
-      try? FileManager.default.removeItem(at: url)
-    }
-    try Data("# Comment\r\n\r\n  DS102:Order.name\tmoved away \r\nDS101  all of it\n".utf8).write(to: url)
+    let directory = try TemporaryDirectory()
+    let url = try directory.write(
+      "# Comment\r\n\r\n  DS102:Order.name\tmoved away \r\nDS101  all of it\n", to: "allow.txt")
     let items = try FindingAllowances(contentsOf: url).items
     #expect(items.map(\.text) == ["DS102:Order.name", "DS101"])
     #expect(items.map(\.reason) == ["moved away", "all of it"])

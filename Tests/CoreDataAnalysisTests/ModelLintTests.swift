@@ -12,15 +12,13 @@ import Testing
 @testable import CoreDataAnalysis
 
 @Suite("Findings about models, and locks of versions")
-final class ModelLintTests {
-  private let folder: URL
+struct ModelLintTests {
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try TemporaryDirectory()
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// Order with note and total, and a customer with the inverse orders.
   private static func model(_ edit: (inout EntityDocument, inout EntityDocument) -> Void = { _, _ in }) -> ModelDocument

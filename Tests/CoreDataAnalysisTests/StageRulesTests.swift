@@ -5,6 +5,7 @@ import CoreData
 import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -121,10 +122,8 @@ struct StageRulesTests {
 
   @Test("A version that a lock does not have may be left out; levels and allowances apply")
   func weighed() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("stages-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let file = folder.appendingPathComponent("coredata.lock")
+    let directory = try TemporaryDirectory()
+    let file = directory.file("coredata.lock")
     // V3 never left the developer's machine.
     let shipped = ModelVersions([0, 1, 3].map { Self.known.versions[$0] })
     _ = try VersionLock.lock(shipped, in: file, model: "M", replacesEdited: false)

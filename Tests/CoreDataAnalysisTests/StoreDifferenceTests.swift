@@ -251,8 +251,8 @@ struct StoreDifferenceTests {
   func fixtures() throws {
     var rows = 0
     for url in Fixtures.stores {
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       for matching in StoreDifference.Matching.allCases {
         let found = try StoreDifference(
           from: StoreReader(url: url), to: StoreReader(url: copy), matching: matching

@@ -87,20 +87,17 @@ struct StoreFindingsTests {
 
 /// A store of one entity, removed at the end of its life.
 private final class SmallStore {
-  private let folder: URL
+  private let directory: TemporaryDirectory
   let url: URL
 
   init(allowing text: String?) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("findings-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    url = folder.appendingPathComponent("Data.sqlite")
+    directory = try TemporaryDirectory()
+    url = directory.file("Data.sqlite")
     var order = EntityDocument(name: "Order")
     order.attributes = [AttributeDocument(name: "name", kind: .string)]
     if let text { order.userInfo = ["coredata.allow": .string(text)] }
     _ = try StoreReader.create(at: url, model: ModelDocument(entities: [order]))
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   func execute(_ sql: String) throws {
     let connection = try SQLiteConnection(url: url, mode: .readWrite)

@@ -12,12 +12,10 @@ import Testing
 @Suite("Allowances of findings, and findings that a policy decides")
 struct AllowanceCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   private static let total =

@@ -12,12 +12,10 @@ import Testing
 @Suite("coredata: backups, and going back to them")
 struct BackupCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   @Test("restore: the store is the backup again, and the migrated one is kept")

@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 
 @testable import CoreDataCommand
@@ -58,32 +59,33 @@ struct CommandRun {
 
 /// A folder that a test fills, with a model of three versions; removed at the end of its life.
 final class Workshop {
-  let url: URL
+  private let directory: TemporaryDirectory
 
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("command-\(UUID().uuidString)")
-    let model = url.appendingPathComponent("Shop.xcdatamodeld")
+  /// - Parameter orders: how many orders the store has, which is of the first version; nil for no store.
+  init(orders: Int? = nil) throws {
+    directory = try TemporaryDirectory()
     for (name, contents) in [("Shop", Self.first), ("Shop 2", Self.second), ("Shop 3", Self.third)] {
-      let version = model.appendingPathComponent("\(name).xcdatamodel")
-      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
-      try Data(contents.utf8).write(to: version.appendingPathComponent("contents"))
+      try directory.write(contents, to: "Shop.xcdatamodeld/\(name).xcdatamodel/contents")
     }
     let marker = try PropertyListSerialization.data(
       fromPropertyList: ["_XCCurrentVersionName": "Shop 2.xcdatamodel"], format: .xml, options: 0)
-    try marker.write(to: model.appendingPathComponent(".xccurrentversion"))
+    try directory.write(marker, to: "Shop.xcdatamodeld/.xccurrentversion")
+    if let orders { try fill(store, orders: orders) }
   }
 
-  deinit {
-    // A folder left behind in the temporary folder does no harm.
-    try? FileManager.default.removeItem(at: url)
-  }
-
+  var url: URL { directory.url }
   var model: String { path("Shop.xcdatamodeld") }
+  /// The path of the store that most tests use.
+  var store: String { path("Shop.sqlite") }
 
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  func path(_ name: String) -> String { directory.path(name) }
+
+  /// Writes text to a file, after making the directories of its path.
+  @discardableResult
+  func write(_ text: String, to name: String) throws -> URL { try directory.write(text, to: name) }
 
   /// The names of all files, hidden ones included, sorted.
-  func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
+  func files() throws -> [String] { try directory.files() }
 
   /// Makes a store of the second version with objects, as many as named for each entity.
   func makeStore(at path: String, _ counts: [String: Int]) throws {

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -10,16 +11,16 @@ import Testing
 
 @Suite("The command over a store of one configuration")
 struct ConfigurationCommandTests {
-  private let folder: URL
+  private let directory: TemporaryDirectory
   private let store: String
   private let model: String
 
   /// A bundle whose configuration `Local` holds Draft and whose configuration `Cloud` holds Note; the second version gives
   /// Draft one attribute more.
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("configuration-\(UUID().uuidString)")
-    store = folder.appendingPathComponent("Local.sqlite").path
-    model = folder.appendingPathComponent("Writing.xcdatamodeld").path
+    directory = try TemporaryDirectory()
+    store = directory.path("Local.sqlite")
+    model = directory.path("Writing.xcdatamodeld")
     for (name, more) in [
       ("Writing", ""), ("Writing 2", "<attribute name=\"mood\" optional=\"YES\" attributeType=\"String\"/>"),
     ] {
@@ -32,13 +33,11 @@ struct ConfigurationCommandTests {
         <configuration name="Local"><memberEntity name="Draft"/></configuration>
         </model>
         """
-      let version = URL(fileURLWithPath: model).appendingPathComponent("\(name).xcdatamodel")
-      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
-      try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
+      try directory.write(text, to: "Writing.xcdatamodeld/\(name).xcdatamodel/contents")
     }
     let marker = try PropertyListSerialization.data(
       fromPropertyList: ["_XCCurrentVersionName": "Writing 2.xcdatamodel"], format: .xml, options: 0)
-    try marker.write(to: URL(fileURLWithPath: model).appendingPathComponent(".xccurrentversion"))
+    try directory.write(marker, to: "Writing.xcdatamodeld/.xccurrentversion")
     let first = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: "Writing")
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: first)
     let opened = try coordinator.addPersistentStore(
@@ -55,8 +54,6 @@ struct ConfigurationCommandTests {
     try coordinator.remove(opened)
   }
 
-  private func close() throws { try FileManager.default.removeItem(atPath: folder.path) }
-
   /// The texts of the drafts that the store exports.
   private func texts() throws -> Set<String> {
     let lines = try CommandRun("store", "export", store, "-q").jsonLines
@@ -65,7 +62,6 @@ struct ConfigurationCommandTests {
 
   @Test("It is matched, planned for and migrated, and stays a store of that configuration")
   func bundle() throws {
-    defer { #expect(throws: Never.self) { try close() } }
     #expect(CommandRun("store", "match", store, model).status == .done)
     #expect(CommandRun("migrate", "status", store, model).output.contains("1 version behind"))
     #expect(CommandRun("migrate", "plan", store, model).status == .done)
@@ -81,7 +77,6 @@ struct ConfigurationCommandTests {
 
   @Test("Without its version at hand it is migrated from the model that it carries")
   func ownModel() throws {
-    defer { #expect(throws: Never.self) { try close() } }
     try FileManager.default.removeItem(atPath: model + "/Writing.xcdatamodel")
     let run = CommandRun("migrate", "run", store, model, "--no-backup", "-q")
     #expect(run.status == .done, "\(run.error)")

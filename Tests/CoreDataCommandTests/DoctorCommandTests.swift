@@ -10,11 +10,10 @@ import Testing
 @Suite("coredata doctor")
 struct DoctorCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
     workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
     try #require(CommandRun("store", "create", store, workshop.model, "--version", "Shop").status == .done)
   }
 

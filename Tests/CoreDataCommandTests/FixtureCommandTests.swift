@@ -77,8 +77,8 @@ struct FixtureCommandTests {
     var (derived, refused) = (0, 0)
     for url in Fixtures.stores {
       let name = Fixtures.name(of: url)
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       let info = try CommandRun("store", "info", copy.path, "--format", "json", "-q").json
       let rows = CommandRun("store", "export", copy.path, "-q").output
       let connection = try SQLiteConnection(url: copy, mode: .readWrite)

@@ -129,8 +129,8 @@ struct IndependentReadingTests {
     var (values, stores, skipped) = (0, 0, 0)
     let dates = ISO8601DateFormatter()
     for url in Fixtures.stores {
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       let export = CommandRun("store", "export", copy.path, "-q")
       #expect(export.status == .done, "\(Fixtures.name(of: url)): \(export.error)")
       let store = try PlainStore(copy)
@@ -184,8 +184,8 @@ struct IndependentReadingTests {
   func relationships() throws {
     var (compared, members, skipped) = (0, 0, 0)
     for url in Fixtures.stores {
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       let export = CommandRun("store", "export", copy.path, "-q")
       let store = try PlainStore(copy)
       defer { store.close() }
@@ -237,8 +237,8 @@ struct IndependentReadingTests {
       "BLOB": .binaryData,
     ]
     for url in Fixtures.stores {
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       let export = CommandRun("store", "export", copy.path, "-q")
       let store = try PlainStore(copy)
       defer { store.close() }

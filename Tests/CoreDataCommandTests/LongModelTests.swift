@@ -10,12 +10,10 @@ import Testing
 @Suite("Models with many versions: what is said fits on a screen")
 struct LongModelTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 2)
+    workshop = try Workshop(orders: 2)
   }
 
   private static let fields =

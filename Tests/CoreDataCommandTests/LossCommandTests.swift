@@ -12,12 +12,10 @@ import Testing
 @Suite("coredata migrate, where data would be lost")
 struct LossCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   @Test("A store that no version has written: plan, run and status refuse to drop its values; --allow-loss allows it")

@@ -14,12 +14,10 @@ import Testing
 @Suite("coredata migrate")
 struct MigrateCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   @Test("--mappings: plan, run and status go by the mapping models, and say so; a stale one is no way")

@@ -12,12 +12,10 @@ import Testing
 @Suite("Numbers that get a smaller type are judged by their values")
 struct NarrowedNumberTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   private static func entity(_ type: String) -> String {

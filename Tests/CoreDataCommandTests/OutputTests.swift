@@ -10,12 +10,10 @@ import Testing
 @Suite("--output, and what it must not do")
 struct OutputTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
-    workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.fill(store, orders: 4)
+    workshop = try Workshop(orders: 4)
   }
 
   private func link(_ name: String, to target: String) throws -> String {

@@ -3,12 +3,14 @@
 
 import CoreData
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 import Testing
 
 /// A folder with a model whose pictures may be in files of their own, and a store of it; removed at the end of its life.
 final class PictureShop {
-  let url: URL
+  private let directory: TemporaryDirectory
+  var url: URL { directory.url }
   var model: String { path("Pictures.xcdatamodeld") }
   var store: String { path("Pictures.sqlite") }
   let pictureModel: NSManagedObjectModel
@@ -17,8 +19,8 @@ final class PictureShop {
   static let large = 300_000
 
   init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("pictures-\(UUID().uuidString)")
-    let bundle = url.appendingPathComponent("Pictures.xcdatamodeld")
+    directory = try TemporaryDirectory()
+    let bundle = directory.file("Pictures.xcdatamodeld")
     for (name, more) in [
       ("Pictures", ""), ("Pictures 2", "<attribute name=\"place\" optional=\"YES\" attributeType=\"String\"/>"),
     ] {
@@ -38,9 +40,7 @@ final class PictureShop {
         <configuration name="Media"><memberEntity name="Album"/><memberEntity name="Picture"/></configuration>
         </model>
         """
-      let version = bundle.appendingPathComponent("\(name).xcdatamodel")
-      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
-      try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
+      try directory.write(text, to: "Pictures.xcdatamodeld/\(name).xcdatamodel/contents")
     }
     let marker = try PropertyListSerialization.data(
       fromPropertyList: ["_XCCurrentVersionName": "Pictures 2.xcdatamodel"], format: .xml, options: 0)
@@ -48,12 +48,7 @@ final class PictureShop {
     pictureModel = try NSManagedObjectModel.load(contentsOf: bundle, version: "Pictures")
   }
 
-  deinit {
-    // A folder left behind in the temporary folder does no harm.
-    try? FileManager.default.removeItem(at: url)
-  }
-
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  func path(_ name: String) -> String { directory.path(name) }
 
   /// The names of all files, also in directories and hidden ones, sorted.
   func files() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: url.path).sorted() }

@@ -13,20 +13,13 @@ struct PortCommandTests {
     folder = try Workshop()
   }
 
-  private func write(_ text: String, to path: String) throws -> URL {
-    let url = folder.url.appendingPathComponent(path)
-    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(text.utf8).write(to: url)
-    return url
-  }
-
   private func text(_ url: URL) throws -> String { try String(contentsOf: url, encoding: .utf8) }
 
   @Test("A dry run shows a diff and writes nothing; then the files are written once and for good")
   func port() throws {
-    let source = try write("@objc(WSPart) class Part: NSObject {}\n", to: "App/Model/Part.swift")
+    let source = try folder.write("@objc(WSPart) class Part: NSObject {}\n", to: "App/Model/Part.swift")
     try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: source.path)
-    _ = try write("let x = 1\n", to: "App/Other.swift")
+    _ = try folder.write("let x = 1\n", to: "App/Other.swift")
     let app = folder.path("App")
     let dry = CommandRun(["port", app, "--dry-run"])
     #expect(dry.status == .done)
@@ -46,7 +39,7 @@ struct PortCommandTests {
     let names = folder.url.appendingPathComponent("App/ObjectiveCNames.swift")
     let known = try text(names)
     #expect(CommandRun(["port", app]).output == "3 files, nothing to change.\n")
-    _ = try write("@objc(WSBolt) class Bolt: NSObject {}\n", to: "App/Bolt.swift")
+    _ = try folder.write("@objc(WSBolt) class Bolt: NSObject {}\n", to: "App/Bolt.swift")
     #expect(CommandRun(["port", app]).status == .done)
     #expect(try text(names) != known)
     #expect(try text(names).contains("\"WSPart\": Part.self") && text(names).contains("\"WSBolt\": Bolt.self"))
@@ -55,12 +48,12 @@ struct PortCommandTests {
   @Test("In a package with a model, bundles are the package's; in an app they are left")
   func bundles() throws {
     let lookup = "let url = Bundle.main.url(forResource: \"M\", withExtension: \"momd\")\n"
-    let app = try write(lookup, to: "App/A.swift")
+    let app = try folder.write(lookup, to: "App/A.swift")
     #expect(CommandRun(["port", folder.path("App")]).status == .done)
     #expect(try text(app) == lookup)
-    _ = try write("", to: "Package/Package.swift")
-    let library = try write(lookup, to: "Package/Sources/Library/A.swift")
-    let other = try write(lookup, to: "Package/Sources/Other/A.swift")
+    _ = try folder.write("", to: "Package/Package.swift")
+    let library = try folder.write(lookup, to: "Package/Sources/Library/A.swift")
+    let other = try folder.write(lookup, to: "Package/Sources/Other/A.swift")
     try FileManager.default.copyItem(
       at: URL(fileURLWithPath: folder.model),
       to: folder.url.appendingPathComponent("Package/Sources/Library/Shop.xcdatamodeld"))
@@ -72,7 +65,8 @@ struct PortCommandTests {
 
   @Test("What is left is listed with its line in the new file, and key paths are checked against models")
   func left() throws {
-    _ = try write("@objc(A) class A {}\nlet k = #keyPath(Customer.surname)\nf(#selector(A.b))\n", to: "App/A.swift")
+    _ = try folder.write(
+      "@objc(A) class A {}\nlet k = #keyPath(Customer.surname)\nf(#selector(A.b))\n", to: "App/A.swift")
     let run = CommandRun(["port", folder.path("App"), "--model", folder.model])
     #expect(run.status == .no)
     #expect(run.output.contains("To do by hand\n"))
@@ -84,9 +78,9 @@ struct PortCommandTests {
 
   @Test("What is no source of the app is left alone, and a wrong directory is an error")
   func strangers() throws {
-    let source = try write("@objc class A {}\n", to: "Elsewhere/A.swift")
-    _ = try write("let x = 1\n", to: "App/X.swift")
-    let pod = try write("@objc class P {}\n", to: "App/Pods/P.swift")
+    let source = try folder.write("@objc class A {}\n", to: "Elsewhere/A.swift")
+    _ = try folder.write("let x = 1\n", to: "App/X.swift")
+    let pod = try folder.write("@objc class P {}\n", to: "App/Pods/P.swift")
     let latin = folder.url.appendingPathComponent("App/Latin.swift")
     try Data([0x40, 0x6F, 0x62, 0x6A, 0x63, 0x20, 0xE4, 0x0A]).write(to: latin)
     try FileManager.default.createSymbolicLink(

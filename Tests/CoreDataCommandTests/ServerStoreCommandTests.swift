@@ -13,14 +13,13 @@ import Testing
 @Suite("coredata with stores in servers", .serialized)
 struct ServerStoreCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
   private let server: String
 
   init() throws {
     _ = TestServerStore.registration
     workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
-    try workshop.makeStore(at: store, ["Order": 3, "Customer": 1])
+    try workshop.makeStore(at: workshop.store, ["Order": 3, "Customer": 1])
     server = "teststore://user:secret@host/shop-\(UUID().uuidString)"
   }
 

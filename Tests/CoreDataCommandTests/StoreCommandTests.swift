@@ -12,11 +12,10 @@ import Testing
 @Suite("coredata store")
 struct StoreCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   init() throws {
     workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
   }
 
   @Test("create: an empty store of the version asked for")

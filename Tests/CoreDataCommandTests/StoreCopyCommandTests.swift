@@ -8,12 +8,11 @@ import Testing
 @Suite("coredata store copy")
 struct StoreCopyCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   /// A store with three orders of a customer.
   init() throws {
     workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
     try workshop.makeStore(at: store, ["Order": 3, "Customer": 1])
   }
 

@@ -8,12 +8,11 @@ import Testing
 @Suite("coredata store verify")
 struct StoreVerifyCommandTests {
   private let workshop: Workshop
-  private let store: String
+  private var store: String { workshop.store }
 
   /// A store with two orders.
   init() throws {
     workshop = try Workshop()
-    store = workshop.path("Shop.sqlite")
     try workshop.makeStore(at: store, ["Order": 2])
   }
 

@@ -5,6 +5,7 @@ import CoreData
 import CoreDataAnalysis
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 
 @testable import CoreDataCommand
@@ -12,17 +13,12 @@ import Foundation
 /// Carries out a transcript in a directory of its own.
 final class TranscriptRun {
   private let transcript: Transcript
-  private let folder: URL
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init(_ transcript: Transcript) throws {
     self.transcript = transcript
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("transcript-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    // A folder left behind in the temporary folder does no harm.
-    try? FileManager.default.removeItem(at: folder)
+    directory = try TemporaryDirectory()
   }
 
   /// Runs all steps, and gives each command as it came out.

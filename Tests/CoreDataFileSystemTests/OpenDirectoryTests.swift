@@ -2,23 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataTestSupport
 import Foundation
 import Testing
 
 @Suite("Directories that are used by their descriptors")
 struct OpenDirectoryTests {
+  private let parent: TemporaryDirectory
   private let folder: URL
   private let other: URL
 
   init() throws {
-    let parent = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString, isDirectory: true)
-    folder = parent.appendingPathComponent("folder", isDirectory: true)
-    other = parent.appendingPathComponent("other", isDirectory: true)
-    for url in [folder, other] { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-    try Data("precious".utf8).write(to: other.appendingPathComponent("file"))
+    parent = try TemporaryDirectory()
+    (folder, other) = (parent.file("folder"), parent.file("other"))
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try parent.write("precious", to: "other/file")
   }
-
-  private func cleanUp() { try? FileManager.default.removeItem(at: folder.deletingLastPathComponent()) }
 
   private func link(_ name: String, to target: URL) throws {
     try FileManager.default.createSymbolicLink(at: folder.appendingPathComponent(name), withDestinationURL: target)
@@ -26,7 +25,6 @@ struct OpenDirectoryTests {
 
   @Test("A link to a directory is no directory, in another one or by its path")
   func links() throws {
-    defer { cleanUp() }
     try link("link", to: other)
     let url = folder.appendingPathComponent("link")
     let problem = RegularFile.Problem.notDirectory(path: url.path, kind: "a symbolic link")
@@ -41,7 +39,6 @@ struct OpenDirectoryTests {
 
   @Test("A directory that is swapped for a link after it was opened stays the one that is used")
   func swapped() throws {
-    defer { cleanUp() }
     let inner = folder.appendingPathComponent("inner")
     let directory = try OpenDirectory.open(folder).makeDirectory("inner")
     try directory.write(Data([1]), to: "file", mode: 0o600)
@@ -56,7 +53,6 @@ struct OpenDirectoryTests {
 
   @Test("A tree is removed with the links in it, and not what they lead to; names need not be UTF-8")
   func trees() throws {
-    defer { cleanUp() }
     let directory = try OpenDirectory.open(folder)
     let tree = try directory.makeDirectory("tree").makeDirectory("deeper")
     try FileManager.default.createSymbolicLink(
@@ -74,7 +70,6 @@ struct OpenDirectoryTests {
 
   @Test("A tree that is deeper than anything this framework makes is left, and named")
   func deepTree() throws {
-    defer { cleanUp() }
     let directory = try OpenDirectory.open(folder)
     var inner = directory
     for _ in 0..<200 { inner = try inner.makeDirectory("d") }
@@ -84,7 +79,6 @@ struct OpenDirectoryTests {
 
   @Test("Links, FIFOs and directories are neither read, linked nor written through")
   func kinds() throws {
-    defer { cleanUp() }
     let directory = try OpenDirectory.open(folder)
     try link("link", to: other.appendingPathComponent("file"))
     #expect(mkfifo(folder.appendingPathComponent("pipe").path, 0o600) == 0)
@@ -105,7 +99,6 @@ struct OpenDirectoryTests {
 
   @Test("A file gets the permissions of another; a group that cannot be given gains nothing")
   func permissions() throws {
-    defer { cleanUp() }
     let (old, new) = (folder.appendingPathComponent("old"), folder.appendingPathComponent("new"))
     for file in [old, new] { try Data([1]).write(to: file) }
     chmod(old.path, 0o640)
@@ -117,7 +110,6 @@ struct OpenDirectoryTests {
 
   @Test("The null device is known by what it is, and not by its name")
   func nullDevice() throws {
-    defer { cleanUp() }
     try link("null", to: URL(fileURLWithPath: "/dev/null"))
     #expect(RegularFile.isNullDevice(URL(fileURLWithPath: "/dev/null")))
     #expect(RegularFile.isNullDevice(folder.appendingPathComponent("null")))

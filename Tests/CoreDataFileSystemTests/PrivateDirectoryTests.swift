@@ -2,28 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataTestSupport
 import Foundation
 import Testing
 
 @Suite("Private directories")
 struct PrivateDirectoryTests {
-  private final class Room {
-    let url: URL
-
-    init() throws {
-      url = FileManager.default.temporaryDirectory.appendingPathComponent("private-\(UUID().uuidString)")
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
-  }
-
-  private let room: Room
+  private let room: TemporaryDirectory
 
   init() throws {
-    room = try Room()
+    room = try TemporaryDirectory()
   }
 
   private func mode(_ url: URL) throws -> Int? {
@@ -40,12 +28,12 @@ struct PrivateDirectoryTests {
     #expect(try directory.names() == ["a"])
     try directory.remove()
     try directory.remove()
-    #expect(try room.names() == [])
+    #expect(try room.files() == [])
   }
 
   @Test("One process has it; what has been abandoned is taken over, and cleared away by the next")
   func abandoned() throws {
-    let url = room.url.appendingPathComponent(".one")
+    let url = room.file(".one")
     var first = try PrivateDirectory.claim(url)
     #expect(first != nil)
     #expect(try PrivateDirectory.claim(url) == nil)
@@ -55,31 +43,31 @@ struct PrivateDirectoryTests {
     #expect(try PrivateDirectory.reclaim(url) != nil)
 
     let living = try PrivateDirectory.make(prefix: ".copy-", in: [room.url])
-    let dead = try PrivateDirectory.claim(room.url.appendingPathComponent(".copy-dead"))?.url
+    let dead = try PrivateDirectory.claim(room.file(".copy-dead"))?.url
     try Data("x".utf8).write(to: try #require(dead).appendingPathComponent("file"))
     let next = try PrivateDirectory.make(prefix: ".copy-", in: [room.url])
-    #expect(try room.names() == [".one", living.url.lastPathComponent, next.url.lastPathComponent].sorted())
+    #expect(try room.files() == [".one", living.url.lastPathComponent, next.url.lastPathComponent].sorted())
   }
 
   @Test("Links, and directories that others can enter, are not taken for abandoned ones")
   func foreign() throws {
-    let other = room.url.appendingPathComponent("other")
+    let other = room.file("other")
     try FileManager.default.createDirectory(
       at: other, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     try Data("x".utf8).write(to: other.appendingPathComponent("file"))
     try FileManager.default.createSymbolicLink(
-      at: room.url.appendingPathComponent(".copy-link"), withDestinationURL: other)
+      at: room.file(".copy-link"), withDestinationURL: other)
     try FileManager.default.createDirectory(
-      at: room.url.appendingPathComponent(".copy-open"), withIntermediateDirectories: true,
+      at: room.file(".copy-open"), withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o755])
     try PrivateDirectory.make(prefix: ".copy-", in: [room.url]).remove()
-    #expect(try room.names() == [".copy-link", ".copy-open", "other"])
+    #expect(try room.files() == [".copy-link", ".copy-open", "other"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: other.path) == ["file"])
   }
 
   @Test("Where one place does not allow it, the next is taken")
   func places() throws {
-    let missing = room.url.appendingPathComponent("missing")
+    let missing = room.file("missing")
     let directory = try PrivateDirectory.make(prefix: ".copy-", in: [missing, room.url])
     #expect(directory.url.deletingLastPathComponent().lastPathComponent == room.url.lastPathComponent)
     #expect(throws: FileFailure.self) { try PrivateDirectory.make(prefix: ".copy-", in: [missing]) }
@@ -87,20 +75,20 @@ struct PrivateDirectoryTests {
 
   @Test("A new name is never one that something has, be it a link that leads nowhere")
   func names() throws {
-    let (file, link) = (room.url.appendingPathComponent("file"), room.url.appendingPathComponent("link"))
+    let (file, link) = (room.file("file"), room.file("link"))
     try Data("x".utf8).write(to: file)
     try FileManager.default.createSymbolicLink(
-      at: link, withDestinationURL: room.url.appendingPathComponent("nowhere"))
+      at: link, withDestinationURL: room.file("nowhere"))
     #expect(try !FileCalls.renameToNew(file, to: link))
     #expect(throws: FileFailure.self) { try FileCalls.makePrivateFile(link) }
-    #expect(try FileCalls.renameToNew(file, to: room.url.appendingPathComponent("new")))
-    #expect(try room.names() == ["link", "new"])
+    #expect(try FileCalls.renameToNew(file, to: room.file("new")))
+    #expect(try room.files() == ["link", "new"])
   }
 
   @Test("A copy has the permissions of its original, and no more")
   func permissions() throws {
     for mode in [0o600, 0o640, 0o444, 0o4755] {
-      let (old, new) = (room.url.appendingPathComponent("old\(mode)"), room.url.appendingPathComponent("new\(mode)"))
+      let (old, new) = (room.file("old\(mode)"), room.file("new\(mode)"))
       for url in [old, new] { try Data().write(to: url) }
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: old.path)
       try FileCalls.takePermissions(of: old, for: new)
@@ -110,9 +98,7 @@ struct PrivateDirectoryTests {
 
   @Test("Directories are made with those above them, and a file in the place of one is an error that names it")
   func directories() throws {
-    let base = FileManager.default.temporaryDirectory.appendingPathComponent("made-\(UUID().uuidString)")
-    // Left behind in the temporary directory it does no harm.
-    defer { try? FileManager.default.removeItem(at: base) }
+    let base = room.file("made")
     let deep = base.appendingPathComponent("a/b")
     for _ in 0..<2 { try FileCalls.makeDirectories(deep) }
     #expect(FileCalls.isDirectory(deep))

@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataTestSupport
 import Foundation
 import Testing
 
 @Suite("Files that a stranger may have made")
 struct RegularFileTests {
-  private let folder: URL
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString, isDirectory: true)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try TemporaryDirectory()
   }
 
   @Test("A file is read whole, up to the limit and not beyond it")
   func limit() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appendingPathComponent("file")
     try Data(repeating: 7, count: 10_000).write(to: file)
     #expect(try RegularFile.read(file, limit: 10_000) == Data(repeating: 7, count: 10_000))
@@ -28,7 +28,6 @@ struct RegularFileTests {
 
   @Test("A FIFO, a device and a directory are refused at once")
   func kinds() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let pipe = folder.appendingPathComponent("pipe")
     #expect(mkfifo(pipe.path, 0o600) == 0)
     for (url, kind) in [(pipe, "a FIFO"), (URL(fileURLWithPath: "/dev/zero"), "a device"), (folder, "a directory")] {
@@ -40,7 +39,6 @@ struct RegularFileTests {
 
   @Test("A symbolic link is followed only where that is allowed")
   func links() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let (file, link) = (folder.appendingPathComponent("file"), folder.appendingPathComponent("link"))
     try Data([1, 2]).write(to: file)
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
@@ -52,7 +50,6 @@ struct RegularFileTests {
 
   @Test("A missing file is a failure of the file system; checking it is none")
   func missing() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appendingPathComponent("none")
     #expect(throws: FileFailure(operation: "open", path: file.path, number: ENOENT)) {
       try RegularFile.read(file, limit: 10)
@@ -62,7 +59,6 @@ struct RegularFileTests {
 
   @Test("A copy is never written over a file, nor where a link leads")
   func copying() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let names = ["file", "copy", "other", "link", "target"].map { folder.appendingPathComponent($0) }
     try Data([1]).write(to: names[0])
     try FileCalls.copyBytes(names[0], to: names[1])

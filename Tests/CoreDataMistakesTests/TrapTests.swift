@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -14,12 +15,9 @@ struct TrapTests {
   ///
   /// - Returns: what it writes to standard error, and its signal or status.
   private func run(_ statement: String, _ options: [String]) throws -> (words: String, status: Int32) {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID())")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let main = folder.appendingPathComponent("main.swift")
-    try Data("let count = CommandLine.arguments.count\n\(statement)\n".utf8).write(to: main)
-    let program = folder.appendingPathComponent("program")
+    let directory = try TemporaryDirectory()
+    let main = try directory.write("let count = CommandLine.arguments.count\n\(statement)\n", to: "main.swift")
+    let program = directory.file("program")
     let compiling = try Self.output(
       ["swiftc", "-package-name", "mistakes", Self.source.path, main.path, "-o", program.path] + options)
     try #require(compiling.status == 0, "\(compiling.words)")

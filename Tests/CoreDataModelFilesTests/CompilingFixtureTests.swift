@@ -48,21 +48,21 @@ struct CompilingFixtureTests {
   @Test("The hashes and checksums that we note for a bundle are those that Xcode noted")
   func versionInfo() throws {
     var compared = 0
-    try withTemporaryFolder { folder in
-      for bundle in try Set(Fixtures.compiledModels.map { $0.deletingLastPathComponent() }).map({
-        try ModelBundle(contentsOf: $0)
-      }) {
-        guard let current = bundle.currentVersionName, !bundle.recordedHashes.isEmpty else { continue }
-        let copy = folder.appendingPathComponent("Copy.momd")
-        try ModelBundle.writeCompiled(bundle.versions, current: current, to: copy)
-        let written = try ModelBundle(contentsOf: copy)
-        #expect(written.recordedHashes == bundle.recordedHashes, "\(Fixtures.name(of: bundle.url))")
-        for (version, checksum) in bundle.recordedChecksums {
-          #expect(written.recordedChecksums[version] == checksum, "\(Fixtures.name(of: bundle.url))")
-        }
-        #expect(written.versions.map(\.document) == bundle.versions.map(\.document))
-        compared += 1
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    for bundle in try Set(Fixtures.compiledModels.map { $0.deletingLastPathComponent() }).map({
+      try ModelBundle(contentsOf: $0)
+    }) {
+      guard let current = bundle.currentVersionName, !bundle.recordedHashes.isEmpty else { continue }
+      let copy = folder.appendingPathComponent("Copy.momd")
+      try ModelBundle.writeCompiled(bundle.versions, current: current, to: copy)
+      let written = try ModelBundle(contentsOf: copy)
+      #expect(written.recordedHashes == bundle.recordedHashes, "\(Fixtures.name(of: bundle.url))")
+      for (version, checksum) in bundle.recordedChecksums {
+        #expect(written.recordedChecksums[version] == checksum, "\(Fixtures.name(of: bundle.url))")
       }
+      #expect(written.versions.map(\.document) == bundle.versions.map(\.document))
+      compared += 1
     }
     #expect(compared == 9)
   }

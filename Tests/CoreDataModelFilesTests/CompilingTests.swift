@@ -17,18 +17,18 @@ struct CompilingTests {
 
   @Test("A bundle of versions is read as it was written, with hashes, checksums and current version")
   func bundle() throws {
-    try withTemporaryFolder { folder in
-      var second = model
-      second.entities[0].attributes = [AttributeDocument(name: "name", kind: .string)]
-      let url = folder.appendingPathComponent("Model.momd")
-      try ModelBundle.writeCompiled([("Model", model), ("Model 2", second)], current: "Model 2", to: url)
-      let bundle = try ModelBundle(contentsOf: url)
-      #expect(bundle.versions.map(\.name) == ["Model", "Model 2"])
-      #expect(bundle.versions.map(\.document) == [model, second])
-      #expect(bundle.currentVersionName == "Model 2")
-      #expect(bundle.recordedHashes["Model"] == VersionHashes(model).entities)
-      #expect(bundle.recordedChecksums["Model 2"] == VersionHashes(second).checksum)
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    var second = model
+    second.entities[0].attributes = [AttributeDocument(name: "name", kind: .string)]
+    let url = folder.appendingPathComponent("Model.momd")
+    try ModelBundle.writeCompiled([("Model", model), ("Model 2", second)], current: "Model 2", to: url)
+    let bundle = try ModelBundle(contentsOf: url)
+    #expect(bundle.versions.map(\.name) == ["Model", "Model 2"])
+    #expect(bundle.versions.map(\.document) == [model, second])
+    #expect(bundle.currentVersionName == "Model 2")
+    #expect(bundle.recordedHashes["Model"] == VersionHashes(model).entities)
+    #expect(bundle.recordedChecksums["Model 2"] == VersionHashes(second).checksum)
   }
 
   @Test("What Spotlight may find, and the cloud may encrypt, is kept by compiled models")
@@ -54,48 +54,48 @@ struct CompilingTests {
 
   @Test("Writing again replaces the whole bundle, and a failure leaves the old one")
   func replacement() throws {
-    try withTemporaryFolder { folder in
-      let url = folder.appendingPathComponent("Model.momd")
-      try ModelBundle.writeCompiled([("Old", model)], current: "Old", to: url)
-      try ModelBundle.writeCompiled([("New", model)], current: "New", to: url)
-      #expect(try ModelBundle(contentsOf: url).versions.map(\.name) == ["New"])
-      var wrong = model
-      wrong.entities[1].parentName = "Nobody"
-      let error = #expect(throws: ModelFileError.self) {
-        try ModelBundle.writeCompiled([("A", model), ("B", wrong)], current: "A", to: url)
-      }
-      #expect(error?.kind == .missingParent)
-      #expect(error?.file == url.path)
-      #expect(try ModelBundle(contentsOf: url).versions.map(\.name) == ["New"])
-      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Model.momd"])
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let url = folder.appendingPathComponent("Model.momd")
+    try ModelBundle.writeCompiled([("Old", model)], current: "Old", to: url)
+    try ModelBundle.writeCompiled([("New", model)], current: "New", to: url)
+    #expect(try ModelBundle(contentsOf: url).versions.map(\.name) == ["New"])
+    var wrong = model
+    wrong.entities[1].parentName = "Nobody"
+    let error = #expect(throws: ModelFileError.self) {
+      try ModelBundle.writeCompiled([("A", model), ("B", wrong)], current: "A", to: url)
     }
+    #expect(error?.kind == .missingParent)
+    #expect(error?.file == url.path)
+    #expect(try ModelBundle(contentsOf: url).versions.map(\.name) == ["New"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Model.momd"])
   }
 
   @Test("Names that no file can have, that are there twice, or an unknown current version are refused")
   func names() throws {
-    try withTemporaryFolder { folder in
-      let url = folder.appendingPathComponent("Model.momd")
-      for names in [[""], [".A"], ["A/B"], ["A", "A"]] {
-        #expect(throws: ModelFileError.self) {
-          try ModelBundle.writeCompiled(names.map { ($0, model) }, current: names[0], to: url)
-        }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let url = folder.appendingPathComponent("Model.momd")
+    for names in [[""], [".A"], ["A/B"], ["A", "A"]] {
+      #expect(throws: ModelFileError.self) {
+        try ModelBundle.writeCompiled(names.map { ($0, model) }, current: names[0], to: url)
       }
-      let error = #expect(throws: ModelFileError.self) {
-        try ModelBundle.writeCompiled([("A", model)], current: "B", to: url)
-      }
-      #expect(error?.kind == .unknownVersion)
-      #expect(!FileManager.default.fileExists(atPath: url.path))
     }
+    let error = #expect(throws: ModelFileError.self) {
+      try ModelBundle.writeCompiled([("A", model)], current: "B", to: url)
+    }
+    #expect(error?.kind == .unknownVersion)
+    #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
   @Test("Classes of the current product module get its name, others keep theirs")
   func modules() throws {
-    try withTemporaryFolder { folder in
-      let url = folder.appendingPathComponent("Model.mom")
-      try ModelBundle.writeCompiled(model, module: "App", to: url)
-      let classes = try ModelBundle(contentsOf: url).currentDocument().entities.map(\.className)
-      #expect(classes == ["App.Person", "School.Pupil"])
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let url = folder.appendingPathComponent("Model.mom")
+    try ModelBundle.writeCompiled(model, module: "App", to: url)
+    let classes = try ModelBundle(contentsOf: url).currentDocument().entities.map(\.className)
+    #expect(classes == ["App.Person", "School.Pupil"])
   }
 
   @Test("A compiled file holds every property once, where it was declared; a model cache repeats them")
@@ -118,25 +118,17 @@ struct CompilingTests {
 
   @Test("An optimised model is read through the compiled one beside it, and refused where it stands alone")
   func optimised() throws {
-    try withTemporaryFolder { folder in
-      let optimised = folder.appendingPathComponent("Model.omo")
-      try (OptimizedModel.opening + Data("$srsraori55".utf8)).write(to: optimised)
-      for url in [optimised, folder] {
-        let error = #expect(throws: ModelFileError.self) { try ModelBundle(contentsOf: url) }
-        #expect(error?.kind == .unsupportedFile)
-        #expect(error?.found.contains("Model.mom") == true)
-      }
-      try ModelBundle.writeCompiled(model, to: folder.appendingPathComponent("Model.mom"))
-      #expect(try ModelBundle(contentsOf: optimised).currentDocument() == model)
-      #expect(try ModelBundle(contentsOf: folder).currentDocument() == model)
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let optimised = folder.appendingPathComponent("Model.omo")
+    try (OptimizedModel.opening + Data("$srsraori55".utf8)).write(to: optimised)
+    for url in [optimised, folder] {
+      let error = #expect(throws: ModelFileError.self) { try ModelBundle(contentsOf: url) }
+      #expect(error?.kind == .unsupportedFile)
+      #expect(error?.found.contains("Model.mom") == true)
     }
+    try ModelBundle.writeCompiled(model, to: folder.appendingPathComponent("Model.mom"))
+    #expect(try ModelBundle(contentsOf: optimised).currentDocument() == model)
+    #expect(try ModelBundle(contentsOf: folder).currentDocument() == model)
   }
-}
-
-/// A new folder for the time of a test.
-func withTemporaryFolder(_ body: (URL) throws -> Void) throws {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("files-\(UUID().uuidString)")
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-  try body(folder)
 }

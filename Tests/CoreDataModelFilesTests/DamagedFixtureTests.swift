@@ -46,20 +46,16 @@ struct DamagedFixtureTests {
 
   @Test("Every bundle is read beside versions that cannot be read")
   func bundles() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("damaged-\(UUID().uuidString)")
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    let directory = try TemporaryDirectory()
     for url in Fixtures.modelBundles {
-      let copy = folder.appendingPathComponent(url.lastPathComponent)
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let copy = directory.file(url.lastPathComponent)
       try FileManager.default.copyItem(at: url, to: copy)
       let before = try ModelBundle(contentsOf: url)
       for (name, file, content) in [
         ("0 before Xcode 4", "elements", "bplist00"), ("0 broken", "contents", "<model><entity"),
         ("0 wrong", "contents", "<model><entity name=\"A\" parentEntity=\"Nobody\"/></model>"),
       ] {
-        let package = copy.appendingPathComponent("\(name).xcdatamodel")
-        try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
-        try Data(content.utf8).write(to: package.appendingPathComponent(file))
+        try directory.write(content, to: "\(url.lastPathComponent)/\(name).xcdatamodel/\(file)")
       }
       // An only version is not checked where it stands alone.
       let valid = before.versions.filter { version in

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -8,43 +9,34 @@ import Testing
 
 @Suite("Model files that are no files, and models that are too much")
 struct HostileFileTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-    "HostileFiles-\(UUID().uuidString)")
-
-  private func inFolder(_ body: (URL) throws -> Void) throws {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try body(folder)
-  }
-
   @Test("A FIFO in the place of any file of a model is refused, and does not hang")
   func fifos() throws {
-    try inFolder { folder in
-      let places = [
-        "a.mom", "b.xcdatamodel/contents", "c.momd/C.mom", "d.xcdatamodeld/D.xcdatamodel/contents",
-        "e.xcmappingmodel/xcmapping.xml", "f.cdm", "g.momd/VersionInfo.plist", "h.xcdatamodeld/.xccurrentversion",
-      ]
-      for place in places {
-        let file = folder.appendingPathComponent(place)
-        try FileManager.default.createDirectory(
-          at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        #expect(mkfifo(file.path, 0o600) == 0)
-      }
-      // These two are read with a model beside them.
-      try CompiledModelWriter.archive(of: ModelDocument(), form: .file)
-        .write(to: folder.appendingPathComponent("g.momd/G.mom"))
-      try ModelBundle.writeSource(ModelDocument(), to: folder.appendingPathComponent("h.xcdatamodeld/H.xcdatamodel"))
-      for place in places {
-        let top = folder.appendingPathComponent(String(place.prefix { $0 != "/" }))
-        let error = #expect(throws: ModelFileError.self) {
-          if ["xcmappingmodel", "cdm"].contains(top.pathExtension) {
-            _ = try MappingDocument(contentsOf: top)
-          } else {
-            _ = try ModelBundle(contentsOf: top)
-          }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let places = [
+      "a.mom", "b.xcdatamodel/contents", "c.momd/C.mom", "d.xcdatamodeld/D.xcdatamodel/contents",
+      "e.xcmappingmodel/xcmapping.xml", "f.cdm", "g.momd/VersionInfo.plist", "h.xcdatamodeld/.xccurrentversion",
+    ]
+    for place in places {
+      let file = folder.appendingPathComponent(place)
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      #expect(mkfifo(file.path, 0o600) == 0)
+    }
+    // These two are read with a model beside them.
+    try CompiledModelWriter.archive(of: ModelDocument(), form: .file)
+      .write(to: folder.appendingPathComponent("g.momd/G.mom"))
+    try ModelBundle.writeSource(ModelDocument(), to: folder.appendingPathComponent("h.xcdatamodeld/H.xcdatamodel"))
+    for place in places {
+      let top = folder.appendingPathComponent(String(place.prefix { $0 != "/" }))
+      let error = #expect(throws: ModelFileError.self) {
+        if ["xcmappingmodel", "cdm"].contains(top.pathExtension) {
+          _ = try MappingDocument(contentsOf: top)
+        } else {
+          _ = try ModelBundle(contentsOf: top)
         }
-        #expect(error?.found == "The path names a FIFO, not a regular file.", "\(place)")
       }
+      #expect(error?.found == "The path names a FIFO, not a regular file.", "\(place)")
     }
   }
 
@@ -59,10 +51,10 @@ struct HostileFileTests {
     var list = HostilePropertyList()
     for position in 1...12 { list.add(array: Array(repeating: position, count: 10)) }
     list.add([0x51, 0x78])
-    try inFolder { folder in
-      try list.data.write(to: folder.appendingPathComponent("VersionInfo.plist"))
-      #expect(throws: ModelFileError.self) { try VersionInfo(directory: folder) }
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    try list.data.write(to: folder.appendingPathComponent("VersionInfo.plist"))
+    #expect(throws: ModelFileError.self) { try VersionInfo(directory: folder) }
   }
 
   @Test("XML of too many elements is refused while it is read")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -77,48 +78,42 @@ struct ModelWarningTests {
 
 @Suite("Bundles with versions that cannot be read")
 struct UnreadableVersionTests {
-  private func withBundle(_ body: (URL) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "model-\(UUID().uuidString).xcdatamodeld")
+  private func makeBundle() throws -> TemporaryDirectory {
+    let bundle = try TemporaryDirectory(pathExtension: "xcdatamodeld")
     for (name, text) in [
       ("M 1", "<model><entity name=\"A\"/></model>"), ("M 2", "<model><entity name=\"A\"><attribute"),
       ("M 3", "<model><entity name=\"A\" parentEntity=\"None\"/></model>"),
       ("M 4", "<model><entity name=\"B\"/></model>"),
     ] {
-      let package = folder.appendingPathComponent("\(name).xcdatamodel")
-      try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
-      try Data(text.utf8).write(to: package.appendingPathComponent("contents"))
+      try bundle.write(text, to: "\(name).xcdatamodel/contents")
     }
-    let old = folder.appendingPathComponent("M 0.xcdatamodel")
-    try FileManager.default.createDirectory(at: old, withIntermediateDirectories: true)
-    try Data("bplist00".utf8).write(to: old.appendingPathComponent("elements"))
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-    try body(folder)
+    try bundle.write("bplist00", to: "M 0.xcdatamodel/elements")
+    return bundle
   }
 
   @Test("The others are read; each bad one has its reason, which asking for it gives")
   func others() throws {
-    try withBundle { url in
-      let bundle = try ModelBundle(contentsOf: url)
-      #expect(bundle.versions.map(\.name) == ["M 1", "M 4"])
-      #expect(bundle.unreadable.map(\.name) == ["M 0", "M 2", "M 3"])
-      #expect(bundle.unreadable.map(\.error.kind) == [.missingContents, .brokenXML, .missingParent])
-      #expect(bundle.unreadable[0].error.found.contains("before Xcode 4"))
-      for version in bundle.unreadable {
-        #expect(version.error.file?.contains("\(version.name).xcdatamodel") == true)
-        #expect(throws: version.error) { try bundle.document(named: version.name) }
-      }
+    let directory = try makeBundle()
+    let url = directory.url
+    let bundle = try ModelBundle(contentsOf: url)
+    #expect(bundle.versions.map(\.name) == ["M 1", "M 4"])
+    #expect(bundle.unreadable.map(\.name) == ["M 0", "M 2", "M 3"])
+    #expect(bundle.unreadable.map(\.error.kind) == [.missingContents, .brokenXML, .missingParent])
+    #expect(bundle.unreadable[0].error.found.contains("before Xcode 4"))
+    for version in bundle.unreadable {
+      #expect(version.error.file?.contains("\(version.name).xcdatamodel") == true)
+      #expect(throws: version.error) { try bundle.document(named: version.name) }
     }
   }
 
   @Test("Where no version can be read, the first reason is the error")
   func none() throws {
-    try withBundle { url in
-      for name in ["M 1", "M 3", "M 4"] {
-        try FileManager.default.removeItem(at: url.appendingPathComponent("\(name).xcdatamodel"))
-      }
-      let error = #expect(throws: ModelFileError.self) { try ModelBundle(contentsOf: url) }
-      #expect(error?.kind == .missingContents)
+    let directory = try makeBundle()
+    let url = directory.url
+    for name in ["M 1", "M 3", "M 4"] {
+      try FileManager.default.removeItem(at: url.appendingPathComponent("\(name).xcdatamodel"))
     }
+    let error = #expect(throws: ModelFileError.self) { try ModelBundle(contentsOf: url) }
+    #expect(error?.kind == .missingContents)
   }
 }

@@ -35,37 +35,34 @@ struct OldModelTests {
     return ModelDocument(entities: [author, book, poet], versionIdentifiers: ["1"])
   }
 
-  private func withBundle(_ elements: Data, _ body: (URL) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).xcdatamodeld")
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-    let old = folder.appendingPathComponent("M 1.xcdatamodel")
-    try FileManager.default.createDirectory(at: old, withIntermediateDirectories: true)
-    try elements.write(to: old.appendingPathComponent("elements"))
-    try Data("a diagram".utf8).write(to: old.appendingPathComponent("layout"))
-    try ModelBundle.writeSource(Self.document(), to: folder.appendingPathComponent("M 2.xcdatamodel"))
-    try body(folder)
+  private func makeBundle(_ elements: Data) throws -> TemporaryDirectory {
+    let bundle = try TemporaryDirectory(pathExtension: "xcdatamodeld")
+    try bundle.write(elements, to: "M 1.xcdatamodel/elements")
+    try bundle.write("a diagram", to: "M 1.xcdatamodel/layout")
+    try ModelBundle.writeSource(Self.document(), to: bundle.file("M 2.xcdatamodel"))
+    return bundle
   }
 
   private func check(_ elements: Data) throws {
-    try withBundle(elements) { url in
-      let bundle = try ModelBundle(contentsOf: url)
-      #expect(bundle.unreadable.isEmpty && bundle.warnings.isEmpty)
-      #expect(bundle.versions.map(\.name) == ["M 1", "M 2"])
-      let found = try bundle.document(named: "M 1")
-      #expect(VersionHashes(found).entities == VersionHashes(Self.document()).entities)
-      let newer = try bundle.document(named: "M 2")
-      for (entity, other) in zip(found.entities, newer.entities) {
-        #expect(entity.name == other.name && entity.renamingIdentifier == other.renamingIdentifier)
-        #expect(entity.className == other.className && entity.isAbstract == other.isAbstract)
-        #expect(entity.attributes.map(\.defaultValue) == other.attributes.map(\.defaultValue))
-        #expect(entity.attributes.map(\.isIndexed) == other.attributes.map(\.isIndexed))
-        #expect(entity.relationships.map(\.deleteRule) == other.relationships.map(\.deleteRule))
-        #expect(entity.relationships.map(\.maxCount) == other.relationships.map(\.maxCount))
-      }
-      // The package alone is a model too.
-      let alone = try ModelBundle(contentsOf: url.appendingPathComponent("M 1.xcdatamodel"))
-      #expect(alone.versions.map(\.name) == ["M 1"])
+    let directory = try makeBundle(elements)
+    let url = directory.url
+    let bundle = try ModelBundle(contentsOf: url)
+    #expect(bundle.unreadable.isEmpty && bundle.warnings.isEmpty)
+    #expect(bundle.versions.map(\.name) == ["M 1", "M 2"])
+    let found = try bundle.document(named: "M 1")
+    #expect(VersionHashes(found).entities == VersionHashes(Self.document()).entities)
+    let newer = try bundle.document(named: "M 2")
+    for (entity, other) in zip(found.entities, newer.entities) {
+      #expect(entity.name == other.name && entity.renamingIdentifier == other.renamingIdentifier)
+      #expect(entity.className == other.className && entity.isAbstract == other.isAbstract)
+      #expect(entity.attributes.map(\.defaultValue) == other.attributes.map(\.defaultValue))
+      #expect(entity.attributes.map(\.isIndexed) == other.attributes.map(\.isIndexed))
+      #expect(entity.relationships.map(\.deleteRule) == other.relationships.map(\.deleteRule))
+      #expect(entity.relationships.map(\.maxCount) == other.relationships.map(\.maxCount))
     }
+    // The package alone is a model too.
+    let alone = try ModelBundle(contentsOf: url.appendingPathComponent("M 1.xcdatamodel"))
+    #expect(alone.versions.map(\.name) == ["M 1"])
   }
 
   @Test("An archive of the editor is read, with what version hashes do not contain")
@@ -78,17 +75,15 @@ struct OldModelTests {
     "Every copy of a model in the mapping models of Xcode is read, with the version hashes that mapping models have",
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
   func copies() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).xcdatamodel")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    let package = try TemporaryDirectory(pathExtension: "xcdatamodel")
     var count = 0
     for url in Fixtures.mappingSources.map({ $0.appendingPathComponent("xcmapping.xml") }) {
       let store = try XMLStoreDocument(contentsOf: Data(contentsOf: url), file: url)
       for attribute in store.objects.flatMap(\.attributes) where attribute.name.hasSuffix("modeldata") {
         let data = try #require(Data(base64Encoded: attribute.text, options: .ignoreUnknownCharacters))
         guard !data.isEmpty else { continue }
-        try data.write(to: folder.appendingPathComponent("elements"))
-        let found = try #require(try ModelBundle(contentsOf: folder).versions.first?.document)
+        try package.write(data, to: "elements")
+        let found = try #require(try ModelBundle(contentsOf: package.url).versions.first?.document)
         let known = try EditorModelReader.document(of: data)
         #expect(VersionHashes(found).entities == VersionHashes(known).entities, "\(Fixtures.name(of: url))")
         count += 1
@@ -104,12 +99,12 @@ struct OldModelTests {
     let other = builder.reserve()
     builder.fill(other, "Other", [:])
     for data in [whole.prefix(whole.count / 2), Data(), Data("<plist/>".utf8), builder.data(root: other)] {
-      try withBundle(data) { url in
-        let bundle = try ModelBundle(contentsOf: url)
-        #expect(bundle.versions.map(\.name) == ["M 2"])
-        let error = try #require(bundle.unreadable.first?.error)
-        #expect(error.found.contains("before Xcode 4") && error.file?.hasSuffix("elements") == true, "\(error)")
-      }
+      let directory = try makeBundle(data)
+      let url = directory.url
+      let bundle = try ModelBundle(contentsOf: url)
+      #expect(bundle.versions.map(\.name) == ["M 2"])
+      let error = try #require(bundle.unreadable.first?.error)
+      #expect(error.found.contains("before Xcode 4") && error.file?.hasSuffix("elements") == true, "\(error)")
     }
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -202,18 +203,18 @@ struct SourceWritingTests {
 
   @Test("A bundle of sources is read as it was written, with its current version")
   func bundle() throws {
-    try withTemporaryFolder { folder in
-      let url = folder.appendingPathComponent("Model.xcdatamodeld")
-      let model = try fullModel()
-      try ModelBundle.writeSource([("A & B", model), ("C", model)], current: "A & B", to: url)
-      let bundle = try ModelBundle(contentsOf: url)
-      // Of versions with equal hashes the current one is the last.
-      #expect(bundle.versions.map(\.name) == ["C", "A & B"])
-      #expect(bundle.versions.map(\.document) == [model, model])
-      #expect(bundle.currentVersionName == "A & B")
-      let package = folder.appendingPathComponent("Solo.xcdatamodel")
-      try ModelBundle.writeSource(model, to: package)
-      #expect(try ModelBundle(contentsOf: package).currentDocument() == model)
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let url = folder.appendingPathComponent("Model.xcdatamodeld")
+    let model = try fullModel()
+    try ModelBundle.writeSource([("A & B", model), ("C", model)], current: "A & B", to: url)
+    let bundle = try ModelBundle(contentsOf: url)
+    // Of versions with equal hashes the current one is the last.
+    #expect(bundle.versions.map(\.name) == ["C", "A & B"])
+    #expect(bundle.versions.map(\.document) == [model, model])
+    #expect(bundle.currentVersionName == "A & B")
+    let package = folder.appendingPathComponent("Solo.xcdatamodel")
+    try ModelBundle.writeSource(model, to: package)
+    #expect(try ModelBundle(contentsOf: package).currentDocument() == model)
   }
 }

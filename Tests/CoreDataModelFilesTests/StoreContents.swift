@@ -18,9 +18,9 @@ struct StoreContents {
   let checksum: String?
 
   init(copyOf store: URL) throws {
-    let copy = try Fixtures.copy(ofStore: store)
+    let temporary = try Fixtures.copy(ofStore: store)
+    let copy = temporary.url
     self = try StoreContents(reading: copy)
-    try Fixtures.removeCopy(of: copy)
   }
 
   private init(reading copy: URL) throws {

@@ -25,12 +25,9 @@ struct VersionOrderTests {
 
   /// The names of versions as a bundle of them has them in order.
   private func order(_ versions: [Version], current: String) throws -> [String] {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("order-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-    let url = folder.appendingPathComponent("M.xcdatamodeld")
+    let directory = try TemporaryDirectory()
+    let (url, compiled) = (directory.file("M.xcdatamodeld"), directory.file("M.momd"))
     try ModelBundle.writeSource(versions, current: current, to: url)
-    let compiled = folder.appendingPathComponent("M.momd")
     try ModelBundle.writeCompiled(versions, current: current, to: compiled)
     let found = try ModelBundle(contentsOf: url)
     #expect(found.versions.map(\.name) == found.names)
@@ -97,12 +94,10 @@ struct VersionOrderTests {
 
   @Test("Where the names tell the order, no version is read for it")
   func namesSuffice() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("order-\(UUID().uuidString)")
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
     func write(_ name: String, _ text: String) throws {
-      let package = folder.appendingPathComponent("\(name).xcdatamodel")
-      try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
-      try Data(text.utf8).write(to: package.appendingPathComponent("contents"))
+      try directory.write(text, to: "\(name).xcdatamodel/contents")
     }
     for name in ["M", "M 2"] { try write(name, "no XML") }
     try write("M 10", "<model><entity name=\"Note\"/></model>")

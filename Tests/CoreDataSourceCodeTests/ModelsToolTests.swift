@@ -9,21 +9,12 @@ import Testing
 private let tool = BuiltProgram("CoreDataModelsTool")
 
 @Suite("What the plug-in runs", .enabled(if: tool.isPresent, "The tool was not built beside the tests"))
-final class ModelsToolTests {
-  private let folder: URL
+struct ModelsToolTests {
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
-
-  private func write(_ text: String, to path: String) throws -> URL {
-    let url = folder.appendingPathComponent(path)
-    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(text.utf8).write(to: url)
-    return url
+    directory = try TemporaryDirectory()
   }
 
   /// A model whose only version has an entity with an attribute of a type.
@@ -36,7 +27,7 @@ final class ModelsToolTests {
         </entity>
       </model>
       """
-    return try write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents").deletingLastPathComponent()
+    return try directory.write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents").deletingLastPathComponent()
       .deletingLastPathComponent()
   }
 
@@ -74,8 +65,8 @@ final class ModelsToolTests {
       of: "</entity>",
       with: "<relationship name=\"bolt\" maxCount=\"1\" destinationEntity=\"Bolt\"/></entity>"
         + "<entity name=\"Bolt\" representedClassName=\"WSBolt\"/>")
-    _ = try write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents")
-    let names = try write(
+    _ = try directory.write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents")
+    let names = try directory.write(
       "final class ObjectiveCNames: NSObject { static var classes: [String: AnyClass] { [\"WSBolt\": Bolt.self] } }",
       to: "ObjectiveCNames.swift")
     let model = folder.appendingPathComponent("M.xcdatamodeld")
@@ -89,7 +80,7 @@ final class ModelsToolTests {
   @Test("A key path without a property is an error at its place, and an unchanged result is not written again")
   func sources() throws {
     let model = try model("Double")
-    let source = try write("import CoreData\nlet k = #keyPath(Part.size)\n", to: "A.swift")
+    let source = try directory.write("import CoreData\nlet k = #keyPath(Part.size)\n", to: "A.swift")
     #expect(try translate(source, model).status == 0)
     let out = folder.path + "/Out.swift"
     let first = try FileManager.default.attributesOfItem(atPath: out)[.systemFileNumber] as? Int
@@ -97,7 +88,7 @@ final class ModelsToolTests {
     #expect(try FileManager.default.attributesOfItem(atPath: out)[.systemFileNumber] as? Int == first)
     let text = try String(contentsOfFile: out, encoding: .utf8)
     #expect(text == "#sourceLocation(file: \"\(source.path)\", line: 1)\nimport CoreData\nlet k = \"size\"\n")
-    _ = try write("import CoreData\nlet k = #keyPath(Part.sise)\n", to: "A.swift")
+    _ = try directory.write("import CoreData\nlet k = #keyPath(Part.sise)\n", to: "A.swift")
     // The compiler reports it, so that its own errors are seen too.
     let wrong = try translate(source, model)
     #expect(wrong.status == 0 && wrong.error.isEmpty, "\(wrong.error)")
@@ -112,7 +103,7 @@ final class ModelsToolTests {
   @Test("A class that is generated from the model has the overrides of its extensions")
   func overrides() throws {
     let model = try model("Double")
-    let source = try write(
+    let source = try directory.write(
       "import CoreData\nextension Part { override public func awakeFromInsert() { super.awakeFromInsert() } }\n",
       to: "A.swift")
     #expect(try compile(model, sources: [source]).status == 0)
@@ -134,9 +125,9 @@ final class ModelsToolTests {
     let first = model.appendingPathComponent("V1.xcdatamodel/contents")
     let second = try String(contentsOf: first, encoding: .utf8)
       .replacingOccurrences(of: "</entity>", with: "<attribute name=\"name\" attributeType=\"String\"/></entity>")
-    _ = try write(second, to: "M.xcdatamodeld/V2.xcdatamodel/contents")
+    _ = try directory.write(second, to: "M.xcdatamodeld/V2.xcdatamodel/contents")
     let body = "Parts   transform   Part -> Part\n  size  attribute  $source.size\n"
-    let text = try write("versions V1 -> V2\n\n" + body, to: "A.mapping")
+    let text = try directory.write("versions V1 -> V2\n\n" + body, to: "A.mapping")
     func compile(_ file: URL, _ output: String) throws -> (status: Int32, output: String, error: String) {
       try tool.run(["mapping", "--output", folder.path + "/" + output, "--model", model.path, file.path])
     }
@@ -150,9 +141,9 @@ final class ModelsToolTests {
     #expect(
       try Data(contentsOf: folder.appendingPathComponent("B.cdm")) == Data(contentsOf: compiled))
 
-    let unknown = try compile(try write("versions V1 -> V9\n\n" + body, to: "C.mapping"), "C.cdm")
+    let unknown = try compile(try directory.write("versions V1 -> V9\n\n" + body, to: "C.mapping"), "C.cdm")
     #expect(unknown.status == 1 && unknown.error.contains("C.mapping:1:1: error: ") && unknown.error.contains("\"V9\""))
-    let nameless = try compile(try write(body, to: "D.mapping"), "D.cdm")
+    let nameless = try compile(try directory.write(body, to: "D.mapping"), "D.cdm")
     #expect(nameless.status == 1 && nameless.error.contains("does not name its versions"))
     #expect(!FileManager.default.fileExists(atPath: folder.path + "/D.cdm"))
   }

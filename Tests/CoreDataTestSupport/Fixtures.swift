@@ -60,25 +60,17 @@ public enum Fixtures {
     String(url.path.dropFirst(root.path.count).drop { $0 == "/" })
   }
 
-  /// Copies a store, with its write-ahead log and shared memory where it has them, into a new temporary folder.
+  /// Copies a store, with its write-ahead log and shared memory where it has them, into a temporary directory.
   ///
   /// SQLite writes even when it reads, so fixtures are never opened where they are.
-  /// - Returns: the copied store, alone in a folder which the caller removes with `removeCopy(of:)`.
-  public static func copy(ofStore store: URL) throws -> URL {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let target = folder.appendingPathComponent(store.lastPathComponent)
+  public static func copy(ofStore store: URL) throws -> TemporaryStore {
+    let target = try TemporaryStore(store.lastPathComponent)
     for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: store.path + suffix) {
-      let copy = URL(fileURLWithPath: target.path + suffix)
+      let copy = URL(fileURLWithPath: target.url.path + suffix)
       try FileManager.default.copyItem(at: URL(fileURLWithPath: store.path + suffix), to: copy)
       try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: copy.path)
     }
     return target
-  }
-
-  /// Removes a copied store and its folder.
-  public static func removeCopy(of store: URL) throws {
-    try FileManager.default.removeItem(at: store.deletingLastPathComponent())
   }
 
   private static func files(where matches: (URL) -> Bool) -> [URL] {

@@ -4,26 +4,22 @@
 import CoreData
 import Foundation
 
-/// A folder of its own for one test, with a store in it; removed when the value goes away.
+/// A temporary directory with a store in it.
 public final class TemporaryStore {
-  /// The folder.
-  public let folder: URL
+  private let directory: TemporaryDirectory
   /// Where the store is, or will be.
   public let url: URL
   /// Objects need their context; tests often hold the objects alone.
   private var contexts: [NSManagedObjectContext] = []
 
-  /// Makes the folder.
+  /// Makes the directory, and no store yet.
   public init(_ name: String = "Store.sqlite") throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    url = folder.appendingPathComponent(name)
+    directory = try TemporaryDirectory()
+    url = directory.file(name)
   }
 
-  deinit {
-    // What a test leaves behind in a temporary folder harms nobody.
-    try? FileManager.default.removeItem(at: folder)
-  }
+  /// The directory.
+  public var folder: URL { directory.url }
 
   /// A context over the store, or over another one in its folder, opened or made with a model.
   public func context(
@@ -46,8 +42,6 @@ public final class TemporaryStore {
     contexts = []
   }
 
-  /// The names of the files in the folder.
-  public func files() throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-  }
+  /// The names of the files in the directory, sorted.
+  public func files() throws -> [String] { try directory.files() }
 }

@@ -31,15 +31,13 @@ private final class DateTransformer: ValueTransformer, @unchecked Sendable {
 }
 
 @Suite("Rehearsals of migrations")
-final class MigrationRehearsalTests {
-  private let folder: URL
+struct MigrationRehearsalTests {
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try TemporaryDirectory()
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// A model of versions; attributes by version, as XML.
   private func model(_ versions: String...) throws -> URL {

@@ -3,21 +3,20 @@
 
 import CoreData
 import CoreDataModelFiles
+import CoreDataTestSupport
 import Foundation
 import Testing
 
 @testable import CoreDataTesting
 
 @Suite("Rehearsals that are no success")
-final class RehearsalProblemsTests {
-  private let folder: URL
+struct RehearsalProblemsTests {
+  private let directory: TemporaryDirectory
+  private var folder: URL { directory.url }
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try TemporaryDirectory()
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// Versions `V1`, `V2` … of a model with one entity, by its attributes.
   private func model(_ versions: [[AttributeDocument]], current: Int? = nil) throws -> URL {

@@ -46,29 +46,23 @@ struct MappingFileFixtureTests {
 
   @Test("A mapping model whose copies of the models are stale is found by the names of the versions")
   func staleSearch() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("stale-\(UUID().uuidString)")
-    let bundle = folder.appendingPathComponent("UnCloudNotesDataModel.xcdatamodeld")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-    let name = "UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel"
-    try FileManager.default.createDirectory(
-      at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
-    try Data(contentsOf: Self.tutorial.appendingPathComponent("\(name)/xcmapping.xml"))
-      .write(to: folder.appendingPathComponent("\(name)/xcmapping.xml"))
+    let directory = try TemporaryDirectory()
+    let mapping = "UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel/xcmapping.xml"
+    try directory.write(Data(contentsOf: Self.tutorial.appendingPathComponent(mapping)), to: mapping)
+    let name = "UnCloudNotesDataModel.xcdatamodeld"
     for version in ["v2", "v3"] {
-      let package = "UnCloudNotesDataModel \(version).xcdatamodel"
-      try FileManager.default.createDirectory(
-        at: bundle.appendingPathComponent(package), withIntermediateDirectories: true)
-      let source = try String(
-        contentsOf: Self.versions.appendingPathComponent("\(package)/contents"), encoding: .utf8)
+      let contents = "UnCloudNotesDataModel \(version).xcdatamodel/contents"
+      let source = try String(contentsOf: Self.versions.appendingPathComponent(contents), encoding: .utf8)
       let edited = source.replacingOccurrences(
         of: "<entity name=\"Note\"", with: "<entity name=\"Note\" versionHashModifier=\"edited\"")
-      try Data(edited.utf8).write(to: bundle.appendingPathComponent("\(package)/contents"))
+      try directory.write(edited, to: "\(name)/\(contents)")
     }
+    let bundle = directory.file(name)
     let source = try NSManagedObjectModel.load(contentsOf: bundle, version: "UnCloudNotesDataModel v2")
     let destination = try NSManagedObjectModel.load(contentsOf: bundle, version: "UnCloudNotesDataModel v3")
     #expect(try source.entityVersionHashesByName["Note"] != model("v2").entityVersionHashesByName["Note"])
-    let found = MappingSearch(source: source, destination: destination).mapping(in: ModelSearch(folders: [folder]))
+    let found = MappingSearch(source: source, destination: destination).mapping(
+      in: ModelSearch(folders: [directory.url]))
     #expect(found?.entityMappings.map(\.name) == ["NoteToAttachment", "NoteToNote"])
     #expect(found?.entityMappings[1].sourceEntityVersionHash == source.entityVersionHashesByName["Note"])
   }

@@ -11,13 +11,6 @@ import Testing
 
 @Suite("Mapping models in files")
 struct MappingFileTests {
-  private func withFolder(_ body: (URL) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("mapping-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: folder) } }
-    try body(folder)
-  }
-
   @Test("A mapping model made in code is the same after it was written and read")
   func roundTrip() throws {
     let mapping = NSEntityMapping()
@@ -37,32 +30,32 @@ struct MappingFileTests {
     mapping.relationshipMappings = []
     let model = NSMappingModel()
     model.entityMappings = [mapping]
-    try withFolder { folder in
-      let file = folder.appendingPathComponent("Mapping.cdm")
-      try model.document.writeCompiled(to: file)
-      let read = try #require(NSMappingModel(contentsOf: file))
-      #expect(read.document == model.document)
-      let back = try #require(read.entityMappingsByName["CarToVan"])
-      #expect(back.userInfo?["modelVersion"] as? String == "3")
-      #expect(back.attributeMappings?.first?.valueExpression == attribute.valueExpression)
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let file = folder.appendingPathComponent("Mapping.cdm")
+    try model.document.writeCompiled(to: file)
+    let read = try #require(NSMappingModel(contentsOf: file))
+    #expect(read.document == model.document)
+    let back = try #require(read.entityMappingsByName["CarToVan"])
+    #expect(back.userInfo?["modelVersion"] as? String == "3")
+    #expect(back.attributeMappings?.first?.valueExpression == attribute.valueExpression)
   }
 
   @Test("What is no mapping model is refused with a reason; the failable initializer gives nil")
   func refusal() throws {
-    try withFolder { folder in
-      let absent = folder.appendingPathComponent("Absent.cdm")
-      let missing = #expect(throws: NSError.self) { try NSMappingModel.load(contentsOf: absent) }
-      #expect(missing?.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
-      #expect(NSMappingModel(contentsOf: absent) == nil)
-      #expect(NSMappingModel(contentsOf: nil) == nil)
-      let text = folder.appendingPathComponent("Text.cdm")
-      try Data("no mapping".utf8).write(to: text)
-      let wrong = #expect(throws: NSError.self) { try NSMappingModel.load(contentsOf: text) }
-      #expect(wrong?.code == CocoaError.Code.fileReadCorruptFile.rawValue)
-      #expect(wrong?.localizedDescription == "The mapping model could not be read.")
-      #expect(wrong?.localizedFailureReason?.contains("Text.cdm") == true)
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    let absent = folder.appendingPathComponent("Absent.cdm")
+    let missing = #expect(throws: NSError.self) { try NSMappingModel.load(contentsOf: absent) }
+    #expect(missing?.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
+    #expect(NSMappingModel(contentsOf: absent) == nil)
+    #expect(NSMappingModel(contentsOf: nil) == nil)
+    let text = folder.appendingPathComponent("Text.cdm")
+    try Data("no mapping".utf8).write(to: text)
+    let wrong = #expect(throws: NSError.self) { try NSMappingModel.load(contentsOf: text) }
+    #expect(wrong?.code == CocoaError.Code.fileReadCorruptFile.rawValue)
+    #expect(wrong?.localizedDescription == "The mapping model could not be read.")
+    #expect(wrong?.localizedFailureReason?.contains("Text.cdm") == true)
   }
 
   @Test("Among the files of a folder the mapping model is found whose hashes fit the models, the fuller one first")
@@ -79,19 +72,19 @@ struct MappingFileTests {
       let search = MappingSearch(source: source, destination: destination)
       return search.mapping(in: ModelSearch(folders: [folder]))?.entityMappings.map(\.name)
     }
-    try withFolder { folder in
-      var full = MappingDocument(entityMappings: [car, van])
-      try full.writeCompiled(to: folder.appendingPathComponent("Stale.cdm"))
-      try Data("broken".utf8).write(to: folder.appendingPathComponent("Broken.cdm"))
-      #expect(search(folder) == nil)
-      full.takeHashes(
-        source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName)
-      car = full.entityMappings[0]
-      try MappingDocument(entityMappings: [car]).writeCompiled(to: folder.appendingPathComponent("A.cdm"))
-      #expect(search(folder) == ["CarToCar"])
-      try full.writeCompiled(to: folder.appendingPathComponent("B.cdm"))
-      #expect(search(folder) == ["CarToCar", "Van"])
-    }
+    let directory = try TemporaryDirectory()
+    let folder = directory.url
+    var full = MappingDocument(entityMappings: [car, van])
+    try full.writeCompiled(to: folder.appendingPathComponent("Stale.cdm"))
+    try Data("broken".utf8).write(to: folder.appendingPathComponent("Broken.cdm"))
+    #expect(search(folder) == nil)
+    full.takeHashes(
+      source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName)
+    car = full.entityMappings[0]
+    try MappingDocument(entityMappings: [car]).writeCompiled(to: folder.appendingPathComponent("A.cdm"))
+    #expect(search(folder) == ["CarToCar"])
+    try full.writeCompiled(to: folder.appendingPathComponent("B.cdm"))
+    #expect(search(folder) == ["CarToCar", "Van"])
     #expect(NSMappingModel(from: [], forSourceModel: source, destinationModel: destination) == nil)
     #expect(NSMappingModel(from: nil, forSourceModel: nil, destinationModel: destination) == nil)
   }

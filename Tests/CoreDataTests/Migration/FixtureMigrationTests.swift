@@ -53,10 +53,10 @@ struct FixtureMigrationTests {
 
   /// The metadata, and whether the store carries its model; read from a copy, since SQLite writes even when it reads.
   private static func facts(of store: URL) throws -> ([String: Any], Bool) {
-    let copy = try Fixtures.copy(ofStore: store)
+    let temporary = try Fixtures.copy(ofStore: store)
+    let copy = temporary.url
     let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: copy)
     let hasModel = try SQLiteStore.carriedModel(at: copy) != nil
-    try Fixtures.removeCopy(of: copy)
     return (metadata, hasModel)
   }
 
@@ -66,9 +66,9 @@ struct FixtureMigrationTests {
 
   @Test("Each reaches every later version, with every row and every value that both versions have", arguments: journeys)
   func migrate(_ journey: Journey) throws {
-    let copy = try Fixtures.copy(ofStore: journey.store)
+    let temporary = try Fixtures.copy(ofStore: journey.store)
+    let copy = temporary.url
     try migrate(journey, copy)
-    try Fixtures.removeCopy(of: copy)
   }
 
   private func migrate(_ journey: Journey, _ copy: URL) throws {

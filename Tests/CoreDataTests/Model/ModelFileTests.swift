@@ -10,10 +10,12 @@ import Testing
 
 /// A folder with `Notes.xcdatamodeld`, of which `Notes 2` is the current version.
 private final class NotesBundle {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("model-\(UUID().uuidString)")
-  var url: URL { folder.appendingPathComponent("Notes.xcdatamodeld") }
+  private let directory: TemporaryDirectory
+  var folder: URL { directory.url }
+  var url: URL { directory.file("Notes.xcdatamodeld") }
 
   init() throws {
+    directory = try TemporaryDirectory()
     try write("Notes", attributes: #"<attribute name="text" optional="YES" attributeType="String"/>"#)
     try write(
       "Notes 2",
@@ -24,21 +26,14 @@ private final class NotesBundle {
       .write(to: url.appendingPathComponent(".xccurrentversion"))
   }
 
-  deinit {
-    // Nothing can be done about a folder that stays behind in the temporary directory.
-    try? FileManager.default.removeItem(at: folder)
-  }
-
   func write(_ name: String, attributes: String) throws {
-    let package = url.appendingPathComponent("\(name).xcdatamodel")
-    try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
     let xml = """
       <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
       <model type="com.apple.IDECoreDataModeler.DataModel" userDefinedModelVersionIdentifier="">
         <entity name="Note" representedClassName="Note">\(attributes)</entity>
       </model>
       """
-    try Data(xml.utf8).write(to: package.appendingPathComponent("contents"))
+    try directory.write(xml, to: "Notes.xcdatamodeld/\(name).xcdatamodel/contents")
   }
 }
 

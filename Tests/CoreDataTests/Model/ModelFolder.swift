@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -9,30 +10,20 @@ import Testing
 
 /// A temporary folder of resources with models in it, which can be used as a bundle.
 final class ModelFolder {
-  let url: URL
+  private let directory: TemporaryDirectory
+  var url: URL { directory.url }
 
   init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("models-\(UUID().uuidString).resources")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    // Nothing can be done about a folder that stays behind in the temporary directory.
-    try? FileManager.default.removeItem(at: url)
+    directory = try TemporaryDirectory(pathExtension: "resources")
   }
 
   var bundle: Bundle {
     get throws { try #require(Bundle(url: url)) }
   }
 
-  /// Writes text to a file, in folders that are made on the way.
+  /// Writes text to a file, after making the directories of its path.
   @discardableResult
-  func write(_ text: String, to path: String) throws -> URL {
-    let file = url.appendingPathComponent(path)
-    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(text.utf8).write(to: file)
-    return file
-  }
+  func write(_ text: String, to path: String) throws -> URL { try directory.write(text, to: path) }
 
   /// Writes the source of a model; the versions of an `.xcdatamodeld` by `Notes.xcdatamodeld/Notes 2.xcdatamodel`.
   ///
@@ -56,9 +47,7 @@ final class ModelFolder {
 
   /// Writes a compiled model with the attributes given, all of them texts.
   func compiled(_ path: String, _ entities: [String: [String]]) throws {
-    let file = url.appendingPathComponent(path)
-    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try ModelCache.archive(ModelFolder.model(entities).document).write(to: file)
+    try directory.write(ModelCache.archive(ModelFolder.model(entities).document), to: path)
   }
 
   /// The model that the other functions write.

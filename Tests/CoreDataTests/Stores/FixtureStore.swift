@@ -20,12 +20,12 @@ final class FixtureStore {
   let primaryKeys: [PrimaryKeyRow]
   let hashes: [String: Data]
   let frameworkVersion: Int
-  private let copy: URL
+  private let copy: TemporaryStore
 
   init(_ url: URL) throws {
     name = Fixtures.name(of: url)
     copy = try Fixtures.copy(ofStore: url)
-    connection = try SQLiteConnection(url: copy, mode: .readWrite)
+    connection = try SQLiteConnection(url: copy.url, mode: .readWrite)
     catalog = try connection.catalog()
     let history = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
     statements = try connection.rows(
@@ -45,9 +45,8 @@ final class FixtureStore {
   }
 
   deinit {
-    // A copy left behind in the temporary folder does no harm.
+    // A connection that cannot be closed is to a copy, which goes with this object.
     try? connection.close()
-    try? Fixtures.removeCopy(of: copy)
   }
 
   /// Every store among the fixtures, files of other extensions excepted.

@@ -15,7 +15,8 @@ import Testing
 #if os(Linux)
 /// A file system of a few megabytes in memory, which only root can mount.
 private final class SmallDisk {
-  let folder: URL
+  private let directory: TemporaryDirectory
+  var folder: URL { directory.url }
 
   /// Whether this process may mount one.
   static let isPossible: Bool = {
@@ -24,17 +25,13 @@ private final class SmallDisk {
   }()
 
   init(megabytes: Int) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-disk-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try TemporaryDirectory()
     guard mount("tmpfs", folder.path, "tmpfs", 0, "size=\(megabytes)m") == 0 else {
       throw FileFailure(operation: "mount", path: folder.path, number: errno)
     }
   }
 
-  deinit {
-    umount2(folder.path, Int32(MNT_DETACH))
-    rmdir(folder.path)
-  }
+  deinit { umount2(folder.path, Int32(MNT_DETACH)) }
 
   var store: URL { folder.appendingPathComponent("Store.sqlite") }
   var logSize: Int { DatabaseCompanions.logFileSize(store.path) }

@@ -42,10 +42,10 @@ struct LargeModelTests {
 
   @Test("A large new store has the tables and indexes of a small one, in their order, and is sound")
   func creation() throws {
-    let folder = try StoreFileTests.Folder()
+    let store = try TemporaryStore()
     let document = Self.ring(200) { _ in [Self.attribute("name")] }
-    try StoreFile.create(at: folder.store, document: document)
-    let connection = try SQLiteConnection(url: folder.store, mode: .readWrite)
+    try StoreFile.create(at: store.url, document: document)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
     let found = try connection.rows("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
     let wanted = try StoreSchema(document: document).creationStatements
     #expect(found.map { $0[0].text } == wanted.map(\.name))

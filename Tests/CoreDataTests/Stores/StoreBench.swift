@@ -4,13 +4,15 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 
 @testable import CoreData
 
 /// A SQLite store of its own in a temporary folder, used without contexts.
 final class StoreBench {
-  let folder: URL
+  private let directory: TemporaryDirectory
+  var folder: URL { directory.url }
   let url: URL
   let coordinator: NSPersistentStoreCoordinator
   let store: SQLiteStore
@@ -18,18 +20,16 @@ final class StoreBench {
   private(set) var statements: [String] = []
 
   init(_ document: ModelDocument, options: [AnyHashable: Any]? = nil) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("bench-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    url = folder.appendingPathComponent("Bench.sqlite")
+    directory = try TemporaryDirectory()
+    url = directory.file("Bench.sqlite")
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: try NSManagedObjectModel(document: document))
     store = try Self.open(url, coordinator, options)
     try connection.setTrace { [unowned self] in statements.append($0) }
   }
 
   deinit {
-    // The folder is in the temporary one, where it does no harm if it stays.
+    // A store that cannot be closed is removed with the directory.
     try? coordinator.remove(store)
-    try? FileManager.default.removeItem(at: folder)
   }
 
   static func open(

@@ -12,29 +12,14 @@ import Testing
 
 @Suite("Files of SQLite stores")
 struct StoreFileTests {
-  /// A folder that goes with the test.
-  final class Folder {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("files-\(UUID().uuidString)")
-    var store: URL { url.appendingPathComponent("Store.sqlite") }
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    // A folder left behind in the temporary one does no harm.
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    var content: [String] {
-      get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
-    }
-  }
-
   @Test("A new store has Core Data's page size, vacuum level and journal, its own model, and nothing beside it")
   func creation() throws {
-    let folder = try Folder()
-    try StoreFile.create(at: folder.store, document: BenchModels.company)
-    #expect(try folder.content == ["Store.sqlite"])
-    let header = try #require(try SQLiteFileHeader.read(path: folder.store.path))
+    let place = try TemporaryStore()
+    try StoreFile.create(at: place.url, document: BenchModels.company)
+    #expect(try place.files() == ["Store.sqlite"])
+    let header = try #require(try SQLiteFileHeader.read(path: place.url.path))
     #expect(header.pageSize == 4096 && header.usesWriteAheadLog)
-    let file = try StoreFile.open(folder.store, isReadOnly: false)
+    let file = try StoreFile.open(place.url, isReadOnly: false)
     #expect(try file.connection.pragma("auto_vacuum") == 2)
     #expect(try file.connection.pragma("encoding") == "UTF-8")
     #expect(
@@ -62,78 +47,78 @@ struct StoreFileTests {
 
   @Test("A path that SQLite cannot open is said to be too long, and a path that Foundation cannot shorten has an end")
   func longPaths() throws {
-    let folder = try Folder()
-    try StoreFile.create(at: folder.store, document: BenchModels.company)
-    let deep = folder.url.appendingPathComponent(String(repeating: "d", count: 200), isDirectory: true)
+    let place = try TemporaryStore()
+    try StoreFile.create(at: place.url, document: BenchModels.company)
+    let deep = place.folder.appendingPathComponent(String(repeating: "d", count: 200), isDirectory: true)
       .appendingPathComponent(String(repeating: "e", count: 200), isDirectory: true)
       .appendingPathComponent(String(repeating: "f", count: 200), isDirectory: true)
     try FileManager.default.createDirectory(at: deep, withIntermediateDirectories: true)
     let copy = deep.appendingPathComponent("Store.sqlite")
-    try FileManager.default.copyItem(at: folder.store, to: copy)
+    try FileManager.default.copyItem(at: place.url, to: copy)
     let error = #expect(throws: SQLiteError.self) { try StoreFile.open(copy, isReadOnly: true) }
     #expect(error?.isCannotOpen == true)
     #expect(error?.message.contains("\(copy.path.utf8.count) bytes, and SQLite opens paths of up to 510") == true)
     let endless = URL(
       fileURLWithPath: "/" + String(repeating: String(repeating: "d", count: 200) + "/", count: 8) + "S")
-    #expect(!StoreLocation(folder.store).holds(endless))
+    #expect(!StoreLocation(place.url).holds(endless))
   }
 
   @Test("Pragmas of the options are honoured")
   func pragmas() throws {
-    let folder = try Folder()
+    let place = try TemporaryStore()
     let coordinator = NSPersistentStoreCoordinator(
       managedObjectModel: try NSManagedObjectModel(document: BenchModels.types))
     let options: [AnyHashable: Any] = [
       NSSQLitePragmasOption: ["journal_mode": "DELETE", "page_size": "8192", "synchronous": "1"]
     ]
-    let store = try StoreBench.open(folder.store, coordinator, options)
+    let store = try StoreBench.open(place.url, coordinator, options)
     #expect(try store.state().connection.journalMode() == .delete)
     #expect(try store.state().connection.pragma("synchronous") == 1)
     #expect(try store.state().connection.pragma("page_size") == 8192)
     try coordinator.remove(store)
-    #expect(try SQLiteFileHeader.read(path: folder.store.path)?.usesWriteAheadLog == false)
+    #expect(try SQLiteFileHeader.read(path: place.url.path)?.usesWriteAheadLog == false)
   }
 
   @Test("A creation that fails leaves nothing behind, and an existing file as it was")
   func failedCreation() throws {
-    let folder = try Folder()
+    let place = try TemporaryStore()
     var broken = BenchModels.types
     broken.entities[0].attributes[0].kind = .undefined
     #expect(throws: SchemaProblem.unstorableAttribute(entity: "Thing", attribute: "small", kind: "undefined")) {
-      try StoreFile.create(at: folder.store, document: broken)
+      try StoreFile.create(at: place.url, document: broken)
     }
-    #expect(try folder.content.isEmpty)
+    #expect(try place.files().isEmpty)
     // A name that SQLite refuses, so that the failure comes in the middle of the tables.
     var reserved = BenchModels.types
     reserved.entities[0].attributes = [AttributeDocument(name: "a", kind: .string)]
     reserved.entities[0].indexes = [.init(name: "x\0y", elements: [.init(propertyName: "a")])]
-    #expect(throws: (any Error).self) { try StoreFile.create(at: folder.store, document: reserved) }
-    #expect(try folder.content.isEmpty)
+    #expect(throws: (any Error).self) { try StoreFile.create(at: place.url, document: reserved) }
+    #expect(try place.files().isEmpty)
     let text = Data("precious".utf8)
-    try text.write(to: folder.store)
-    #expect(throws: StoreFileProblem.self) { try StoreFile.create(at: folder.store, document: BenchModels.types) }
-    #expect(try Data(contentsOf: folder.store) == text)
-    #expect(try folder.content == ["Store.sqlite"])
+    try text.write(to: place.url)
+    #expect(throws: StoreFileProblem.self) { try StoreFile.create(at: place.url, document: BenchModels.types) }
+    #expect(try Data(contentsOf: place.url) == text)
+    #expect(try place.files() == ["Store.sqlite"])
   }
 
   @Test("An empty file is taken for a store to be made")
   func emptyFile() throws {
-    let folder = try Folder()
-    try Data().write(to: folder.store)
+    let place = try TemporaryStore()
+    try Data().write(to: place.url)
     let coordinator = NSPersistentStoreCoordinator(
       managedObjectModel: try NSManagedObjectModel(document: BenchModels.types))
-    let store = try StoreBench.open(folder.store, coordinator)
+    let store = try StoreBench.open(place.url, coordinator)
     #expect(
       try store.count(for: RowQuery(entity: #require(coordinator.managedObjectModel.entitiesByName["Thing"]))) == 0)
   }
 
   @Test("Files that are no stores are refused with a sentence that says what they are, and stay as they are")
   func refusals() throws {
-    let folder = try Folder()
+    let place = try TemporaryStore()
     func refusal(_ content: Data?) throws -> NSError? {
-      if let content { try content.write(to: folder.store) }
-      let error = #expect(throws: NSError.self) { try SQLiteStore.metadataForPersistentStore(with: folder.store) }
-      #expect(try content == nil || Data(contentsOf: folder.store) == content)
+      if let content { try content.write(to: place.url) }
+      let error = #expect(throws: NSError.self) { try SQLiteStore.metadataForPersistentStore(with: place.url) }
+      #expect(try content == nil || Data(contentsOf: place.url) == content)
       return error
     }
     #expect(try refusal(nil)?.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
@@ -141,18 +126,18 @@ struct StoreFileTests {
     #expect(garbage?.code == CocoaError.Code.fileReadCorruptFile.rawValue)
     #expect(garbage?.localizedFailureReason?.contains("not a SQLite database") == true)
 
-    try FileManager.default.removeItem(at: folder.store)
-    try StoreFile.create(at: folder.store, document: BenchModels.company)
-    let whole = try Data(contentsOf: folder.store)
+    try FileManager.default.removeItem(at: place.url)
+    try StoreFile.create(at: place.url, document: BenchModels.company)
+    let whole = try Data(contentsOf: place.url)
     let truncated = try refusal(whole.prefix(whole.count / 2))
     #expect(truncated?.localizedFailureReason?.contains("cut off") == true)
     #expect(try refusal(whole.prefix(50))?.code == CocoaError.Code.fileReadCorruptFile.rawValue)
 
-    try FileManager.default.removeItem(at: folder.store)
-    let other = try SQLiteConnection(url: folder.store, mode: .create)
+    try FileManager.default.removeItem(at: place.url)
+    let other = try SQLiteConnection(url: place.url, mode: .create)
     try other.execute("CREATE TABLE t (a)")
     try other.close()
-    let foreign = try refusal(try Data(contentsOf: folder.store))
+    let foreign = try refusal(try Data(contentsOf: place.url))
     #expect(foreign?.localizedFailureReason?.contains("no table Z_METADATA") == true)
   }
 
@@ -161,11 +146,11 @@ struct StoreFileTests {
     let bench = try StoreBench(BenchModels.company)
     try bench.connection.setPragma("wal_autocheckpoint", to: 0)
     try bench.insert("Note", ["name": .string("in the log")])
-    let folder = try Folder()
+    let place = try TemporaryStore()
     for suffix in ["", "-wal"] {
-      try FileManager.default.copyItem(atPath: bench.url.path + suffix, toPath: folder.store.path + suffix)
+      try FileManager.default.copyItem(atPath: bench.url.path + suffix, toPath: place.url.path + suffix)
     }
-    let file = try StoreFile.open(folder.store, isReadOnly: true)
+    let file = try StoreFile.open(place.url, isReadOnly: true)
     #expect(try file.connection.scalar("SELECT ZNAME FROM ZNOTE") == "in the log")
     #expect(try file.metadata()[NSStoreUUIDKey] as? String == bench.store.identifier)
     #expect(file.isReadOnly)
@@ -190,18 +175,18 @@ struct StoreFileTests {
 
   @Test("A store opened for reading only refuses to be changed, and is not changed by being opened")
   func readOnly() throws {
-    let folder = try Folder()
-    try StoreFile.create(at: folder.store, document: BenchModels.company)
-    let before = try Data(contentsOf: folder.store)
+    let place = try TemporaryStore()
+    try StoreFile.create(at: place.url, document: BenchModels.company)
+    let before = try Data(contentsOf: place.url)
     let model = try NSManagedObjectModel(document: BenchModels.company)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try StoreBench.open(folder.store, coordinator, [NSReadOnlyPersistentStoreOption: true])
+    let store = try StoreBench.open(place.url, coordinator, [NSReadOnlyPersistentStoreOption: true])
     let error = #expect(throws: NSError.self) {
       try store.makeIdentifiers(for: [#require(model.entitiesByName["Note"])])
     }
     #expect(error?.code == CocoaError.Code.fileWriteNoPermission.rawValue)
     try coordinator.remove(store)
-    #expect(try Data(contentsOf: folder.store) == before)
+    #expect(try Data(contentsOf: place.url) == before)
   }
 
   @Test(
@@ -213,9 +198,9 @@ struct StoreFileTests {
       guard !store.wasMigratedInPlace, !SchemaProofTests.exceptions.contains(where: { store.name.hasSuffix($0.path) }),
         let document = try store.models().last?.document
       else { continue }
-      let folder = try Folder()
-      try StoreFile.create(at: folder.store, document: document)
-      let ours = try FixtureStore(folder.store)
+      let place = try TemporaryStore()
+      try StoreFile.create(at: place.url, document: document)
+      let ours = try FixtureStore(place.url)
       #expect(Set(ours.statements) == Set(store.statements), "\(store.name)")
       compared += 1
     }
@@ -229,11 +214,8 @@ struct StoreFileTests {
     var counted = 0
     var stores = 0
     for url in Fixtures.stores {
-      let copy = try Fixtures.copy(ofStore: url)
-      defer {
-        // A copy left behind does no harm.
-        try? Fixtures.removeCopy(of: copy)
-      }
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       guard let model = try SQLiteStore.carriedModel(at: copy) else { continue }
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try StoreBench.open(copy, coordinator, [NSIgnorePersistentStoreVersioningOption: true])

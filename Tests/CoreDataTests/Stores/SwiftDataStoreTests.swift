@@ -52,8 +52,8 @@ struct SwiftDataStoreTests {
     var changes: [String: Int] = [:]
     for url in Fixtures.swiftDataStores {
       let name = Fixtures.name(of: url)
-      let copy = try Fixtures.copy(ofStore: url)
-      defer { try? Fixtures.removeCopy(of: copy) }  // What remains in a temporary folder harms nobody.
+      let temporary = try Fixtures.copy(ofStore: url)
+      let copy = temporary.url
       let store = try TemporaryStore()
       func open() throws -> NSManagedObjectContext {
         try store.context(

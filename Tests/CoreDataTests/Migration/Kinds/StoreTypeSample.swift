@@ -15,6 +15,7 @@ final class StoreTypeSample {
   let kind: StoreKind
   let folder: TemporaryStore
   let url: URL
+  private let modelFolder: TemporaryDirectory
   let models: URL
   let old: NSManagedObjectModel
   let new: NSManagedObjectModel
@@ -25,9 +26,8 @@ final class StoreTypeSample {
     self.kind = kind
     folder = try TemporaryStore()
     url = kind.url(in: folder.folder, "Old")
-    models = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString)/Books.momd")
-    try FileManager.default.createDirectory(
-      at: models.deletingLastPathComponent(), withIntermediateDirectories: true)
+    modelFolder = try TemporaryDirectory()
+    models = modelFolder.file("Books.momd")
     try ModelBundle.writeCompiled(
       [("v1", Self.first().document), ("v2", Self.second().document)], current: "v2", to: models)
     old = try .load(contentsOf: models, version: "v1")
@@ -41,8 +41,6 @@ final class StoreTypeSample {
     try context.save()
     try coordinator.remove(store)
   }
-
-  deinit { try? FileManager.default.removeItem(at: models.deletingLastPathComponent()) }
 
   private static func fill(_ context: NSManagedObjectContext) {
     let authors = (1...2).map { context.make("Author", ["name": "A\($0)"]) }

@@ -179,8 +179,8 @@ struct FixtureResultTests {
   func bookMigration() throws {
     MigrationPolicyClasses.register(BookPolicy.self, as: "MHWBookToBookPolicy")
     MigrationPolicyClasses.register(UserPolicy.self, as: "MHWUserToUserPolicy")
-    let source = try Fixtures.copy(ofStore: Self.books.appendingPathComponent("Model1.sqlite"))
-    defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: source) } }
+    let temporary = try Fixtures.copy(ofStore: Self.books.appendingPathComponent("Model1.sqlite"))
+    let source = temporary.url
     let store = try TemporaryStore()
     let (v1, v2, v3) = (try bookModel(1), try bookModel(2), try bookModel(3))
     func mapping(_ name: String, _ old: NSManagedObjectModel, _ new: NSManagedObjectModel) throws -> NSMappingModel {

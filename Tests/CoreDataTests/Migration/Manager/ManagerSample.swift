@@ -171,10 +171,9 @@ final class ManagerSample {
       bytes = try Data(contentsOf: url)
       log = FileManager.default.contents(atPath: url.path + "-wal")
       external = try Self.externalFiles(of: url)
-      let copy = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sqlite")
-      defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: copy.path + suffix) } }
-      try bytes.write(to: copy)
-      try log?.write(to: URL(fileURLWithPath: copy.path + "-wal"))
+      let directory = try TemporaryDirectory()
+      let copy = try directory.write(bytes, to: "Copy.sqlite")
+      if let log { try directory.write(log, to: "Copy.sqlite-wal") }
       content = try FileContent(copy)
     }
 

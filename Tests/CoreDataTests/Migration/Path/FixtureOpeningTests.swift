@@ -30,8 +30,8 @@ struct FixtureOpeningTests {
 
   @Test("Each reaches the newest version by being opened", arguments: openings)
   func open(_ opening: Opening) throws {
-    let copy = try Fixtures.copy(ofStore: opening.store)
-    defer { try? Fixtures.removeCopy(of: copy) }  // A copy that stays behind in the temporary folder harms nobody.
+    let temporary = try Fixtures.copy(ofStore: opening.store)
+    let copy = temporary.url
     let before = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: copy)
     let model = try NSManagedObjectModel.load(contentsOf: opening.models, version: opening.version)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)

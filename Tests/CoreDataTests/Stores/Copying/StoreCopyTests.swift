@@ -23,9 +23,8 @@ struct StoreCopyTests {
     let fixture = try FixtureStore(Fixtures.url(name))
     // Another test counts those that have a model.
     guard let document = try fixture.models().first?.document else { return }
-    let place = try Fixtures.copy(ofStore: Fixtures.url(name))
-    // A copy left behind in the temporary folder does no harm.
-    defer { try? Fixtures.removeCopy(of: place) }
+    let temporary = try Fixtures.copy(ofStore: Fixtures.url(name))
+    let place = temporary.url
     let model = try NSManagedObjectModel(document: document)
     let source = try bench.open(SQLiteStore.self, place, model, [NSReadOnlyPersistentStoreOption: true])
     defer { bench.close(source) }

@@ -17,8 +17,8 @@ struct HistoryFixtureTests {
   func continued() throws {
     let fixture = Fixtures.url(
       "Karim-ezzedine__CartKit/Tests/CartKitStorageSwiftDataTests/LegacySwiftData/CartKitSwiftData_v1.sqlite")
-    let url = try Fixtures.copy(ofStore: fixture)
-    defer { try? Fixtures.removeCopy(of: url) }  // What remains in a temporary folder harms nobody.
+    let temporary = try Fixtures.copy(ofStore: fixture)
+    let url = temporary.url
     let store = try TemporaryStore()
     let model = try NSManagedObjectModel.load(contentsOf: url)
     var context = try store.context(model, options: PersistentHistoryTests.tracked, at: url)
@@ -62,8 +62,8 @@ struct HistoryFixtureTests {
   func layout() throws {
     let fixture = Fixtures.url(
       "TrinsicVentures__FreezeRay/FreezeRayTestApp/FreezeRay/Fixtures/2.0.0/App-2_0_0.sqlite")
-    let url = try Fixtures.copy(ofStore: fixture)
-    defer { try? Fixtures.removeCopy(of: url) }  // As above.
+    let temporary = try Fixtures.copy(ofStore: fixture)
+    let url = temporary.url
     let store = try TemporaryStore()
     _ = try store.context(
       try NSManagedObjectModel.load(contentsOf: url), options: PersistentHistoryTests.tracked)

@@ -2,28 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 import Testing
 
-/// A directory that goes away with its last reference.
-final class TemporaryDirectory: Sendable {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("sqlite-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    // Some tests take away the right to write.
-    try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: url.path)
-    try? FileManager.default.removeItem(at: url)
-  }
-
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-
-  func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
-
+extension TemporaryDirectory {
   /// Makes a database with `T(id, name)` and as many rows as asked for, and closes it.
   func makeDatabase(_ name: String, rows: Int = 3) throws -> String {
     let connection = try SQLiteConnection(path: path(name), mode: .create)
