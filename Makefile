@@ -17,7 +17,8 @@
 #                 change a store as a whole (migration in place, by mapping model, by policy, over three steps, with external
 #                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying; backups
 #                 that are made and restored), has one process write while another migrates, has eight migrate at once,
-#                 and stops them by TERM and INT; a quarter of an hour on two cores;
+#                 and stops them by TERM and INT; with all random predicates and damaged model files, of which `make test` tries
+#                 some; a quarter of an hour on two cores;
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
@@ -115,7 +116,7 @@ bench: libraries
 
 torture: libraries
 	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \
-	  --filter 'TortureTests|MigrationKillTests|ProcessTests'
+	  --filter 'TortureTests|MigrationKillTests|ProcessTests|ManyWritersTests|PredicateDifferentialTests|Mutation.*Tests'
 
 # FUZZ holds the arguments of the program; Tests/Fuzzing/README.md has them.
 FUZZ ?=

@@ -8,6 +8,8 @@ import Testing
 
 @testable import CoreDataCommand
 
+private let program = BuiltProgram("coredata")
+
 @Suite(
   "Commands over model files of other projects",
   .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
@@ -114,13 +116,12 @@ struct FileFixtureCommandTests {
         == CommandRun("mapping", "show", path("\(Self.samples)/Fixtures/V2toV3.cdm"), "--format", "json").output)
   }
 
-  @Test("mapping show: every mapping model there is, the same text each time, no value without a name")
+  @Test("mapping show: every mapping model there is, and no value without a name")
   func all() throws {
     var shown = 0
     for url in Fixtures.mappingSources + Fixtures.compiledMappings {
       let run = CommandRun("mapping", "show", url.path)
       #expect(run.status == .done, "\(url.path): \(run.error)")
-      #expect(run.output == CommandRun("mapping", "show", url.path).output)
       #expect(run.output.hasPrefix("# " + url.lastPathComponent + "   "))
       let json = try CommandRun("mapping", "show", url.path, "--format", "json").json
       let mappings = try #require(json["entityMappings"] as? [[String: Any]])
@@ -132,6 +133,18 @@ struct FileFixtureCommandTests {
       shown += 1
     }
     #expect(shown == 33)
+  }
+
+  // Another process has another seed for the order of dictionaries.
+  @Test(
+    "mapping show: the same text in another process",
+    .enabled(if: program.isPresent, "The program was not built beside the tests"),
+    arguments: [
+      "\(notes)/UnCloudNotesMappingModel_v3_to_v4.xcmappingmodel", "\(samples)/Fixtures/V2toV3.cdm",
+    ])
+  func otherProcess(name: String) throws {
+    let run = try program.run(["mapping", "show", path(name)])
+    #expect(run.status == 0 && !run.output.isEmpty && run.output == CommandRun("mapping", "show", path(name)).output)
   }
 
   @Test("store extract-model: the source matches the store, for every store that carries a model")

@@ -18,6 +18,21 @@ private struct KnownHash: Decodable {
 
 @Suite("Commands over models and stores of other projects", .serialized)
 struct FixtureCommandTests {
+  /// What `model versions` writes of models, each asked for once.
+  private struct KnownVersions {
+    private let options: [String]
+    private var runs: [String: CommandRun] = [:]
+
+    init(_ options: String...) { self.options = options }
+
+    mutating func run(_ path: String) -> CommandRun {
+      if let run = runs[path] { return run }
+      let run = CommandRun(["model", "versions", path, "--format", "json"] + options)
+      runs[path] = run
+      return run
+    }
+  }
+
   @Test(
     "model versions tells the hashes that Apple's tools computed",
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
@@ -25,13 +40,14 @@ struct FixtureCommandTests {
     let known = try JSONDecoder().decode(
       [KnownHash].self, from: Data(contentsOf: Fixtures.url("version-hashes.json")))
     var checked = 0
+    var models = KnownVersions("--hashes")
     for (source, rows) in Dictionary(grouping: known, by: \.model) {
       // <bundle>.xcdatamodeld/<version>.xcdatamodel/contents, or a version alone
       let package = Fixtures.url(source).deletingLastPathComponent()
       let name = package.deletingPathExtension().lastPathComponent
       for path in [package.deletingLastPathComponent().path, package.path]
       where path.hasSuffix("xcdatamodeld") || path == package.path {
-        let run = CommandRun("model", "versions", path, "--format", "json", "--hashes")
+        let run = models.run(path)
         #expect(run.status == .done, "\(path): \(run.error)")
         let versions = try #require(try run.json["versions"] as? [[String: Any]])
         let version = try #require(versions.first { $0["name"] as? String == name }, "\(path)")
@@ -117,11 +133,12 @@ struct FixtureCommandTests {
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
   func matches() throws {
     var found = 0
+    var models = KnownVersions()
     for url in Fixtures.stores {
       let project = Fixtures.name(of: url).prefix { $0 != "/" }
       let info = try CommandRun("store", "info", url.path, "--format", "json", "-q").json
       for bundle in Fixtures.modelBundles where Fixtures.name(of: bundle).hasPrefix(project) {
-        let versions = CommandRun("model", "versions", bundle.path, "--format", "json")
+        let versions = models.run(bundle.path)
         // Some fixtures are unfinished states of a model, which is another suite's subject.
         guard versions.status == .done, let list = try versions.json["versions"] as? [[String: Any]] else { continue }
         let same = list.filter { $0["checksum"] as? String == info["checksum"] as? String }

@@ -25,9 +25,11 @@ struct SeededNumbers: RandomNumberGenerator {
 
 /// Ways to damage a file.
 enum Mutation {
-  /// How many inputs a test tries: more than its default with `COREDATA_MUTATIONS` set.
+  /// How many inputs a test tries: `COREDATA_MUTATIONS`, or four times its default with `make torture`.
   static func count(default count: Int) -> Int {
-    ProcessInfo.processInfo.environment["COREDATA_MUTATIONS"].flatMap { Int($0) } ?? count
+    let environment = ProcessInfo.processInfo.environment
+    return environment["COREDATA_MUTATIONS"].flatMap { Int($0) }
+      ?? (environment["COREDATA_TORTURE"] == "full" ? 4 * count : count)
   }
 
   /// Changes some bytes: other values, gaps, repetitions, truncation.

@@ -62,7 +62,7 @@ struct MutationTests {
 
   @Test("Damaged compiled models are read or refused")
   func compiledModels() throws {
-    let count = Mutation.count(default: 1_000)
+    let count = Mutation.count(default: 250)
     for form in [CompiledModelWriter.Form.file, .cache] {
       let archive = try CompiledModelWriter.archive(of: ModelCacheTests.richModel(), form: form)
       let open = { (data: Data) in
@@ -78,7 +78,7 @@ struct MutationTests {
   @Test("Damaged compiled mapping models are read or refused")
   func compiledMappings() throws {
     let archive = try CompiledMapping.archive(of: Self.richMapping())
-    let count = Mutation.count(default: 1_000)
+    let count = Mutation.count(default: 250)
     let open = { (data: Data) in _ = try MappingDocument.document(of: data, file: file) }
     #expect(try CompiledMapping.document(of: archive) == Self.richMapping())
     try read(archive, count: count, seed: 3, mutate: Mutation.bytes, open)
@@ -100,7 +100,7 @@ struct MutationTests {
       }
     }
     let text = try XCDataModelWriter.text(of: model)
-    try read(Data(text.utf8), count: Mutation.count(default: 1_000), seed: 5, mutate: Mutation.bytes) { data in
+    try read(Data(text.utf8), count: Mutation.count(default: 250), seed: 5, mutate: Mutation.bytes) { data in
       try XCDataModelReader.document(of: data, file: file).validate()
     }
   }

@@ -12,12 +12,18 @@ import Testing
 
 /// Random predicates and sort orders over random data, as SQL and in memory: the same objects in the same order.
 ///
-/// `COREDATA_PREDICATE_SEED` and `COREDATA_PREDICATE_CASES` in the environment ask for other cases, or for more.
+/// `COREDATA_PREDICATE_SEED` and `COREDATA_PREDICATE_CASES` in the environment ask for other cases, or for more;
+/// `make torture` runs all parts.
 @Suite("Predicates as SQL against predicates in memory")
 struct PredicateDifferentialTests {
   private static func number(_ name: String, default value: Int) -> Int {
     ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
   }
+
+  /// The parts, each of which has its own data.
+  private static let parts = TortureSize.isFull ? 8 : 3
+  /// How many cases each part has.
+  private static let count = number("COREDATA_PREDICATE_CASES", default: parts * 2_600) / parts
 
   /// The least share that SQL answers, of each kind of predicate and of all.
   private static let (leastShare, leastShareOfAll) = (0.55, 0.9)
@@ -26,36 +32,34 @@ struct PredicateDifferentialTests {
   /// The greatest share of the rows that is read for fetches which PostgreSQL does not answer.
   private static let greatestShareRead = 0.7
 
-  @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<8)
+  @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<parts)
   func sameAnswers(part: Int) throws {
     let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
-    let count = Self.number("COREDATA_PREDICATE_CASES", default: 20_800) / 8
     var run = try PredicateRun(seed: seed)
-    for _ in 0..<count {
+    for _ in 0..<Self.count {
       let problem = try run.step()
       #expect(problem == nil, "COREDATA_PREDICATE_SEED \(seed / 8), part \(part)")
       if run.problems > 10 { break }
     }
     print("Predicates, seed \(seed): \(run.summary)")
-    guard count >= 1000 else { return }
+    guard Self.count >= 1000 else { return }
     for (kind, share) in run.shares { #expect(share >= Self.leastShare, "SQL answers too few of \(kind)") }
     #expect(run.shareOfAll >= Self.leastShareOfAll)
   }
 
   @Test(
     "Random predicates and orders find the same objects in the same order in PostgreSQL", .needsPostgreSQL,
-    arguments: 0..<8)
+    arguments: 0..<parts)
   func sameAnswersInPostgreSQL(part: Int) throws {
     let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
-    let count = Self.number("COREDATA_PREDICATE_CASES", default: 20_800) / 8
     var run = try PredicateRun(seed: seed, .postgreSQL)
-    for _ in 0..<count {
+    for _ in 0..<Self.count {
       let problem = try run.step()
       #expect(problem == nil, "COREDATA_PREDICATE_SEED \(seed / 8), part \(part)")
       if run.problems > 10 { break }
     }
     print("Predicates in PostgreSQL, seed \(seed): \(run.summary)")
-    guard count >= 1000 else { return }
+    guard Self.count >= 1000 else { return }
     #expect(run.shareOfAll >= Self.leastShareOfPostgreSQL)
     #expect(run.shareRead <= Self.greatestShareRead, "Of what memory answers, too many rows are read")
   }
