@@ -6,7 +6,7 @@ import Foundation
 /// The two hash functions of version hashes, for which the toolchain has no library.
 ///
 /// They differ in word size, rounds and rotations. They are not written as one generic function, which would be ten
-/// times slower in unoptimized builds.
+/// times slower in unoptimized builds. Pointers and masking shifts are for these builds, too.
 package enum SHA2 {
   /// Returns the message with the padding of FIPS 180-4: a bit, zeros, and the length in bits.
   static func padded(_ message: Data, blockSize: Int) -> [UInt8] {
@@ -66,19 +66,21 @@ extension SHA2 {
         for index in 0..<16 {
           schedule[index] = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: block + index * 4, as: UInt32.self))
         }
-        compress(&state, &schedule)
+        compress(&state, &schedule, SHA2Constants.rounds256)
       }
     }
     return state.reduce(into: Data()) { data, word in withUnsafeBytes(of: word.bigEndian) { data += $0 } }
   }
 
-  private static func compress(_ state: inout [UInt32], _ schedule: inout [UInt32]) {
-    func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
+  private static func compress(
+    _ state: inout [UInt32], _ schedule: UnsafeMutablePointer<UInt32>, _ rounds: UnsafePointer<UInt32>
+  ) {
+    func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word &>> count | word &<< (32 &- count) }
     for index in 16..<64 {
       let early = schedule[index - 15]
       let late = schedule[index - 2]
-      let first = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
-      let second = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
+      let first = rotate(early, 7) ^ rotate(early, 18) ^ early &>> 3
+      let second = rotate(late, 17) ^ rotate(late, 19) ^ late &>> 10
       schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
     }
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
@@ -87,7 +89,7 @@ extension SHA2 {
       let choice = (e & f) ^ (~e & g)
       let majority = (a & b) ^ (a & c) ^ (b & c)
       let mixed = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
-      let first = h &+ mixed &+ choice &+ SHA2Constants.rounds256[index] &+ schedule[index]
+      let first = h &+ mixed &+ choice &+ rounds[index] &+ schedule[index]
       let second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) &+ majority
       (h, g, f, e) = (g, f, e, d &+ first)
       (d, c, b, a) = (c, b, a, first &+ second)
@@ -105,19 +107,21 @@ extension SHA2 {
         for index in 0..<16 {
           schedule[index] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: block + index * 8, as: UInt64.self))
         }
-        compress(&state, &schedule)
+        compress(&state, &schedule, SHA2Constants.rounds512)
       }
     }
     return state.reduce(into: Data()) { data, word in withUnsafeBytes(of: word.bigEndian) { data += $0 } }
   }
 
-  private static func compress(_ state: inout [UInt64], _ schedule: inout [UInt64]) {
-    func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word >> count | word << (64 - count) }
+  private static func compress(
+    _ state: inout [UInt64], _ schedule: UnsafeMutablePointer<UInt64>, _ rounds: UnsafePointer<UInt64>
+  ) {
+    func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word &>> count | word &<< (64 &- count) }
     for index in 16..<80 {
       let early = schedule[index - 15]
       let late = schedule[index - 2]
-      let first = rotate(early, 1) ^ rotate(early, 8) ^ early >> 7
-      let second = rotate(late, 19) ^ rotate(late, 61) ^ late >> 6
+      let first = rotate(early, 1) ^ rotate(early, 8) ^ early &>> 7
+      let second = rotate(late, 19) ^ rotate(late, 61) ^ late &>> 6
       schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
     }
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
@@ -126,7 +130,7 @@ extension SHA2 {
       let choice = (e & f) ^ (~e & g)
       let majority = (a & b) ^ (a & c) ^ (b & c)
       let mixed = rotate(e, 14) ^ rotate(e, 18) ^ rotate(e, 41)
-      let first = h &+ mixed &+ choice &+ SHA2Constants.rounds512[index] &+ schedule[index]
+      let first = h &+ mixed &+ choice &+ rounds[index] &+ schedule[index]
       let second = (rotate(a, 28) ^ rotate(a, 34) ^ rotate(a, 39)) &+ majority
       (h, g, f, e) = (g, f, e, d &+ first)
       (d, c, b, a) = (c, b, a, first &+ second)
