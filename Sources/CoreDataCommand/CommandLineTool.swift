@@ -62,7 +62,8 @@ enum CommandLineTool {
       }
       return .done
     } catch let error as UsageError {
-      streams.say(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
+      streams.printError(
+        wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
       UnfinishedFiles.leaveSignals()
@@ -72,7 +73,7 @@ enum CommandLineTool {
 
   /// Reports why a command line could not be run.
   static func report(_ failure: CommandFailure, _ arguments: [String], _ streams: CommandStreams) -> ExitStatus {
-    streams.say(wantsJSON(arguments) ? failure.json : failure.text)
+    streams.printError(wantsJSON(arguments) ? failure.json : failure.text)
     return failure.status
   }
 
@@ -107,7 +108,7 @@ enum CommandLineTool {
       try invocation.result.commit()
       return status
     } catch {
-      invocation.result.abandon()
+      invocation.result.discard()
       guard let done = invocation.result.workDone else { throw invocation.copies.naming(error) }
       throw CommandFailure(
         .unreported, "\(done) Only the report could not be written. \(CommandFailure(error).message)")

@@ -46,14 +46,14 @@ package enum FileCalls {
 
   /// Gives a new file the permissions of another and, where allowed, its owner. The new file is never more accessible
   /// than the old one.
-  package static func takePermissions(of old: URL, for new: URL) throws {
+  package static func copyPermissions(of old: URL, for new: URL) throws {
     guard let found = status(old) else { return }
     let descriptor = try RegularFile.open(new, followsLinks: false)
     defer { close(descriptor) }
-    try takePermissions(of: found, for: descriptor, new)
+    try copyPermissions(of: found, for: descriptor, new)
   }
 
-  static func takePermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
+  static func copyPermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
     var (own, mode) = (stat(), found.st_mode & 0o777)
     guard fstat(descriptor, &own) == 0 else { throw failure("look at", url) }
     // Only root may change the owner. Ignoring the failure is safe: a user who can write to the directory could create

@@ -88,11 +88,11 @@ package final class OpenDirectory {
 
   /// Gives this directory the owner, group and permissions of another directory, or permissions that match those of a
   /// file.
-  package func takePermissions(of other: stat) throws {
+  package func copyPermissions(of other: stat) throws {
     var like = other
     if other.st_mode & S_IFMT != S_IFDIR { like.st_mode |= (other.st_mode & 0o044) >> 2 }
     like.st_mode |= 0o700
-    try FileCalls.takePermissions(of: like, for: descriptor, url)
+    try FileCalls.copyPermissions(of: like, for: descriptor, url)
   }
 
   /// Returns the status of the directory.
@@ -196,7 +196,7 @@ package final class OpenDirectory {
     guard file >= 0 else { throw failure("make", draft) }
     do {
       try FileCalls.write(data, to: file, at: path(draft))
-      if keepsPermissions, let old = status(name) { try FileCalls.takePermissions(of: old, for: file, path(draft)) }
+      if keepsPermissions, let old = status(name) { try FileCalls.copyPermissions(of: old, for: file, path(draft)) }
       guard fsync(file) == 0 else { throw failure("sync", draft) }
     } catch {
       close(file)
@@ -265,7 +265,7 @@ package final class OpenDirectory {
       }
       let target = try directory.openRegularFile(draft)
       defer { close(target) }
-      try FileCalls.takePermissions(of: found, for: target, directory.path(draft))
+      try FileCalls.copyPermissions(of: found, for: target, directory.path(draft))
       guard fsync(target) == 0 else { throw directory.failure("sync", draft) }
       try directory.rename(draft, to: directory, new)
     } catch {
@@ -302,7 +302,7 @@ package final class OpenDirectory {
   }
 
   /// The maximum depth of a tree to remove. Each level uses one file descriptor.
-  private static let greatestDepth = 128
+  private static let maxDepth = 128
 
   private func removeTree(_ name: [CChar], depth: Int) throws {
     let text = Self.text(name)
@@ -315,7 +315,7 @@ package final class OpenDirectory {
       if unlinkat(descriptor, name, 0) != 0, errno != ENOENT { throw failure("remove", text) }
       return
     }
-    guard depth < Self.greatestDepth else {
+    guard depth < Self.maxDepth else {
       throw FileFailure(operation: "remove the directory", path: path(text).path, number: ENAMETOOLONG)
     }
     let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

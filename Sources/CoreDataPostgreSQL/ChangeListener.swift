@@ -86,7 +86,9 @@ extension PostgreSQLStore {
       }
     } catch {
       FileHandle.standardError.write(
-        Data("CoreData: Changes by other processes to the store '\(url?.place ?? "")' are not noticed: \(error)\n".utf8)
+        Data(
+          "CoreData: Changes by other processes to the store '\(url?.locationText ?? "")' are not noticed: \(error)\n"
+            .utf8)
       )
     }
   }

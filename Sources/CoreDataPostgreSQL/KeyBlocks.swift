@@ -13,7 +13,7 @@ struct KeyBlocks {
   private var left: [Int: [ClosedRange<Int64>]] = [:]
 
   /// Returns unused keys of a root entity, in ascending order, as ranges.
-  mutating func take(_ count: Int, of root: EntityLayout, _ connection: PostgreSQLConnection) throws
+  mutating func reserve(_ count: Int, of root: EntityLayout, _ connection: PostgreSQLConnection) throws
     -> [ClosedRange<Int64>]
   {
     var found: [ClosedRange<Int64>] = []

@@ -12,7 +12,7 @@ import Foundation
 /// with a result.
 final class PostgreSQLDatabase: SQLDatabase {
   /// The maximum number of queued statements.
-  private static let greatestWait = 1_000
+  private static let maxQueueLength = 1_000
 
   let connection: PostgreSQLConnection
   private let schema: String
@@ -59,7 +59,7 @@ final class PostgreSQLDatabase: SQLDatabase {
 
   func run(_ sql: String, _ values: [SQLiteValue]) throws {
     waiting.append(rendered(BoundSQL(sql, values)))
-    if waiting.count >= Self.greatestWait { try flush() }
+    if waiting.count >= Self.maxQueueLength { try flush() }
   }
 
   func change(_ sql: String, _ values: [SQLiteValue]) throws -> Int { try query(sql, values).affected }

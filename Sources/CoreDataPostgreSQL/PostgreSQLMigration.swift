@@ -26,7 +26,7 @@ final class PostgreSQLMigration: ServerMigration {
   init(of url: URL, _ settings: StoreOptions) throws {
     self.url = url
     let address = try PostgreSQLAddress(url)
-    connection = try SharedConnection.take(address)
+    connection = try SharedConnection.acquire(address)
     schema = SchemaInDatabase(connection, address, url: url)
     do {
       try connection.begin()
@@ -107,7 +107,7 @@ final class PostgreSQLMigration: ServerMigration {
       try connection.commit()
     }
     isCommitted = true
-    SharedConnection.giveBack(connection, to: schema.address)
+    SharedConnection.release(connection, to: schema.address)
   }
 
   func rollBack() {

@@ -16,7 +16,7 @@ extension RowReader {
     packer.begin(slotCount: plan.steps.count)
     for position in plan.steps.indices {
       guard plan.steps[position].pack(rows, row, at: position, into: packer, entities) else {
-        throw unreadable(plan.steps[position].words(rows, row), plan, at: position, primaryKey: primaryKey)
+        throw unreadable(plan.steps[position].storedText(rows, row), plan, at: position, primaryKey: primaryKey)
       }
     }
     try end(packer, plan, primaryKey: primaryKey, version: rows.int64(row, 2))
@@ -100,7 +100,7 @@ extension RowStep {
   }
 
   /// Returns a description of the stored value, for errors.
-  fileprivate func words(_ rows: PostgreSQLRows, _ row: Int) -> String {
+  fileprivate func storedText(_ rows: PostgreSQLRows, _ row: Int) -> String {
     switch self {
     case .toOne(_, let entityColumn?, _): "a row of entity number \(rows.int64(row, entityColumn))"
     case .attribute(.decimal, let column, _): "'\(rows.numericText(row, column).prefix(50))'"

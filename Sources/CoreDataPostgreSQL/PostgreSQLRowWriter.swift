@@ -22,9 +22,9 @@ struct PostgreSQLRowWriter {
 
   /// Writes the changes. Two saves lock rows in the same order, that of tables and keys, and cannot deadlock.
   ///
-  /// - Throws: The errors of `SQLRowSource.write(_:by:)`.
-  func write(_ changes: [RowChange]) throws {
-    try state.write(changes) { kind, positions in
+  /// - Throws: The errors of `SQLRowSource.writeInOrder(_:by:)`.
+  func writeChanges(_ changes: [RowChange]) throws {
+    try state.writeInOrder(changes) { kind, positions in
       switch kind {
       case .delete: return try groups(positions, changes).flatMap { try delete($0.positions, changes) }
       case .update: return try update(positions, changes)
@@ -145,7 +145,7 @@ struct PostgreSQLRowWriter {
     sink.put(integer: RowVersion.next(after: version))
     sink.put(integer: version)
     for position in change.changed {
-      try write(change.slot(at: position), position, key: change.id.key.number, plan, to: &sink)
+      try writeSlot(change.slot(at: position), position, key: change.id.key.number, plan, to: &sink)
     }
     return sink.values
   }
@@ -172,11 +172,11 @@ struct PostgreSQLRowWriter {
     sink.put(integer: key)
     sink.put(smaller: Int64(plan.layout.number))
     sink.put(smaller: 1)
-    for position in plan.steps.indices { try write(slot(position), position, key: key, plan, to: &sink) }
+    for position in plan.steps.indices { try writeSlot(slot(position), position, key: key, plan, to: &sink) }
   }
 
   @inline(__always)
-  private func write(
+  private func writeSlot(
     _ slot: Slot, _ position: Int, key: Int64, _ plan: RowPlan, to sink: inout some ColumnSink
   ) throws {
     switch plan.steps[position] {

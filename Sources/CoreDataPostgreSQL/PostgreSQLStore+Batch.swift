@@ -43,7 +43,7 @@ private final class PostgreSQLBatchEngine: BatchEngine {
 /// Inserts rows for a batch request in groups.
 private final class PostgreSQLRowInsertion: BatchRowInsertion {
   /// The maximum number of rows in a group.
-  private static let greatestWait = 5_000
+  private static let maxQueueLength = 5_000
 
   private unowned let store: PostgreSQLStore
   private let state: OpenedSchema
@@ -64,7 +64,7 @@ private final class PostgreSQLRowInsertion: BatchRowInsertion {
   func nextKey() throws -> Int64 {
     if keys.isEmpty {
       guard let root = state.entities.schema.entity(number: plan.layout.rootNumber) else { return 1 }
-      keys = try store.keys.take(1, of: root, state.connection)
+      keys = try store.keys.reserve(1, of: root, state.connection)
     }
     guard let range = keys.first else { return 1 }
     if range.count == 1 { keys.removeFirst() } else { keys[0] = (range.lowerBound + 1)...range.upperBound }
@@ -73,7 +73,7 @@ private final class PostgreSQLRowInsertion: BatchRowInsertion {
 
   func insert(_ slots: [Slot], at positions: SlotSet, key: Int64) throws {
     rows.append((key, slots, positions))
-    if rows.count >= Self.greatestWait { try flush() }
+    if rows.count >= Self.maxQueueLength { try flush() }
   }
 
   func update(_ change: RowChange, from version: Int64) throws {

@@ -9,7 +9,7 @@ import Foundation
 
 extension PostgreSQLStore: PartialCopyDestination {
   func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws {
-    try asking { state in
+    try withState { state in
       let table = try state.plans.plan(for: entity).layout.table
       let sequence = SQLName.quoted(TableLayout.sequenceName(ofTable: table))
       _ = try state.connection.query(
@@ -24,7 +24,7 @@ extension PostgreSQLStore: PartialCopyDestination {
   /// Drops indexes, which would slow down inserts, and foreign keys, which would reject references to later rows.
   func prepareForCopies(recordsHistory: Bool) throws {
     recordsCopies = recordsHistory
-    try asking { state in
+    try withState { state in
       guard try SchemaInDatabase(state.connection, address(), url: url).lockForCopy() else {
         throw StoreErrors.operationFailed(url: url, reason: "Another process is copying rows into the store.")
       }
@@ -51,7 +51,7 @@ extension PostgreSQLStore: PartialCopyDestination {
 
   func finishCopies() throws {
     recordsCopies = true
-    try asking { state in
+    try withState { state in
       let schema = try newSchema()
       let definitions = PostgreSQLDefinitions(schema)
       for index in schema.indexes where !index.isUnique {
@@ -101,7 +101,7 @@ private struct CopiedPairs {
     let plan = try state.plans.plan(for: entity)
     var others = SlotSet()
     for (position, relationship) in plan.outside {
-      if case .joinTable(let end) = relationship.place, !end.isReflexive, end.inverseOrderColumn == nil {
+      if case .joinTable(let end) = relationship.storage, !end.isReflexive, end.inverseOrderColumn == nil {
         try copy(rows, position, end)
       } else {
         others.insert(position)
@@ -113,7 +113,7 @@ private struct CopiedPairs {
       if changed.isEmpty { return nil }
       return RowChange(kind: row.kind, id: row.id, old: row.old, slots: row.slots, changed: changed)
     }
-    try state.relationships.write(rest, positionsFollow: true)
+    try state.relationships.writeRelationships(rest, positionsFollow: true)
   }
 
   private func copy(_ rows: [RowChange], _ position: Int, _ end: JoinEnd) throws {

@@ -9,7 +9,7 @@ extension PostgreSQLStore {
   /// Pins the current state in a transaction on a connection of its own. Until it ends, the server keeps the row
   /// versions visible to it.
   func openGeneration() throws -> any StoreGeneration {
-    try asking { state in
+    try withState { state in
       let connection = try PostgreSQLConnection(address(), applicationName: ProcessInfo.processInfo.processName)
       do {
         try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")

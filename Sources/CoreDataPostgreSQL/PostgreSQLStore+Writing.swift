@@ -11,13 +11,13 @@ extension PostgreSQLStore {
   func makeIdentifiers(for runs: [EntityRun]) throws -> [NSManagedObjectID] {
     _ = try writableState()
     // If the connection is lost, the keys it has reserved are skipped.
-    return try asking { state in
+    return try withState { state in
       var ids: [NSManagedObjectID] = []
       ids.reserveCapacity(runs.reduce(0) { $0 + $1.count })
       for run in runs {
         let layout = try state.plans.plan(for: run.entity).layout
         guard let root = state.entities.schema.entity(number: layout.rootNumber) else { continue }
-        for range in try keys.take(run.count, of: root, state.connection) {
+        for range in try keys.reserve(run.count, of: root, state.connection) {
           ids += state.entities.identities?.ids(entity: layout.number, primaryKeys: range) ?? []
         }
       }
@@ -25,10 +25,10 @@ extension PostgreSQLStore {
     }
   }
 
-  func write(_ changes: [RowChange]) throws {
+  func writeRows(_ changes: [RowChange]) throws {
     try writing(repeating: true) { state in
       try recordHistory(changes, state)
-      try PostgreSQLRowWriter(state: state).write(changes)
+      try PostgreSQLRowWriter(state: state).writeChanges(changes)
     }
   }
 
@@ -92,7 +92,7 @@ extension PostgreSQLStore {
         let result = try PostgreSQLErrors.translating(url: url, isOpening: false) {
           try transaction(state) {
             if isAlone { try excludeWriters(from: state) }
-            return try write(body, state)
+            return try finishWriting(body, state)
           }
         }
         hasUnsavedMetadata = false
@@ -114,7 +114,7 @@ extension PostgreSQLStore {
   /// The maximum number of attempts to run a transaction.
   private static let attempts = 5
 
-  private func write<Result>(_ body: (OpenedSchema) throws -> Result, _ state: OpenedSchema) throws -> Result {
+  private func finishWriting<Result>(_ body: (OpenedSchema) throws -> Result, _ state: OpenedSchema) throws -> Result {
     let result = try body(state)
     if hasUnsavedMetadata {
       try SchemaInDatabase(state.connection, address(), url: url).setMetadata(metadata ?? [:])
@@ -170,7 +170,7 @@ extension PostgreSQLStore {
   func beginReading() throws {
     // A migration reads in its own transaction, in which the tables are locked.
     if borrowed != nil { return }
-    try asking { state in
+    try withState { state in
       try state.connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
       connections.pause()
       state.isInTransaction = true
@@ -184,7 +184,7 @@ extension PostgreSQLStore {
   func beginWriting() throws {
     // The transaction of a migration does not end before the migration.
     if borrowed != nil { return }
-    try asking { state in
+    try withState { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
       try state.connection.begin()
       connections.pause()

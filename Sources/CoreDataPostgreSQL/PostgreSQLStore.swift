@@ -142,7 +142,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   }
 
   private func connect(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
-    let connection = try SharedConnection.take(address)
+    let connection = try SharedConnection.acquire(address)
     if let timeout = StoreOptions(options).timeout { try connection.setLockTimeout(timeout) }
     return connection
   }
@@ -214,7 +214,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
 
   /// Runs a body with the state, and again with a new connection if the old one turns out to be lost. The body must
   /// only read, so that it can be repeated.
-  func asking<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
+  func withState<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       let state = try state()
       do {
@@ -225,7 +225,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     }
   }
 
-  func reading<Result>(isSearch: Bool, _ body: (OpenedSchema) throws -> Result) throws -> Result { try asking(body) }
+  func reading<Result>(isSearch: Bool, _ body: (OpenedSchema) throws -> Result) throws -> Result { try withState(body) }
 
   // MARK: Stores that are not open
 
@@ -233,8 +233,8 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   static func looking<Result>(at url: URL, _ body: (SchemaInDatabase) throws -> Result) throws -> Result {
     let address = try address(url)
     return try PostgreSQLErrors.translating(url: url, isOpening: true) {
-      let connection = try SharedConnection.take(address)
-      defer { SharedConnection.giveBack(connection, to: address) }
+      let connection = try SharedConnection.acquire(address)
+      defer { SharedConnection.release(connection, to: address) }
       return try body(SchemaInDatabase(connection, address, url: url))
     }
   }

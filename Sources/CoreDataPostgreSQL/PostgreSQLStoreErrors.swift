@@ -33,7 +33,7 @@ enum PostgreSQLErrors {
     info[PostgreSQLStateErrorKey] = failure.sqlState
     info[ErrorDetail.url] = url
     let kind = kind(of: failure, isOpening: isOpening)
-    let place = url.map { " The store is '\($0.place)'." } ?? ""
+    let place = url.map { " The store is '\($0.locationText)'." } ?? ""
     let end = ".?!".contains(failure.description.last ?? " ") ? "" : "."
     return NSError.cocoa(
       kind.code, kind.description, reason: "PostgreSQL: \(failure.description)\(end)\(place)",
@@ -125,7 +125,7 @@ enum PostgreSQLStoreErrors {
     info[ErrorDetail.url] = url
     return .cocoa(
       CocoaError.Code.fileReadNoSuchFile.rawValue, "The persistent store could not be opened because there is none.",
-      reason: "The schema '\(schema)' at '\(url?.place ?? "")' has no table z_metadata.",
+      reason: "The schema '\(schema)' at '\(url?.locationText ?? "")' has no table z_metadata.",
       suggestion: "Check the parameter 'schema' of the URL, or create the store first.", info)
   }
 

@@ -154,7 +154,9 @@ struct SchemaInDatabase {
       }
       // Rows of unknown entities would not be read, and so be lost. A store of a configuration may lack tables.
       for table in layout.tables where catalog.table(named: table.name) != nil {
-        guard let row = try SchemaInspection.strangers(in: table, of: layout, connection).first else { continue }
+        guard let row = try SchemaInspection.unknownEntityNumbers(in: table, of: layout, connection).first else {
+          continue
+        }
         throw StoreErrors.operationFailed(
           url: url,
           reason:
@@ -285,5 +287,5 @@ struct SchemaInDatabase {
       "UPDATE z_modelcache SET z_content = $1", [.bytes(try StoreFile.modelCache(of: document))])
   }
 
-  private var place: String { url?.place ?? address.redacted }
+  private var place: String { url?.locationText ?? address.redacted }
 }

@@ -101,7 +101,7 @@ struct SchemaInspection {
   }
 
   private func rows(_ table: TableLayout) throws -> [ServerStoreProblem] {
-    try Self.strangers(in: table, of: layout, connection).map { number, count in
+    try Self.unknownEntityNumbers(in: table, of: layout, connection).map { number, count in
       ServerStoreProblem(
         .entityNumber, entity: table.rootEntity,
         "\(count == 1 ? "1 row" : "\(count) rows") of \(table.name) "
@@ -111,7 +111,7 @@ struct SchemaInspection {
   }
 
   /// Returns the entity numbers in a table that do not belong to any of its entities, with their row counts.
-  static func strangers(
+  static func unknownEntityNumbers(
     in table: TableLayout, of layout: StoreSchema, _ connection: PostgreSQLConnection
   ) throws -> [(number: Int64, count: Int64)] {
     let known = layout.entities(inTable: table.name).map { Int64($0.number) }

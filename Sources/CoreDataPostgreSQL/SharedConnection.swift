@@ -19,13 +19,13 @@ final class SharedConnection: Sendable {
     let connection: PostgreSQLConnection
   }
 
-  /// Runs a body in which `take(_:)` reuses connections that were given back.
+  /// Runs a body in which `acquire(_:)` reuses connections that were given back.
   static func sharing<Result>(_ body: () throws -> Result) rethrows -> Result {
     try $current.withValue(SharedConnection(), operation: body)
   }
 
   /// Returns an idle connection to the address, or a new one.
-  static func take(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
+  static func acquire(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
     let idle = current?.idle.update { idle in
       defer { idle = nil }
       return idle
@@ -34,8 +34,8 @@ final class SharedConnection: Sendable {
     return try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
   }
 
-  /// Keeps a connection for the next call of `take(_:)`, or closes it.
-  static func giveBack(_ connection: PostgreSQLConnection, to address: PostgreSQLAddress) {
+  /// Keeps a connection for the next call of `acquire(_:)`, or closes it.
+  static func release(_ connection: PostgreSQLConnection, to address: PostgreSQLAddress) {
     guard let current, connection.transactionStatus == .none else { return connection.close() }
     current.idle.value = Idle(address: address, connection: connection)
   }

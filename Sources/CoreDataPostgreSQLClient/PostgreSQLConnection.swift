@@ -163,7 +163,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Returns the last error that libpq has recorded for the connection.
   func failure(_ statement: String?) -> PostgreSQLError {
     let message = handle.map { String(libpq: cpq_PQerrorMessage($0)) } ?? "The connection is closed."
-    noticeEnd()
+    connectionDidEnd()
     return PostgreSQLError(
       message.isEmpty ? "libpq has failed without a message." : address.masked(message), isConnectionLost: isLost,
       statement: statement)
@@ -176,7 +176,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     case CPQ_COMMAND_OK, CPQ_TUPLES_OK, CPQ_SINGLE_TUPLE, CPQ_EMPTY_QUERY, CPQ_COPY_IN: return result
     default:
       // An error without an SQLSTATE comes from libpq rather than the server.
-      if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { noticeEnd() }
+      if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { connectionDidEnd() }
       let error = PostgreSQLError(result, statement: statement, isConnectionLost: isLost, masked: address.masked)
       cpq_PQclear(result)
       throw error
@@ -184,7 +184,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   }
 
   /// Makes libpq detect whether the server has closed the connection. After a failed write it does not know yet.
-  private func noticeEnd() {
+  private func connectionDidEnd() {
     if let handle, cpq_PQstatus(handle) == CPQ_CONNECTION_OK { _ = cpq_PQconsumeInput(handle) }
   }
 

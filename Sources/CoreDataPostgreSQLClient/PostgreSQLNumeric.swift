@@ -43,7 +43,7 @@ enum PostgreSQLNumeric {
     case "-Infinity": return special(Sign.negativeInfinity)
     default: break
     }
-    guard let number = DecimalText(text) else { return nil }
+    guard let number = NumericText(text) else { return nil }
     // Group the digits by four on both sides of the decimal point.
     let point = number.digits.count + number.exponent
     let lead = ((-point) % 4 + 4) % 4
@@ -97,7 +97,7 @@ enum PostgreSQLNumeric {
       digits.append(UInt8(group / 10 % 10))
       digits.append(UInt8(group % 10))
     }
-    return DecimalText(isNegative: sign != 0, digits: digits, exponent: 4 * (weight + 1 - count))
+    return NumericText(isNegative: sign != 0, digits: digits, exponent: 4 * (weight + 1 - count))
       .description(scale: scale)
   }
 
@@ -121,7 +121,7 @@ enum PostgreSQLNumeric {
 }
 
 /// A number as decimal digits: `digits` times ten to the power of `exponent`.
-struct DecimalText {
+struct NumericText {
   /// The number of digits above which a number is written with an exponent in place of its zeros.
   private static let plainLimit = 38
 

@@ -13,7 +13,7 @@ extension PostgreSQLConnection {
     }
 
     /// The number of statements, and of bytes, after which the results are read.
-    private static let (greatestCount, greatestSize) = (1_000, 4 << 20)
+    private static let (maxCount, maxSize) = (1_000, 4 << 20)
 
     private let connection: PostgreSQLConnection
     private var expected: [Expected] = []
@@ -48,7 +48,7 @@ extension PostgreSQLConnection {
       guard isSent == 1 else { throw connection.failure(sql) }
       expected.append(.result(sql: sql, check))
       size += parameters.size + 64
-      if expected.count >= Self.greatestCount || size >= Self.greatestSize { try synchronize() }
+      if expected.count >= Self.maxCount || size >= Self.maxSize { try synchronize() }
     }
 
     /// Waits for the results of all statements so far.

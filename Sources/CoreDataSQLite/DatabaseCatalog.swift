@@ -196,7 +196,7 @@ extension SQLiteConnection {
 extension DatabaseCatalog.Table {
   /// Describes a part of the definition that computes values, or can make rows vanish without an error; nil for a plain
   /// table.
-  package var oddity: String? {
+  package var unsupportedFeature: String? {
     if isVirtual { return "it is a virtual table" }
     if let column = columns.first(where: \.isGenerated) { return "an expression computes its column \(column.name)" }
     if mayContain(word: "CONFLICT"), Self.words(of: sql).contains("CONFLICT") {

@@ -12,7 +12,7 @@ package struct DatabaseUser: Hashable, Sendable {
   package let program: String?
 
   /// The subject of a sentence, such as `The process 4711 (worker)`.
-  package var words: String {
+  package var text: String {
     guard let process else { return "Another process" }
     return "The process \(process)" + (program.map { " (\($0))" } ?? "")
   }

@@ -21,7 +21,7 @@ extension SQLiteConnection {
     function name: String, argumentCount: Int? = nil, deterministic: Bool = false, _ body: @escaping Function
   ) throws {
     try register(directFunction: name, argumentCount: argumentCount, deterministic: deterministic) { call in
-      call.giveBack(try body((0..<call.argumentCount).map(call.value)))
+      call.setResult(try body((0..<call.argumentCount).map(call.value)))
     }
   }
 
@@ -130,12 +130,12 @@ package struct SQLiteFunctionCall {
   }
 
   /// Sets the result.
-  package func giveBack(_ value: SQLiteValue) { value.giveBack(to: context) }
+  package func setResult(_ value: SQLiteValue) { value.setResult(to: context) }
 
   /// Sets the result to a text. Copies the bytes, which must be UTF-8.
-  package func giveBack(text bytes: UnsafeBufferPointer<UInt8>) {
+  package func setResult(text bytes: UnsafeBufferPointer<UInt8>) {
     // Without an address SQLite would set the result to null.
-    guard let start = bytes.baseAddress else { return giveBack("") }
+    guard let start = bytes.baseAddress else { return setResult("") }
     start.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
       sqlite3_result_text64(context, $0, UInt64(bytes.count), copiedBySQLite, UInt8(SQLITE_UTF8))
     }
@@ -158,7 +158,7 @@ extension SQLiteValue {
     }
   }
 
-  fileprivate func giveBack(to context: OpaquePointer) {
+  fileprivate func setResult(to context: OpaquePointer) {
     switch self {
     case .null: sqlite3_result_null(context)
     case .integer(let value): sqlite3_result_int64(context, value)

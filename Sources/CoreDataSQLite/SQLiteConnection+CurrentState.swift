@@ -22,10 +22,10 @@ struct WALIndexHeader: Equatable, BitwiseCopyable {
   private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
   private let copied: UInt32
 
-  init(at place: UnsafeRawPointer) {
+  init(at address: UnsafeRawPointer) {
     atomicMemoryFence(ordering: .acquiring)
-    words = place.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self)
-    copied = place.loadUnaligned(fromByteOffset: 96, as: UInt32.self)
+    words = address.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self)
+    copied = address.loadUnaligned(fromByteOffset: 96, as: UInt32.self)
   }
 
   /// The number of frames up to the last commit.
@@ -97,8 +97,8 @@ extension SQLiteConnection {
       let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2, let map = methods.pointee.xShmMap,
       withUnsafeMutablePointer(
         to: &start,
-        { place in
-          place.withMemoryRebound(to: UnsafeMutableRawPointer?.self, capacity: 1) {
+        { address in
+          address.withMemoryRebound(to: UnsafeMutableRawPointer?.self, capacity: 1) {
             map(file, 0, Self.walIndexRegionSize, 0, $0)
           }
         }) == SQLITE_OK

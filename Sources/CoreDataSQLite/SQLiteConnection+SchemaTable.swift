@@ -82,16 +82,16 @@ extension SQLiteConnection {
   /// - Parameter definitions: The new `CREATE TABLE` statements by table name.
   /// - Throws: `SQLiteError`, also if a table does not exist.
   package func redefineTables(_ definitions: [String: String]) throws {
-    var places: [String: Int64] = [:]
+    var rowIDs: [String: Int64] = [:]
     for row in try rows("SELECT name, rowid FROM main.sqlite_master WHERE type = 'table'") {
-      if let name = row[0].text { places[name] = row[1].integer }
+      if let name = row[0].text { rowIDs[name] = row[1].integer }
     }
     try withWritableSchema {
       for (name, sql) in definitions.sorted(by: { $0.key < $1.key }) {
-        guard let place = places[name] else {
+        guard let rowID = rowIDs[name] else {
           throw SQLiteError(extendedCode: SQLITE_ERROR, message: "no such table: \(name)", sql: sql, path: path)
         }
-        try run("UPDATE main.sqlite_master SET sql = ?1 WHERE rowid = ?2", [.text(sql), .integer(place)])
+        try run("UPDATE main.sqlite_master SET sql = ?1 WHERE rowid = ?2", [.text(sql), .integer(rowID)])
       }
       try forgetSchema()
     }

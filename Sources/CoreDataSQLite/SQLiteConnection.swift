@@ -200,7 +200,7 @@ extension SQLiteConnection {
   ///   - body: Binds, steps and reads; must not keep the statement.
   package func cached<Result>(_ sql: String, _ body: (SQLiteStatement) throws -> Result) throws -> Result {
     let statement = try idleStatements.removeValue(forKey: sql)?.statement ?? prepare(sql, persistent: true)
-    defer { takeBack(statement) }
+    defer { release(statement) }
     return try body(statement)
   }
 
@@ -231,7 +231,7 @@ extension SQLiteConnection {
     }
   }
 
-  private func takeBack(_ statement: SQLiteStatement) {
+  private func release(_ statement: SQLiteStatement) {
     guard isOpen, statementCacheLimit > 0 else { return }
     statement.reset()
     statement.clearBindings()

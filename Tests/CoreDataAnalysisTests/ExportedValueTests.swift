@@ -16,7 +16,7 @@ struct ExportedValueTests {
       (-63_114_076_800, "0000-12-30T00:00:00.000000Z"), (36_732.123456, "2001-01-01T10:12:12.123456Z"),
     ])
   func dates(seconds: Double, text: String) {
-    #expect(StoredDate.text(seconds) == text)
+    #expect(DateText.text(seconds) == text)
   }
 
   @Test("Dates agree with Foundation's formatter over four centuries")
@@ -25,7 +25,7 @@ struct ExportedValueTests {
     for day in stride(from: -80_000, through: 80_000, by: 13) {
       let seconds = Double(day) * 86_400 + 4_321
       let expected = formatter.string(from: Date(timeIntervalSinceReferenceDate: seconds)).dropLast() + ".000000Z"
-      #expect(StoredDate.text(seconds) == expected)
+      #expect(DateText.text(seconds) == expected)
     }
   }
 

@@ -208,7 +208,7 @@ struct StoreVerifierTests {
   func entityKeys() throws {
     let company = try CompanyStore()
     let schema = try #require(try StoreReader(url: company.url).schema)
-    guard case .foreignKey(let key)? = schema["Contract"]?.relationships["employee"]?.place,
+    guard case .foreignKey(let key)? = schema["Contract"]?.relationships["employee"]?.storage,
       let column = key.entityColumn
     else {
       Issue.record("Employee has a sub-entity")

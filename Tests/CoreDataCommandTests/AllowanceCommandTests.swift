@@ -41,7 +41,7 @@ struct AllowanceCommandTests {
     order.policyClassName = policy
     order.sourceExpression = MappingExpressions.sourceObjects(entity: "Order")
     var document = MappingDocument(entityMappings: [order])
-    document.takeHashes(
+    document.updateHashes(
       source: VersionHashes(try bundle.document(named: "Shop")).entities,
       destination: VersionHashes(try bundle.document(named: "Shop 4")).entities)
     try document.writeCompiled(to: URL(fileURLWithPath: workshop.path("Orders.cdm")))

@@ -35,7 +35,7 @@ struct MappingCommandTests {
     let customer = EntityMappingDocument(
       name: "Customer", kind: .add, sourceEntityName: nil, destinationEntityName: "Customer")
     var document = MappingDocument(entityMappings: [order, customer])
-    document.takeHashes(
+    document.updateHashes(
       source: VersionHashes(try bundle.document(named: "Shop")).entities,
       destination: VersionHashes(try bundle.document(named: "Shop 2")).entities)
     change(&document)

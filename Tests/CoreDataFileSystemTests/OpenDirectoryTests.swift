@@ -103,7 +103,7 @@ struct OpenDirectoryTests {
     for file in [old, new] { try Data([1]).write(to: file) }
     chmod(old.path, 0o640)
     chmod(new.path, 0o666)
-    try FileCalls.takePermissions(of: old, for: new)
+    try FileCalls.copyPermissions(of: old, for: new)
     var found = stat()
     #expect(lstat(new.path, &found) == 0 && found.st_mode & 0o7777 == 0o640)
   }

@@ -91,7 +91,7 @@ struct PrivateDirectoryTests {
       let (old, new) = (room.file("old\(mode)"), room.file("new\(mode)"))
       for url in [old, new] { try Data().write(to: url) }
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: old.path)
-      try FileCalls.takePermissions(of: old, for: new)
+      try FileCalls.copyPermissions(of: old, for: new)
       #expect(try self.mode(new) == mode & 0o777)
     }
   }

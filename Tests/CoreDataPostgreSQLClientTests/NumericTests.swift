@@ -92,15 +92,15 @@ struct NumericTests {
         continue
       }
       // The server's own text: independent of how this module reads numbers.
-      let expected = DecimalText("\(decimal.significand)e\(decimal.exponent)")
-      let found = DecimalText(rows.string(row, 1))
+      let expected = NumericText("\(decimal.significand)e\(decimal.exponent)")
+      let found = NumericText(rows.string(row, 1))
       #expect(found.map { plain($0) } == expected.map { plain($0) }, "\(decimal)")
-      #expect(DecimalText(rows.numericText(row, 0)).map { plain($0) } == expected.map { plain($0) }, "\(decimal)")
+      #expect(NumericText(rows.numericText(row, 0)).map { plain($0) } == expected.map { plain($0) }, "\(decimal)")
     }
   }
 
   /// The digits without zeros around them.
-  private func plain(_ number: DecimalText) -> String {
+  private func plain(_ number: NumericText) -> String {
     var digits = number.digits[...]
     var exponent = number.exponent
     while digits.last == 0 {

@@ -43,7 +43,7 @@ struct CountingTests {
     let difference = ModelDifference(from: old, to: new)
     var counts = try counting.counts()
     try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
-    try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
+    try counting.countDuplicates(in: difference, from: old, to: new, into: &counts)
     return counts
   }
 
@@ -71,7 +71,7 @@ struct CountingTests {
 
   @Test("Rows, values, links and duplicates of random versions")
   func randomVersions() throws {
-    var (values, doubles, fits) = (0, 0, 0)
+    var (values, duplicates, fits) = (0, 0, 0)
     for seed in 300..<330 as Range<UInt64> {
       var model = GeneratedModel(seed: seed)
       let old = model.document
@@ -82,11 +82,11 @@ struct CountingTests {
       try fill(old, file.url, server) { try rows.fill($0, atMost: 8) }
       let counts = try compare(file.url, server, old, next.document)
       values += counts.values.values.flatMap(\.values).reduce(0, +)
-      doubles += counts.doubles.count
+      duplicates += counts.duplicates.count
       fits += counts.fits.count
       try PostgreSQLStore.destroy(at: server)
     }
-    print("Counted in both engines: \(values) values, \(doubles) constraints, \(fits) changes of types")
+    print("Counted in both engines: \(values) values, \(duplicates) constraints, \(fits) changes of types")
     #expect(values > 1_000)
   }
 
@@ -162,7 +162,7 @@ struct CountingTests {
       }
     }
     let counts = try compare(store.url, bench.url, old, model([["day"], ["title"], ["title", "flag"]]))
-    #expect(counts.doubles.values.map(\.rows).sorted() == [0, 2, 4])
+    #expect(counts.duplicates.values.map(\.rows).sorted() == [0, 2, 4])
   }
 
   @Test("A plan over a copy without rows weighs its findings in the server, in one state of the store")

@@ -402,7 +402,9 @@ private final class SharedStore {
     }
     let old = kind == .insert ? nil : RowSnapshot(id: id, version: 1, slots: try all(before))
     let changed = SlotSet(slots.keys.compactMap { table.position(of: $0) })
-    try relationships.write([RowChange(kind: kind, id: id, old: old, slots: try all(slots), changed: changed)])
+    try relationships.writeRelationships([
+      RowChange(kind: kind, id: id, old: old, slots: try all(slots), changed: changed)
+    ])
   }
 
   func batch(_ history: StoreHistory? = nil, _ body: (BatchRun) throws -> Void) throws {

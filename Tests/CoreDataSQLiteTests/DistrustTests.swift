@@ -109,7 +109,7 @@ struct DistrustTests {
     ])
   func oddities(sql: String, expected: String) throws {
     try connection.execute(sql)
-    #expect(try connection.catalog().table(named: "G")?.oddity?.contains(expected) == true)
+    #expect(try connection.catalog().table(named: "G")?.unsupportedFeature?.contains(expected) == true)
   }
 
   @Test(
@@ -122,6 +122,6 @@ struct DistrustTests {
   func ordinary(sql: String) throws {
     try connection.execute(sql)
     let table = try #require(try connection.catalog().table(named: "G"))
-    #expect(table.oddity == nil)
+    #expect(table.unsupportedFeature == nil)
   }
 }

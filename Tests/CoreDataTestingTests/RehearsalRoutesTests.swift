@@ -63,7 +63,7 @@ struct RehearsalRoutesTests {
     let versions = (1...8).map { count in (0..<count).map { "value\($0)" } + (count == 4 ? [] : ["note"]) }
     let known = known(versions)
     var limits = RehearsalRoutes.Limits()
-    (limits.mostSteps, limits.newestCount) = (0, 1)
+    (limits.maxStepCount, limits.newestCount) = (0, 1)
     let found = try routes(known, limits: limits).routes
     for route in found {
       let path = try MigrationPath(known: known, from: route.source, to: "V8").steps.map(\.destination)
@@ -104,7 +104,7 @@ struct RehearsalRoutesTests {
       }
     }
     var limits = RehearsalRoutes.Limits()
-    (limits.mostSteps, limits.newestCount) = (0, 1)
+    (limits.maxStepCount, limits.newestCount) = (0, 1)
     func judged(_ expected: ExpectedRefusals) throws -> (cases: [MigrationRehearsal.Case], problems: [String]) {
       let stage = try RehearsalStage(known, to: nil, mappings: [], seed: 1, keptIn: nil)
       defer { stage.clear() }

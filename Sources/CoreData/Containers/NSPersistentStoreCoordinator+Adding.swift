@@ -40,7 +40,7 @@ extension NSPersistentStoreCoordinator {
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
-    try ErrorPlace.naming(storeURL) { try add(storeType, configuration, at: storeURL, options) }
+    try ErrorLocation.naming(storeURL) { try add(storeType, configuration, at: storeURL, options) }
   }
 
   private func add(
@@ -80,7 +80,7 @@ extension NSPersistentStoreCoordinator {
         }
         store = try open(opening)
       }
-      take(store)
+      adopt(store)
       return store
     }
     NotificationCenter.default.post(
@@ -124,12 +124,12 @@ extension NSPersistentStoreCoordinator {
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
     let store = try withLock {
-      let place = URL(fileURLWithPath: "/dev/null")
+      let location = URL(fileURLWithPath: "/dev/null")
       let store = kind.init(
-        persistentStoreCoordinator: self, configurationName: configuration, at: place, options: options)
+        persistentStoreCoordinator: self, configurationName: configuration, at: location, options: options)
       store.url = nil
       try finishOpening(store)
-      take(store)
+      adopt(store)
       return store
     }
     NotificationCenter.default.post(

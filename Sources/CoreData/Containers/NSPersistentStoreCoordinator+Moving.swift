@@ -30,19 +30,19 @@ extension NSPersistentStoreCoordinator {
     if let server = kind as? any ServerStore.Type { return try server.destroy(at: url) }
     guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
-      let place = StoreLocation(url)
+      let location = StoreLocation(url)
       // A store at /dev/null is in memory. If no file can be created, there is no store to destroy.
       guard !RegularFile.isNullDevice(url),
-        FileCalls.exists(place.file) || FileManager.default.isWritableFile(atPath: place.folder.path)
+        FileCalls.exists(location.file) || FileManager.default.isWritableFile(atPath: location.folder.path)
       else { return }
       try OpenStores.withoutConnections(to: url) {
-        if try StoreReplacement.isDestroyed(place) { return }
+        if try StoreReplacement.isDestroyed(location) { return }
         let settings = StoreOptions(options)
         _ = try StoreReplacement(
-          place: place, journal: WorkJournal(purpose: .destruction),
+          location: location, journal: WorkJournal(purpose: .destruction),
           timeout: settings.timeout ?? StoreOptions.defaultTimeout, replacesDamaged: true,
           ignoresLocks: settings.destroysByForce
-        ).run(keptAt: nil) { _ in try StoreReplacement.makeEmpty(place) }
+        ).run(keptAt: nil) { _ in try StoreReplacement.makeEmpty(location) }
       }
     }
   }
@@ -89,15 +89,15 @@ extension NSPersistentStoreCoordinator {
       try StoreFile.peek(sourceURL).close()
     }
     try movingStores(at: destinationURL) {
-      let place = StoreLocation(destinationURL)
-      try place.checkFile()
+      let location = StoreLocation(destinationURL)
+      try location.checkFile()
       try OpenStores.withoutConnections(to: destinationURL) {
         _ = try StoreReplacement(
-          place: place, journal: WorkJournal(purpose: .replacement),
+          location: location, journal: WorkJournal(purpose: .replacement),
           timeout: StoreOptions(destinationOptions).timeout ?? StoreOptions.defaultTimeout, replacesDamaged: true
         ).run(keptAt: nil) { hold in
-          try StoreReplacement.copy(sourceURL, to: place.newStore)
-          let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.modeOfReplacement ?? .wal)
+          try StoreReplacement.copy(sourceURL, to: location.newStore)
+          let found = try StoreVerification(url: location.newStore).carryOut(leaving: hold?.modeOfReplacement ?? .wal)
           return .init(external: found.external)
         }
       }
@@ -164,8 +164,8 @@ extension NSPersistentStoreCoordinator {
         throw StoreErrors.operationFailed(
           url: store.url, reason: "The store does not belong to this coordinator, which cannot move it.")
       }
-      let isTaken = try Self.isTaken(storeURL, kind)
-      guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !isTaken else {
+      let isOccupied = try Self.isOccupied(storeURL, kind)
+      guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !isOccupied else {
         throw StoreErrors.operationFailed(
           url: storeURL,
           reason: "There is already a \(kind is any ServerStore.Type ? "store" : "file") at the new location of the "
@@ -202,7 +202,7 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Returns whether there is a store at a location, other than one with an unfinished copy.
-  private static func isTaken(_ url: URL, _ kind: NSPersistentStore.Type) throws -> Bool {
+  private static func isOccupied(_ url: URL, _ kind: NSPersistentStore.Type) throws -> Bool {
     guard try kind.isPresent(at: url) else { return false }
     guard kind is any PartialCopyDestination.Type else { return true }
     return try kind.metadataForPersistentStore(with: url)[StoreMetadata.Key.unfinishedCopy] == nil

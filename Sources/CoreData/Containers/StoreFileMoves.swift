@@ -139,7 +139,7 @@ extension NSPersistentStoreCoordinator {
     if let moved = moved as? MemoryStore, let store = store as? MemoryStore, !(store is any ServerStore),
       !(moved is any ServerStore)
     {
-      try moved.takeRows(of: store)
+      try moved.adoptRows(of: store)
       return (moved, nil)
     }
     do {

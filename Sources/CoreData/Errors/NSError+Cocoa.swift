@@ -39,7 +39,7 @@ package enum ErrorDetail {
   package static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
 
   /// Returns the entity and property, if known.
-  package static func place(entity: String?, property: String? = nil) -> [String: Any] {
+  package static func userInfo(entity: String?, property: String? = nil) -> [String: Any] {
     var info: [String: Any] = [:]
     info[self.entity] = entity
     info[self.property] = property

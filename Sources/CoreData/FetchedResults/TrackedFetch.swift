@@ -56,7 +56,7 @@ struct TrackedFetch {
     if faults.count > 1 { try Prefetching(context: context).readRows(of: Array(faults)) }
     var result: [(object: NSManagedObject, section: String)] = []
     for object in candidates {
-      object.realize()
+      object.fireFault()
       // The row may be missing.
       guard !object.isDeleted, try isWanted(object) else { continue }
       result.append((object, try sectionName(of: object)))
@@ -102,7 +102,7 @@ struct TrackedFetch {
     case nil: return ""
     case let text as String: return text
     case let number as NSNumber: return number.stringValue
-    case let value?: return Operand.words(value)
+    case let value?: return Operand.described(value)
     }
   }
 }

@@ -134,18 +134,18 @@ package struct ObjectKey: Hashable, Sendable {
 /// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` returns
 /// the store with its type.
 package final class StoreReference: Sendable {
-  private let place: Mutex<WeakAddress<AnyObject>>
+  private let target: Mutex<WeakAddress<AnyObject>>
   /// The store's UUID.
   package let identifier: String?
 
   package init(_ store: AnyObject, identifier: String?) {
-    place = Mutex(WeakAddress(store))
+    target = Mutex(WeakAddress(store))
     self.identifier = identifier
   }
 
   /// The store; nil after it has been removed.
-  package var store: AnyObject? { place.withLock { $0.object } }
+  package var store: AnyObject? { target.withLock { $0.object } }
 
   /// Redirects all identifiers to a copy of the store.
-  package func move(to copy: AnyObject) { place.withLock { $0 = WeakAddress(copy) } }
+  package func move(to copy: AnyObject) { target.withLock { $0 = WeakAddress(copy) } }
 }

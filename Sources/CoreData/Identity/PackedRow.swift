@@ -164,21 +164,21 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   /// The location of a slot's bytes.
   private struct Cell {
     let start: UnsafeRawPointer
-    let place: UnsafeRawPointer
+    let address: UnsafeRawPointer
     let tag: Tag
 
     init(_ start: UnsafeRawPointer, _ count: Int, _ position: Int) {
       self.start = start
-      place = start + RowPacker.cellsOffset(count) + position * RowPacker.cellSize
+      address = start + RowPacker.cellsOffset(count) + position * RowPacker.cellSize
       // The packer has written the tag.
       tag = Tag(rawValue: start.load(fromByteOffset: position, as: UInt8.self)) ?? .null
     }
 
-    var number: Int64 { place.loadUnaligned(as: Int64.self) }
-    var real: Double { place.loadUnaligned(as: Double.self) }
+    var number: Int64 { address.loadUnaligned(as: Int64.self) }
+    var real: Double { address.loadUnaligned(as: Double.self) }
 
     var contents: UnsafeRawBufferPointer {
-      let extent = place.loadUnaligned(as: Extent.self)
+      let extent = address.loadUnaligned(as: Extent.self)
       return UnsafeRawBufferPointer(start: start + Int(extent.offset), count: Int(extent.length))
     }
 

@@ -104,7 +104,7 @@ package struct RowSnapshot: @unchecked Sendable {
     switch content {
     case .packed(let row): .row(row.layout, row.primaryKey)
     case .decoded(let row): row.identity
-    case .taken: RowSnapshot.stopBeingTaken()
+    case .taken: RowSnapshot.trapOnReentry()
     }
   }
 
@@ -114,7 +114,7 @@ package struct RowSnapshot: @unchecked Sendable {
       switch content {
       case .packed(let row): row.version
       case .decoded(let row): row.version
-      case .taken: RowSnapshot.stopBeingTaken()
+      case .taken: RowSnapshot.trapOnReentry()
       }
     }
     set {
@@ -133,7 +133,7 @@ package struct RowSnapshot: @unchecked Sendable {
       switch content {
       case .packed(let row): row.slots
       case .decoded(let row): row.slots
-      case .taken: RowSnapshot.stopBeingTaken()
+      case .taken: RowSnapshot.trapOnReentry()
       }
     }
     set { content = .decoded(RowSnapshot.decoded(identity, version, newValue, origin)) }
@@ -193,7 +193,7 @@ package struct RowSnapshot: @unchecked Sendable {
     return row
   }
 
-  private static func stopBeingTaken() -> Never {
+  private static func trapOnReentry() -> Never {
     trap("A row was read while it was being changed.")
   }
 }

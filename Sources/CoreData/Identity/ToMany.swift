@@ -9,14 +9,14 @@ package struct MemberRows {
   /// Primary keys without duplicates.
   package let numbers: [Int64]
   /// The members' rows from `start`, if they have been read ahead.
-  package let waiting: WaitingRows?
+  package let waiting: PrefetchedMembers?
   package let start: Int
 
   fileprivate var ids: [NSManagedObjectID] { numbers.map { layout.identifier($0) } }
 
   /// Returns the row of a member that a context has read ahead; nil if there is none.
   package func row(at index: Int, for context: AnyObject) -> RowSnapshot? {
-    guard let waiting, waiting.areWaiting(for: context) else { return nil }
+    guard let waiting, waiting.areAvailable(for: context) else { return nil }
     return waiting.rows[start + index]
   }
 }
@@ -25,7 +25,7 @@ package struct MemberRows {
 /// all owners share them.
 ///
 /// Other contexts may have copies of the relationships, so each use passes its context.
-package final class WaitingRows: @unchecked Sendable {
+package final class PrefetchedMembers: @unchecked Sendable {
   private let reader: ObjectIdentifier
   /// Used only by the context that has read them.
   @exclusivity(unchecked) package private(set) var rows: [RowSnapshot]
@@ -36,7 +36,7 @@ package final class WaitingRows: @unchecked Sendable {
   }
 
   /// Returns whether a context may use the rows.
-  package func areWaiting(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
+  package func areAvailable(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
 
   /// Removes the rows.
   package func removeAll() { rows = [] }
@@ -55,23 +55,23 @@ package struct ToMany: @unchecked Sendable {
   /// An edit in the middle of an order does not correct the stored positions of the members after it. The table knows
   /// the maximum error, and a search begins at the stored position.
   private final class Table {
-    private var places: [ObjectKey: Int]
+    private var positions: [ObjectKey: Int]
     /// The stored position of the first member, which edits at the start change.
     private var origin = 0
     /// The maximum distance between a member's index and its stored position.
     private(set) var drift = 0
 
-    init(_ places: [ObjectKey: Int]) { self.places = places }
+    init(_ positions: [ObjectKey: Int]) { self.positions = positions }
 
     convenience init(copyOf other: Table) {
-      self.init(other.places)
+      self.init(other.positions)
       (origin, drift) = (other.origin, other.drift)
     }
 
-    func contains(_ key: ObjectKey) -> Bool { places[key] != nil }
+    func contains(_ key: ObjectKey) -> Bool { positions[key] != nil }
 
     /// Returns the index at which a search for a member begins; nil if it is not a member.
-    func start(of key: ObjectKey) -> Int? { places[key].map { $0 - origin } }
+    func start(of key: ObjectKey) -> Int? { positions[key].map { $0 - origin } }
 
     /// Records that a member is inserted at an index.
     func insert(_ key: ObjectKey, at index: Int, count: Int) {
@@ -81,14 +81,14 @@ package struct ToMany: @unchecked Sendable {
 
     /// Records that the member at an index is removed, and the members after it move up.
     func remove(_ key: ObjectKey, at index: Int, count: Int) {
-      places[key] = nil
+      positions[key] = nil
       if index == 0 { origin += 1 } else if index < count - 1 { drift += 1 }
     }
 
-    func set(_ index: Int, of key: ObjectKey) { places[key] = index + origin }
+    func set(_ index: Int, of key: ObjectKey) { positions[key] = index + origin }
 
     /// Removes a member without moving others.
-    func forget(_ key: ObjectKey) { places[key] = nil }
+    func forget(_ key: ObjectKey) { positions[key] = nil }
   }
 
   /// Shared by copies, possibly on several threads. Changed only by a single owner, except for the table, which any

@@ -12,6 +12,6 @@ enum ValueErrors {
       NSCoreDataError, "The value of a transformable attribute cannot be stored.",
       reason: "A \(type(of: value)) in '\(attribute.name)' of '\(entity)' cannot be archived: \(reason).",
       suggestion: "Give the attribute a value transformer that converts such values to Data.",
-      ErrorDetail.place(entity: entity, property: attribute.name))
+      ErrorDetail.userInfo(entity: entity, property: attribute.name))
   }
 }

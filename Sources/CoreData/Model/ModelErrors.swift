@@ -11,7 +11,7 @@ enum ModelErrors {
   static func cannotRead(
     _ error: ModelFileError, _ description: String = "The managed object model could not be read."
   ) -> NSError {
-    var info = ErrorDetail.place(entity: error.entity, property: error.property)
+    var info = ErrorDetail.userInfo(entity: error.entity, property: error.property)
     info[NSFilePathErrorKey] = error.file
     info["line"] = error.line
     let place = [error.entity, error.property].compactMap { $0 }.joined(separator: ".")
@@ -66,7 +66,7 @@ enum ModelErrors {
   /// `NSCoreDataError`: models have different entities or templates of the same name.
   static func cannotMerge(_ conflicts: [ModelMerge.Conflict]) -> NSError {
     let sentences = conflicts.map { conflict in
-      let details = conflict.differences.map(\.words).joined(separator: "; ")
+      let details = conflict.differences.map(\.text).joined(separator: "; ")
       return "There are two different versions of the \(conflict.subject.rawValue) '\(conflict.name)'"
         + (details.isEmpty ? "." : ": \(details).")
     }
@@ -76,7 +76,7 @@ enum ModelErrors {
     return NSError.cocoa(
       NSCoreDataError, "The managed object models could not be merged.", reason: sentences.joined(separator: " "),
       suggestion: "Rename one of them, make them equal, or leave one of the models out.",
-      ErrorDetail.place(entity: first?.name, property: path?[1]))
+      ErrorDetail.userInfo(entity: first?.name, property: path?[1]))
   }
 
   /// 134504
@@ -119,7 +119,7 @@ enum ModelErrors {
   {
     NSError.cocoa(
       NSCoreDataError, "The managed object model is not valid.", reason: reason, suggestion: suggestion,
-      ErrorDetail.place(entity: entity, property: property))
+      ErrorDetail.userInfo(entity: entity, property: property))
   }
 
   private static func code(of kind: ModelFileError.Kind) -> Int {

@@ -12,7 +12,7 @@ package struct ModelVersions {
   let url: URL?
   /// The reason why the other versions in the directory of a single version cannot be read; nil if they can.
   private(set) var problemOfOthers: (url: URL, error: any Error)?
-  private let shelf: VersionShelf
+  private let cache: VersionCache
   /// The mappings inferred between the versions, shared by all paths.
   private let inferred = InferredMappings()
 
@@ -72,18 +72,18 @@ package struct ModelVersions {
       }
     }
     self.init(
-      shelf: VersionShelf(bundle), currentName: bundle.currentVersionName, url: bundle.url)
+      cache: VersionCache(bundle), currentName: bundle.currentVersionName, url: bundle.url)
   }
 
   /// Creates a list of the given versions, in order.
   ///
   /// - Parameter current: the name of the current version; nil if none is marked.
   package init(_ versions: [ModelVersion], current: String? = nil) {
-    self.init(shelf: VersionShelf(versions), currentName: current, url: nil)
+    self.init(cache: VersionCache(versions), currentName: current, url: nil)
   }
 
-  private init(shelf: VersionShelf, currentName: String?, url: URL?) {
-    self.shelf = shelf
+  private init(cache: VersionCache, currentName: String?, url: URL?) {
+    self.cache = cache
     self.currentName = currentName
     self.url = url
   }
@@ -97,23 +97,23 @@ package struct ModelVersions {
   }
 
   /// The names of all versions in order, including unreadable ones.
-  package var names: [String] { shelf.names }
+  package var names: [String] { cache.names }
 
   /// Returns the first unreadable version between two others, and the reason; nil if all are readable.
   func unreadable(between source: String, and destination: String) -> (name: String, error: ModelFileError)? {
-    shelf.unreadable(between: source, and: destination)
+    cache.unreadable(between: source, and: destination)
   }
 
   /// All readable versions.
-  package var versions: [ModelVersion] { shelf.versions(at: Array(names.indices)) }
+  package var versions: [ModelVersion] { cache.versions(at: Array(names.indices)) }
 
   /// Returns the versions from one to another, both included; all versions if one of the two is unknown.
   func versions(between first: ModelVersion, and second: ModelVersion) -> [ModelVersion] {
     let ends = [first, second].compactMap { end in
-      names.firstIndex(of: end.name).flatMap { shelf.version(at: $0)?.hashes == end.hashes ? $0 : nil }
+      names.firstIndex(of: end.name).flatMap { cache.version(at: $0)?.hashes == end.hashes ? $0 : nil }
     }
     guard ends.count == 2, let least = ends.min(), let greatest = ends.max() else { return versions }
-    return shelf.versions(at: Array(least...greatest))
+    return cache.versions(at: Array(least...greatest))
   }
 
   /// Returns, for each of some versions, whether its path to the last of them goes through all in between, if no
@@ -130,7 +130,7 @@ package struct ModelVersions {
   }
 
   /// Returns whether there is a readable version with a name.
-  private func has(_ name: String) -> Bool { names.firstIndex(of: name).flatMap { shelf.version(at: $0) } != nil }
+  private func has(_ name: String) -> Bool { names.firstIndex(of: name).flatMap { cache.version(at: $0) } != nil }
 
   /// Finds the versions in the file that a model was read from.
   ///
@@ -138,7 +138,7 @@ package struct ModelVersions {
   init(around model: NSManagedObjectModel) throws {
     guard let url = model.origins.first, model.origins.count == 1 else {
       let version = ModelVersion(name: ModelVersions.name(of: model), model: model)
-      self.init(shelf: VersionShelf([version]), currentName: version.name, url: nil)
+      self.init(cache: VersionCache([version]), currentName: version.name, url: nil)
       return
     }
     try self.init(contentsOf: url)
@@ -149,7 +149,7 @@ package struct ModelVersions {
   /// - Throws: 134060 if there is none.
   package func version(named name: String?) throws -> ModelVersion {
     let wanted = name ?? currentName
-    if let wanted, let position = names.firstIndex(of: wanted), let version = shelf.version(at: position) {
+    if let wanted, let position = names.firstIndex(of: wanted), let version = cache.version(at: position) {
       return version
     }
     let all = versions
@@ -184,8 +184,8 @@ package struct ModelVersions {
     fitting stored: [String: Data], identifiers: [String] = [], where fits: @escaping (ModelVersion) -> Bool
   ) -> [ModelVersion] {
     let current = names.firstIndex { $0 == currentName }
-    let found = VersionSearch(shelf: shelf, current: current, stored: stored, fits: fits).run()
-      .compactMap { shelf.version(at: $0) }
+    let found = VersionSearch(cache: cache, current: current, stored: stored, fits: fits).run()
+      .compactMap { cache.version(at: $0) }
     guard !found.isEmpty, identifiers.contains(where: { !$0.isEmpty }),
       !found.contains(where: { $0.isNamed(by: identifiers) })
     else { return found }
@@ -229,7 +229,7 @@ extension ModelVersion {
     let model = try NSManagedObjectModel(document: document)
     if let url { model.wasRead(from: url) }
     // Changes of the model discard its hashes.
-    model.takeVersionHashes(versionHashes)
+    model.setVersionHashes(versionHashes)
     object = model
     return model
   }

@@ -207,8 +207,8 @@ extension NSManagedObjectModel {
   public static func localizationDictionary(forModelAt url: URL) throws -> [String: String]? {
     let folder = url.deletingLastPathComponent()
     let name = url.deletingPathExtension().lastPathComponent
-    for place in localizedFolders(in: folder) {
-      for file in ["\(name)Model.strings", "\(name).strings"].map(place.appendingPathComponent)
+    for location in localizedFolders(in: folder) {
+      for file in ["\(name)Model.strings", "\(name).strings"].map(location.appendingPathComponent)
       where FileManager.default.fileExists(atPath: file.path) {
         return try strings(at: file)
       }
@@ -229,7 +229,7 @@ extension NSManagedObjectModel {
 
   private static func strings(at url: URL) throws -> [String: String] {
     do {
-      return try StringsFile.words(in: ModelFile.read(url))
+      return try StringsFile.strings(in: ModelFile.read(url))
     } catch let error as PropertyLists.Unreadable {
       throw ModelErrors.unreadableStrings(url, reason: error.description, underlying: error)
     } catch let error as ModelFileError {
@@ -372,7 +372,7 @@ struct ModelVersionList {
     let fileName: String
     let model: NSManagedObjectModel
     /// Both names, because versions of different files often have the same name.
-    var place: String { "\(name) of \(fileName)" }
+    var location: String { "\(name) of \(fileName)" }
   }
 
   private(set) var versions: [Version] = []

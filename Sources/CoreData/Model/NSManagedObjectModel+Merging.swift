@@ -19,7 +19,7 @@ extension NSManagedObjectModel {
       trap(
         "Models with two different \(conflict.subject == .entity ? "entities" : "fetch request templates") named "
           + "'\(conflict.name)' cannot be merged."
-          + (conflict.differences.first.map { " \($0.words)." } ?? ""))
+          + (conflict.differences.first.map { " \($0.text)." } ?? ""))
     }
     self.init()
     take(merge)

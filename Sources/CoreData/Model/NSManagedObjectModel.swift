@@ -252,7 +252,7 @@ extension NSManagedObjectModel {
   var versionHashes: VersionHashes { hashState.value { ModelHashes(of: self) }.hashes }
 
   /// Sets the hashes, which have already been computed from the model's document.
-  func takeVersionHashes(_ hashes: VersionHashes) { _ = hashState.value { ModelHashes(hashes) } }
+  func setVersionHashes(_ hashes: VersionHashes) { _ = hashState.value { ModelHashes(hashes) } }
 }
 
 /// The copies of entities, by the original, by its equals in other models, or by name.

@@ -6,7 +6,7 @@ import Foundation
 
 /// A reference to a model: its location, and the checksum that it must have. Resolved on first use.
 open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
-  private enum Place {
+  private enum Location {
     case model(NSManagedObjectModel)
     case file(URL)
     case name(String, ModelSearch)
@@ -15,14 +15,14 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
 
   /// The checksum that the model must have: its `versionChecksum`.
   public let versionChecksum: String
-  private let place: Place
+  private let location: Location
   private let lock = NSLock()
   /// The resolved model. Guarded by `lock`.
   private var found: NSManagedObjectModel?
 
   /// Creates a reference to a given model.
   public init(model: NSManagedObjectModel, versionChecksum: String) {
-    place = .model(model)
+    location = .model(model)
     self.versionChecksum = versionChecksum
   }
 
@@ -32,7 +32,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, with a version that has the checksum.
   ///   - versionChecksum: the checksum that the model must have.
   public init(fileURL: URL, versionChecksum: String) {
-    place = .file(fileURL)
+    location = .file(fileURL)
     self.versionChecksum = versionChecksum
   }
 
@@ -43,7 +43,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   ///   - bundle: nil for the main bundle, or, if that has no model, the resource bundles beside the executable.
   ///   - versionChecksum: the checksum that the model must have.
   public init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
-    place = .name(modelName, ModelSearch(bundles: bundle.map { [$0] }))
+    location = .name(modelName, ModelSearch(bundles: bundle.map { [$0] }))
     self.versionChecksum = versionChecksum
   }
 
@@ -54,7 +54,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   ///   - bundle: nil for the main bundle, or, if that has no model, the resource bundles beside the executable.
   ///   - versionChecksum: the checksum that the model must have.
   public init(entityVersionHashes versionHash: [AnyHashable: Any], in bundle: Bundle?, versionChecksum: String) {
-    place = .hashes(versionHash as? [String: Data], ModelSearch(bundles: bundle.map { [$0] }))
+    location = .hashes(versionHash as? [String: Data], ModelSearch(bundles: bundle.map { [$0] }))
     self.versionChecksum = versionChecksum
   }
 
@@ -81,7 +81,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   }
 
   private func search() throws -> NSManagedObjectModel {
-    switch place {
+    switch location {
     case .model(let model):
       return try choose(from: [("the given model", model)], "a given model", absent: "")
     case .file(let url):
@@ -97,7 +97,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
       let list = try versions(search, for: subject)
       let named = list.versions.filter { $0.name == name || $0.fileName == name }
       return try choose(
-        from: named.map { ("'\($0.place)'", $0.model) }, subject,
+        from: named.map { ("'\($0.location)'", $0.model) }, subject,
         absent: Self.words("There is no model or version of that name", search, list))
     case .hashes(let hashes, let search):
       let subject = "the model with given entity version hashes"
@@ -105,7 +105,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
       let list = try versions(search, for: subject)
       let fitting = list.versions.filter { $0.model.entityVersionHashesByName == hashes }
       return try choose(
-        from: fitting.map { ("'\($0.place)'", $0.model) }, subject,
+        from: fitting.map { ("'\($0.location)'", $0.model) }, subject,
         absent: Self.words("No model has these hashes", search, list))
     }
   }

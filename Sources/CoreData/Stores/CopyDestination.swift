@@ -44,7 +44,7 @@ package protocol ObjectCopyDestination: RowStore {
   ///
   /// - Throws: 134070 for a store whose rows cannot be listed; the errors of both stores. On an error, the store has no
   ///   rows.
-  func takeCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws
+  func receiveCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws
 }
 
 extension CopyDestination {

@@ -224,7 +224,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// Takes over the identifiers of another store, of which this store is a copy.
-  package final func takeIdentifiers(of other: NSPersistentStore) {
+  package final func adoptIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)
     changeIdentity { $0 = Identity(number: number, reference: reference) }
     reference.move(to: self)

@@ -176,14 +176,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private var isLockedByThisThread: Bool { lockingThread.load(ordering: .relaxed) == ThreadIdentity.current }
 
   /// Adds an opened store.
-  func take(_ store: NSPersistentStore) {
+  func adopt(_ store: NSPersistentStore) {
     storeList.update { $0.append(store) }
     store.didAdd(to: self)
   }
 
   /// Replaces a store with an opened one, which takes over its identifiers.
   func replace(_ store: NSPersistentStore, by moved: NSPersistentStore) {
-    moved.takeIdentifiers(of: store)
+    moved.adoptIdentifiers(of: store)
     exchange(store, for: moved)
   }
 
@@ -205,7 +205,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// Notifies the other observers of what one of them has saved.
-  func tell(_ saved: SavedIdentifiers, savedBy observer: any SaveObserver) {
+  func notifyOthers(of saved: SavedIdentifiers, by observer: any SaveObserver) {
     let others = withLock {
       saveObservers.removeAll { $0.object == nil }
       return saveObservers.compactMap { $0.object as? any SaveObserver }.filter { $0 !== observer }
@@ -314,7 +314,7 @@ extension NSPersistentStoreCoordinator {
   /// If the writes do not fit on the disk, space is freed and the body runs once more.
   ///
   /// - Parameter canRepeat: whether the body can run again after its writes were rolled back.
-  func together(
+  func inTransactions(
     _ stores: [any RowStore], canRepeat: () -> Bool = { true }, _ body: () throws -> Void
   ) throws {
     var hasCommitted = false

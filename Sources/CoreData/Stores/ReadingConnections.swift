@@ -93,7 +93,7 @@ package final class ReadingConnections: @unchecked Sendable {
 
   /// Reads on a connection that no other thread uses meanwhile; returns nil if there is none, or if reading fails.
   package func reading<Result>(_ body: (any RowSource) throws -> Result) -> Result? {
-    guard let reader = take() else { return nil }
+    guard let reader = acquire() else { return nil }
     reader.noteIdentity()
     do {
       let result: Result
@@ -102,12 +102,12 @@ package final class ReadingConnections: @unchecked Sendable {
       } else {
         result = try reader.readingNewest { try body(reader) }
       }
-      giveBack(reader)
+      release(reader)
       return result
     } catch {
       // The caller repeats the read under the lock, and throws its error. This connection may be at fault.
       reader.end()
-      giveBack(nil)
+      release(nil)
       return nil
     }
   }
@@ -119,7 +119,7 @@ package final class ReadingConnections: @unchecked Sendable {
     }
   }
 
-  private func take() -> (any ReadingConnection)? {
+  private func acquire() -> (any ReadingConnection)? {
     condition.lock()
     let thread = ThreadIdentity.current
     guard let open, pauseCount == 0, !isEnding || busyThreads.contains(thread) else {
@@ -132,11 +132,11 @@ package final class ReadingConnections: @unchecked Sendable {
     if let known { return known }
     // As above, the connection that writes meets the same obstacle, and throws it.
     if let opened = try? open() { return opened }
-    giveBack(nil)
+    release(nil)
     return nil
   }
 
-  private func giveBack(_ reader: (any ReadingConnection)?) {
+  private func release(_ reader: (any ReadingConnection)?) {
     condition.lock()
     if let reader {
       if idle.count < Self.idleLimit {

@@ -108,7 +108,7 @@ package protocol RowStore: NSPersistentStore, RowSource {
   func identifier(entityName: String, reference: String) -> NSManagedObjectID?
 
   /// Returns whether the store has a table for an entity that its configuration does not list.
-  func hasPlace(for entity: NSEntityDescription) -> Bool
+  func hasTable(for entity: NSEntityDescription) -> Bool
 
   /// Whether the store's file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { get }
@@ -153,7 +153,7 @@ package protocol RowWritingStore: RowStore {
   /// An inserted row gets version 1, and an updated row the version after its old one.
   ///
   /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
-  func write(_ changes: [RowChange]) throws
+  func writeRows(_ changes: [RowChange]) throws
 }
 
 extension RowWritingStore {
@@ -209,7 +209,8 @@ extension RowStore {
 package struct RowQuery {
   package let entity: NSEntityDescription
   package private(set) var criteria: RowCriteria
-  /// The objects that a child context excludes. Stores ignore them; `StoreReader` adds their keys to `excludedKeys`.
+  /// The objects that a child context excludes. Stores ignore them; `CoordinatorReader` adds their keys to
+  /// `excludedKeys`.
   package var excludedIDs: [NSManagedObjectID] = []
 
   package init(entity: NSEntityDescription, includesSubentities: Bool = true) {

@@ -72,7 +72,8 @@ package enum StoreErrors {
     let isPostgreSQL = scheme.lowercased().hasPrefix("postgres")
     return error(
       NSPersistentStoreOpenError, "The persistent store could not be opened.",
-      reason: "The location '\(url.place)' names no file, and no class of stores is registered for '\(scheme):'.",
+      reason:
+        "The location '\(url.locationText)' names no file, and no class of stores is registered for '\(scheme):'.",
       suggestion: isPostgreSQL
         ? "Add the product CoreDataPostgreSQL to the target, and call PostgreSQLStores.register() where it is not found "
           + "by itself." : "Give the path of a file.", url)
@@ -150,8 +151,8 @@ package enum StoreErrors {
           "While it was open, the tables of the store were changed by another process, or by another coordinator of "
           + "this one: entities have other numbers, or tables and columns other names. Nothing was read or saved.")
     }
-    let words = StoreVersion.words(old, new, name: name)
-    let place = url.map { " at \($0.place)" } ?? ""
+    let words = StoreVersion.text(old, new, name: name)
+    let place = url.map { " at \($0.locationText)" } ?? ""
     let change =
       wasReplaced
       ? "the store\(place) was replaced: it was of \(words.first), and the new one is of \(words.second)."
@@ -192,14 +193,14 @@ package enum StoreErrors {
         + "\(Int64.max) is the greatest possible.",
       suggestion:
         "Correct Z_MAX in the row of '\(entity)' in Z_PRIMARYKEY, and Z_PK of any row in \(table) with such a key, or "
-        + "restore the store from a backup.", url, ErrorDetail.place(entity: entity))
+        + "restore the store from a backup.", url, ErrorDetail.userInfo(entity: entity))
   }
 
   /// 513: the store was opened read-only, or its file or directory is.
   package static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
     error(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
-      reason: "The store \(url.map { "at \($0.place) " } ?? "")is read-only.",
+      reason: "The store \(url.map { "at \($0.locationText) " } ?? "")is read-only.",
       suggestion: byOption
         ? "Open it without NSReadOnlyPersistentStoreOption."
         : "Check the permissions of the file and its directory: SQLite creates files beside the store while writing.",
@@ -227,7 +228,7 @@ package enum StoreErrors {
     url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
   ) -> NSError {
     let opening = "The model used to open the store is incompatible with the one used to create the store"
-    let details = VersionDifference.words(differences, limit: listedDifferences)
+    let details = VersionDifference.text(differences, limit: listedDifferences)
     return error(
       NSPersistentStoreIncompatibleVersionHashError,
       "The managed object model version used to open the persistent store is incompatible with the one that was used "

@@ -170,7 +170,7 @@ struct EntityPair {
       for relationship in line.flatMap(\.relationships) {
         guard let found = layout.relationships[relationship.name] else { continue }
         // Apart from its order, a to-many relationship adds nothing to its inverse.
-        if case .inverseForeignKey = found.place, found.inverseName != nil, !found.isOrdered { continue }
+        if case .inverseForeignKey = found.storage, found.inverseName != nil, !found.isOrdered { continue }
         properties.append((relationship.name, relationship.renamingIdentifier))
       }
     }

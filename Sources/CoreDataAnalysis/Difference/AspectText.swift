@@ -29,7 +29,7 @@ enum AspectText {
       return Int64(exactly: number).map { String($0) } ?? String(number)
     case .decimal(let number): return number.description
     case .string(let text): return "\"\(text)\""
-    case .date(let date): return StoredDate.text(date.timeIntervalSinceReferenceDate)
+    case .date(let date): return DateText.text(date.timeIntervalSinceReferenceDate)
     case .data(let data): return "\(data.count) bytes \(data.prefix(16).base64EncodedString())"
     case .uuid(let uuid): return uuid.uuidString
     case .url(let url): return url.absoluteString
@@ -105,7 +105,7 @@ enum AspectText {
 
 extension DeleteRuleKind {
   /// The delete rule as text.
-  package var words: String {
+  package var text: String {
     switch self {
     case .noAction: "no action"
     case .nullify: "nullify"
@@ -220,7 +220,7 @@ extension ExpressionSyntax {
 }
 
 /// Dates as stored: seconds since the start of 2001, UTC.
-package enum StoredDate {
+package enum DateText {
   /// Days from 1970 to 2001.
   private static let epochDays = 11323
 

@@ -273,12 +273,13 @@ struct EntityComparison {
   func removed(_ name: String, _ subject: ModelChange.Subject, isTransient: Bool) -> ModelChange {
     let demand: MigrationDemand = isTransient ? .none : .inferred
     func has(_ entity: EntityDocument) -> Bool { entity.propertyNames.contains(name) }
-    if let heir = models.newIndex.lineage(of: new.name).dropFirst().first(where: has) {
-      return change(name, name, subject, .moved(from: new.name, to: heir.name), hashed: !isTransient, migration: demand)
+    if let newOwner = models.newIndex.lineage(of: new.name).dropFirst().first(where: has) {
+      return change(
+        name, name, subject, .moved(from: new.name, to: newOwner.name), hashed: !isTransient, migration: demand)
     }
-    let heirs = models.newIndex.subentities(of: new.name)
-    if old.isAbstract, !heirs.isEmpty, heirs.allSatisfy(has) {
-      let names = heirs.map(\.name).joined(separator: ", ")
+    let newOwners = models.newIndex.subentities(of: new.name)
+    if old.isAbstract, !newOwners.isEmpty, newOwners.allSatisfy(has) {
+      let names = newOwners.map(\.name).joined(separator: ", ")
       return change(name, name, subject, .moved(from: new.name, to: names), hashed: !isTransient, migration: demand)
     }
     return change(name, name, subject, .removed, hashed: !isTransient, migration: demand)
@@ -455,7 +456,7 @@ extension EntityComparison {
       recorder.compare(.maximumCount, count(before.maxCount), count(after.maxCount), hashed: true)
     }
     recorder.compare(.ordered, before.isOrdered, after.isOrdered, hashed: true)
-    recorder.compare(.deleteRule, before.deleteRule.words, after.deleteRule.words)
+    recorder.compare(.deleteRule, before.deleteRule.text, after.deleteRule.text)
     if before.validations != after.validations {
       recorder.compare(.validation, "\(before.validations.count)", "\(after.validations.count)", evenIfEqual: true)
     }

@@ -117,7 +117,7 @@ package struct ModelDescription: Sendable {
 
   private static func property(_ relationship: RelationshipDocument) -> Property {
     var text = AspectText.relationship(relationship)
-    text += ", inverse \(AspectText.name(relationship.inverseName)), \(relationship.deleteRule.words)"
+    text += ", inverse \(AspectText.name(relationship.inverseName)), \(relationship.deleteRule.text)"
     if relationship.minCount > 0 { text += ", at least \(relationship.minCount)" }
     if relationship.maxCount > 1 { text += ", at most \(relationship.maxCount)" }
     if let old = relationship.renamingIdentifier { text += ", renaming identifier \(old)" }
@@ -129,7 +129,7 @@ package struct ModelDescription: Sendable {
       Fact(name: "ordered", value: AspectText.flag(relationship.isOrdered)),
       Fact(name: "minimum count", value: String(relationship.minCount)),
       Fact(name: "maximum count", value: String(relationship.maxCount)),
-      Fact(name: "delete rule", value: relationship.deleteRule.words),
+      Fact(name: "delete rule", value: relationship.deleteRule.text),
     ]
     if let old = relationship.renamingIdentifier { facts.append(Fact(name: "renaming identifier", value: old)) }
     if let modifier = relationship.versionHashModifier, !modifier.isEmpty {

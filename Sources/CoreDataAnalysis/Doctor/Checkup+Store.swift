@@ -155,7 +155,7 @@ extension Checkup {
   private mutating func examineUsers(_ url: URL) {
     guard let user = DatabaseUser.other(of: url.path) else { return }
     add(
-      .note, "other processes", "\(user.words) has the store open.",
+      .note, "other processes", "\(user.text) has the store open.",
       cure: "Close it before a migration. What is still open afterwards fails until it has opened the store again.")
   }
 

@@ -68,17 +68,17 @@ extension FindingJudge {
       guard let rows else {
         return finding(.uniquenessAdded, .warning, change, "\(text); rows with equal values would stop the migration")
       }
-      guard let doubles = constraint(names, of: change).flatMap({ counts?.doubles[$0] }) else {
+      guard let duplicates = constraint(names, of: change).flatMap({ counts?.duplicates[$0] }) else {
         return finding(
           .uniquenessAdded, rows == 0 ? .information : .warning, change, "\(text), among \(counted(rows, "row"))")
       }
-      guard let example = doubles.example else {
+      guard let example = duplicates.example else {
         return finding(
           .uniquenessAdded, .information, change, "\(text), and is among \(counted(rows, "row"))")
       }
       return finding(
         .uniquenessAdded, .error, change,
-        "\(text); \(counted(doubles.rows, "row")) with equal values stop the migration, such as \(example)",
+        "\(text); \(counted(duplicates.rows, "row")) with equal values stop the migration, such as \(example)",
         isFailure: true)
     }
   }

@@ -37,11 +37,11 @@ struct RuleBreaks: Hashable, Sendable {
   private var examples: [String: Int] = [:]
 
   /// The maximum number of distinct values that are recorded, one of which becomes the example.
-  private static let greatestCount = 10_000
+  private static let maxCount = 10_000
 
   mutating func add(_ value: String) {
     count += 1
-    if examples.count < Self.greatestCount || examples[value] != nil { examples[value, default: 0] += 1 }
+    if examples.count < Self.maxCount || examples[value] != nil { examples[value, default: 0] += 1 }
   }
 
   mutating func add(_ other: RuleBreaks) {

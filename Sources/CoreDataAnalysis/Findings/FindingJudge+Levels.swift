@@ -57,7 +57,7 @@ extension FindingJudge {
   }
 
   /// Returns the finding for rows of an entity that the mapping model drops.
-  func untaken(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
+  func uncoveredEntity(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
     Finding(
       .entityRemoved, level, entity: entity, property: nil, sourceEntity: entity, sourceProperty: nil, message
     ).allowed(by: .inModel(.entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: []))

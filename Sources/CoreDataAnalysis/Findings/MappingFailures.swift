@@ -113,14 +113,14 @@ struct MappingFailures {
     case .constant(.null)?:
       if !attribute.isOptional, rows != 0 { add(.setToNil, rows, filter ?? policy) }
     case .constant(let value)?:
-      guard !attribute.kind.takes(value) else { return }
+      guard !attribute.kind.accepts(value) else { return }
       add(.constant("\(AspectText.value(value))", to: attribute.kind.title), nil, nil)
     case let expression?:
       guard let key = MappingExpressions.sourceKey(expression),
         let before = sources.compactMap({ attributeOfSource(key, $0) }).first
       else { return }
       let values = valueCount(of: key, in: sources)
-      if !attribute.kind.takes(valuesOf: before.kind) {
+      if !attribute.kind.accepts(valuesOf: before.kind) {
         guard values != 0 else { return }
         add(
           .type(from: before.kind.title, to: attribute.kind.title), values, isKnown: counts == nil || values != nil,
@@ -276,20 +276,20 @@ extension ExpressionSyntax {
 
 extension AttributeKind {
   /// Whether a migration converts values of another type to this one.
-  func takes(valuesOf other: AttributeKind) -> Bool {
+  func accepts(valuesOf other: AttributeKind) -> Bool {
     let isAny = { (kind: AttributeKind) in kind == .transformable || kind == .undefined }
     return self == other || (isNumeric && other.isNumeric) || isAny(self) || isAny(other)
   }
 
   /// Whether a constant can be a value of this type.
-  func takes(_ value: PlainValue) -> Bool {
+  func accepts(_ value: PlainValue) -> Bool {
     switch value {
-    case .boolean, .integer, .real, .decimal: takes(valuesOf: .double)
-    case .string: takes(valuesOf: .string)
-    case .date: takes(valuesOf: .date)
-    case .data: takes(valuesOf: .binaryData)
-    case .uuid: takes(valuesOf: .uuid)
-    case .url: takes(valuesOf: .uri)
+    case .boolean, .integer, .real, .decimal: accepts(valuesOf: .double)
+    case .string: accepts(valuesOf: .string)
+    case .date: accepts(valuesOf: .date)
+    case .data: accepts(valuesOf: .binaryData)
+    case .uuid: accepts(valuesOf: .uuid)
+    case .url: accepts(valuesOf: .uri)
     case .null, .array, .set, .dictionary, .object: true
     }
   }

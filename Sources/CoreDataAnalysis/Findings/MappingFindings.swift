@@ -24,7 +24,7 @@ struct MappingFindings {
       changes: difference.changes, counts: counts,
       unread: mappingModel.document.unreadProperties(from: old.document, to: new.document))
     let changed = difference.changes.filter { !($0.subject == .entity && $0.kind == .removed) }
-      .flatMap { change in scale.judge.findings(for: change).compactMap { scale.weighed($0, change) } }
+      .flatMap { change in scale.judge.findings(for: change).compactMap { scale.adjusted($0, change) } }
     let dropped = old.document.entities.filter { !$0.isAbstract }.compactMap { scale.rows(of: $0.name) }
     let failures = MappingFailures(mappingModel.document, from: old.document, to: new.document, counts: counts)
     findings =
@@ -62,7 +62,7 @@ private struct MappingScale {
   let unread: [UnreadProperty]
 
   /// Returns the finding adjusted to the mapping model; nil if the mapping model resolves it.
-  func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
+  func adjusted(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
     case .notInferable, .hierarchiesMerged, .probableRename, .unclearRename, .shippedVersionEdited, .noPath,
       .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder, .missingInverse, .reservedName,
@@ -80,16 +80,16 @@ private struct MappingScale {
   /// Returns the finding for rows of an entity that no entity mapping keeps.
   func rows(of entity: String) -> Finding? {
     let count = counts.map { $0.rows[entity] ?? 0 }
-    let takers = mappings.filter { $0.sources.contains(entity) }
-    guard takers.isEmpty else {
-      guard count != 0, takers.allSatisfy({ $0.destination == nil }) else { return nil }
-      let words = "the entity mapping \(takers.map(\.name).joined(separator: ", ")) removes it: "
-      let finding = judge.untaken(entity, .warning, words + dropped(count))
-      return decided(finding, by: takers) ?? finding
+    let coveringMappings = mappings.filter { $0.sources.contains(entity) }
+    guard coveringMappings.isEmpty else {
+      guard count != 0, coveringMappings.allSatisfy({ $0.destination == nil }) else { return nil }
+      let words = "the entity mapping \(coveringMappings.map(\.name).joined(separator: ", ")) removes it: "
+      let finding = judge.uncoveredEntity(entity, .warning, words + dropped(count))
+      return decided(finding, by: coveringMappings) ?? finding
     }
     guard count != 0 || judge.newIndex[entity] == nil else { return nil }
     let message = "no entity mapping takes it" + (count == 0 ? "; it holds nothing" : ": " + dropped(count))
-    return judge.untaken(entity, count == 0 ? .information : .error, message)
+    return judge.uncoveredEntity(entity, count == 0 ? .information : .error, message)
   }
 
   private func dropped(_ count: Int?) -> String {
@@ -114,9 +114,10 @@ private struct MappingScale {
     var open: String?
     for entity in family where mayHaveRows(entity) {
       // Rows that are not mapped, or that are removed, have a finding about their entity.
-      let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
-      guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
-      let own = takers.filter { $0.policy != nil }
+      let coveringMappings = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
+      guard !coveringMappings.isEmpty, !coveringMappings.contains(where: { $0.carries(property, finding, change) })
+      else { continue }
+      let own = coveringMappings.filter { $0.policy != nil }
       policies += own
       guard own.isEmpty else {
         undecided.insert(entity)
@@ -270,7 +271,7 @@ private struct MappedEntity {
 
   init(_ mapping: NSEntityMapping, of source: NSManagedObjectModel) {
     name = mapping.name ?? ""
-    sources = mapping.takenEntities(of: source)
+    sources = mapping.coveredEntities(of: source)
     destination = mapping.mappingType == .removeEntityMappingType ? nil : mapping.destinationEntityName
     let policy = mapping.entityMigrationPolicyClassName ?? ""
     self.policy = policy.isEmpty ? nil : policy

@@ -202,8 +202,8 @@ struct FindingJudge {
     }
     let owner = oldIndex.lineage(of: destination).first { $0.relationships.contains { $0.name == name } }
     guard let owner, !removed.contains([owner.name]), !removed.contains([owner.name, name]) else { return nil }
-    let heir = newIndex.lineage(of: owner.name).flatMap(\.relationships).first { $0.name == name }
-    guard let heir, heir.inverseName != nil else { return nil }
+    let inherited = newIndex.lineage(of: owner.name).flatMap(\.relationships).first { $0.name == name }
+    guard let inherited, inherited.inverseName != nil else { return nil }
     return "\(owner.name).\(name)"
   }
 }
@@ -223,7 +223,7 @@ public struct StoreCounts: Hashable, Sendable {
   var fits: [NumberChange: NumberFit] = [:]
 
   /// The rows that violate added uniqueness constraints.
-  var doubles: [AddedConstraint: DuplicateCount] = [:]
+  var duplicates: [AddedConstraint: DuplicateCount] = [:]
 
   /// The values that break validation rules made stricter.
   var breaks: [TightenedRules: RuleBreaks] = [:]

@@ -231,14 +231,14 @@ struct EntityMappingCheck {
       guard let expression = property.valueExpression,
         let attribute = attributes.first(where: { $0.name == property.name }), attribute.kind != .composite
       else { continue }
-      if case .constant(let value) = expression, !attribute.kind.takes(value) {
+      if case .constant(let value) = expression, !attribute.kind.accepts(value) {
         report(
           .wrongType, .error, "The constant \(AspectText.value(value)) is not of the type \(attribute.kind.title).",
           property: property.name)
       }
       if let key = MappingExpressions.sourceKey(expression), let entity = mapping.sourceEntityName,
         let before = source.attributes(of: entity).first(where: { $0.name == key }),
-        !attribute.kind.takes(valuesOf: before.kind)
+        !attribute.kind.accepts(valuesOf: before.kind)
       {
         report(
           .wrongType, .error,

@@ -141,7 +141,7 @@ package struct StorePage {
     case .integer(let number): return .init("\(number)", isNumber: true)
     case .real(let number): return .init(DecimalText.plain(number), isNumber: true)
     case .decimal(let text): return .init(text, isNumber: true)
-    case .date(let seconds): return .init(StoredDate.text(seconds))
+    case .date(let seconds): return .init(DateText.text(seconds))
     case .string(let text): return .init(shortened(text))
     case .binary(let data): return .init("\(data.count) bytes", style: "dim")
     case .stream(let value): return .init("\(value.count) bytes", style: "dim")

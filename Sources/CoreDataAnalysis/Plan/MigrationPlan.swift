@@ -48,7 +48,7 @@ package struct MigrationPlan {
   package let from: String
   package let to: String
   /// Whether the destination precedes the store's version, and lacks some of its content.
-  package let goesBack: Bool
+  package let isDowngrade: Bool
   package let steps: [Step]
   /// Findings about the store's files and disk, worst first; empty if no migration is needed.
   package let storeFindings: [Finding]
@@ -135,7 +135,7 @@ package struct MigrationPlan {
   /// Returns a remark about another process that has the store open; nil if there is none.
   private static func remark(onUsersOf url: URL) -> String? {
     DatabaseUser.other(of: url.path).map {
-      "\($0.words) has \(url.lastPathComponent) open. After the migration it can neither read nor save (134100) until it "
+      "\($0.text) has \(url.lastPathComponent) open. After the migration it can neither read nor save (134100) until it "
         + "has opened the store again with the new version. Close it first, if that matters."
     }
   }
@@ -163,7 +163,7 @@ package struct MigrationPlan {
     from = migration.source
     to = migration.destination
     explanation = migration.explanation
-    goesBack = Self.goesBack(migration, known)
+    isDowngrade = Self.isDowngrade(migration, known)
     // Hashes identify the version, and even an old store without a model has them.
     let reader = try migration.steps.first.map { try StoreReader(plain, model: $0.sourceModel.document) } ?? plain
     let counting = try counter(reader)
@@ -178,7 +178,7 @@ package struct MigrationPlan {
       last = (step.destinationModel, new)
       let difference = ModelDifference(from: old, to: new)
       try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
-      try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
+      try counting.countDuplicates(in: difference, from: old, to: new, into: &counts)
       try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
       try counting.countLacking(in: difference, from: old, to: new, into: &counts)
       steps.append(
@@ -235,7 +235,7 @@ package struct MigrationPlan {
     ).allowed(by: .inModel(.stepNeedsCopy, anywhereIn: step.destinationModel.document))
   }
 
-  private static func goesBack(_ migration: StoreMigration, _ known: ModelVersions) -> Bool {
+  private static func isDowngrade(_ migration: StoreMigration, _ known: ModelVersions) -> Bool {
     let names = known.names
     guard let first = migration.steps.first, let last = migration.steps.last,
       let source = names.firstIndex(of: migration.source),
@@ -364,7 +364,7 @@ extension StoreReader {
         }
         try target.close()
       }
-      return try ErrorPlace.naming(url, insteadOf: standIn) {
+      return try ErrorLocation.naming(url, insteadOf: standIn) {
         try StoreMigration(
           storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
         ) { items in

@@ -113,12 +113,12 @@ enum DecimalText {
   }
 
   /// The maximum exponent of a double, plus its digits.
-  private static let greatestExponent = 400
+  private static let maxExponent = 400
 
   /// Returns the same number without an exponent; the text itself if it is not a number.
   static func plain(_ text: String) -> String {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
-      let exponent = Int(text[text.index(after: mark)...]), (-greatestExponent...greatestExponent).contains(exponent),
+      let exponent = Int(text[text.index(after: mark)...]), (-maxExponent...maxExponent).contains(exponent),
       Double(text) != nil
     else { return text }
     let isNegative = text.hasPrefix("-")
@@ -208,7 +208,7 @@ struct ExportPlan {
 
   mutating func add(_ relationship: RelationshipLayout, name: String) {
     let destination = relationship.destinationEntity
-    if case .foreignKey(let key) = relationship.place, !relationship.isToMany {
+    if case .foreignKey(let key) = relationship.storage, !relationship.isToMany {
       let index = position(of: SQLName.quoted(key.column))
       let entityIndex = key.entityColumn.map { position(of: SQLName.quoted($0)) }
       steps.append(

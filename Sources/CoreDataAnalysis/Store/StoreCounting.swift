@@ -114,7 +114,7 @@ extension StoreCounting {
     var links: [(name: String, sql: String)] = []
     let table = SQLName.quoted(layout.table)
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
-      if case .foreignKey(let key) = relationship.place {
+      if case .foreignKey(let key) = relationship.storage {
         names.append(name)
         terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
       } else if let schema {
@@ -169,13 +169,13 @@ extension StoreCounting {
   /// Counts the rows that would violate the uniqueness constraints that a step adds.
   ///
   /// - Throws: `StoreProblem`.
-  func countDoubles(
+  func countDuplicates(
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
     let entities = entitiesByName
-    for constraint in AddedConstraint.all(in: difference, judge) where counts.doubles[constraint] == nil {
-      counts.doubles[constraint] = try doubles(under: constraint, entities)
+    for constraint in AddedConstraint.all(in: difference, judge) where counts.duplicates[constraint] == nil {
+      counts.duplicates[constraint] = try duplicates(under: constraint, entities)
     }
   }
 
@@ -251,7 +251,7 @@ extension StoreCounting {
   }
 
   /// Returns nil if the values are not in columns of one table.
-  private func doubles(
+  private func duplicates(
     under constraint: AddedConstraint, _ entities: [String: ReadableEntity]
   ) throws -> DuplicateCount? {
     guard !constraint.attributes.isEmpty else { return DuplicateCount(rows: 0, example: nil) }
@@ -299,11 +299,11 @@ extension StoreCounting {
   private static func text(_ values: [SQLiteValue], _ kind: AttributeKind) -> String {
     guard let first = values.first else { return "" }
     switch (kind, first) {
-    case (.date, .real(let seconds)): return StoredDate.text(seconds)
+    case (.date, .real(let seconds)): return DateText.text(seconds)
     case (.date, .integer(let timestamp)) where values.count == 2:
-      let date = CoreDataStoreFiles.StoredDate(timestamp: timestamp, remainder: values[1].real)
-      return StoredDate.text(date.seconds)
-    case (.date, .integer(let seconds)): return StoredDate.text(Double(seconds))
+      let date = StoredDate(timestamp: timestamp, remainder: values[1].real)
+      return DateText.text(date.seconds)
+    case (.date, .integer(let seconds)): return DateText.text(Double(seconds))
     case (.uuid, .blob(let bytes)) where bytes.count == 16:
       return NSUUID(uuidBytes: Array(bytes)).uuidString
     default: return first.shortLiteral

@@ -62,7 +62,7 @@ package final class StoreReader: StoreCounting {
         throw StoreProblem(problem.kind, "\(log.finding) \(log.cure)")
       }
       guard problem.kind == .notAStore, LogProblem.lacksLog(url) else { throw problem }
-      throw StoreProblem(problem.kind, "\(problem) \(LogProblem.youngStore(url))")
+      throw StoreProblem(problem.kind, "\(problem) \(LogProblem.adviceForEmptyFile(url))")
     }
   }
 
@@ -213,7 +213,7 @@ package final class StoreReader: StoreCounting {
     guard !bytes.isEmpty else {
       throw StoreProblem(
         .notAStore,
-        "\(name) is empty: it holds no store. \(LogProblem.youngStore(url))")
+        "\(name) is empty: it holds no store. \(LogProblem.adviceForEmptyFile(url))")
     }
     do {
       _ = try SQLiteFileHeader(bytes: bytes, path: path)
@@ -345,7 +345,7 @@ package struct ReadableEntity {
   }
 
   static func declared(_ rows: [PrimaryKeyRow], catalog: DatabaseCatalog) -> [ReadableEntity] {
-    let own = rows.filter { $0.number <= PrimaryKeyRow.greatestNumber }
+    let own = rows.filter { $0.number <= PrimaryKeyRow.maxEntityNumber }
     let byNumber = Dictionary(own.map { ($0.number, $0) }) { first, _ in first }
     return own.map { row in
       var root = row

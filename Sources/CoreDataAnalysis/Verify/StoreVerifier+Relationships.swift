@@ -13,7 +13,7 @@ extension StoreVerifier {
     var defects: [StoreDefect?] = []
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
       guard let destination = schema[relationship.destinationEntity], let document = documents[name] else { continue }
-      if case .foreignKey(let key) = relationship.place, !relationship.isToMany {
+      if case .foreignKey(let key) = relationship.storage, !relationship.isToMany {
         defects.append(try danglingKeys(of: entity, layout, document, key, destination))
         defects.append(try wrongEntities(of: entity, layout, name, key, destination))
         defects.append(try entityKeys(of: entity, layout, name, key, destination))
@@ -121,7 +121,7 @@ extension StoreVerifier {
     _ destination: EntityLayout
   ) throws -> StoreDefect? {
     guard let inverseName = relationship.inverseName, let inverse = destination.relationships[inverseName],
-      !inverse.isToMany, case .foreignKey(let back) = inverse.place
+      !inverse.isToMany, case .foreignKey(let back) = inverse.storage
     else { return nil }
     let (column, backColumn) = (SQLName.quoted(key.column), SQLName.quoted(back.column))
     let row = Self.match(destination, key: "o.\(column)", in: reader.schema)

@@ -52,7 +52,7 @@ extension StoreVerifier {
   func registerFunctions() throws {
     for function in ReadableText.allCases {
       try connection.register(directFunction: function.name, argumentCount: 1, deterministic: true) { call in
-        call.giveBack(.integer(function.reads(call) ? 1 : 0))
+        call.setResult(.integer(function.reads(call) ? 1 : 0))
       }
     }
   }
@@ -74,7 +74,7 @@ extension StoreVerifier {
     }
     let relationships = Dictionary(relationshipDocuments(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
-      guard case .foreignKey(let key) = relationship.place, !relationship.isToMany,
+      guard case .foreignKey(let key) = relationship.storage, !relationship.isToMany,
         let document = relationships[name], !document.isOptional, !document.isTransient
       else { continue }
       let column = "o.\(SQLName.quoted(key.column))"

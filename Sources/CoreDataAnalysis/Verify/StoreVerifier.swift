@@ -126,13 +126,13 @@ package struct StoreVerifier {
   }
 
   /// The number of problems of pages and indexes after which SQLite stops.
-  private static let mostPageProblems = 100_000
+  private static let maxPageProblemCount = 100_000
 
   private func pageDefects() throws -> [StoreDefect] {
     let lines: [String]
     do {
       // SQLite does not search beyond the last problem, so it is asked for more problems than are listed.
-      lines = try connection.integrityCheck(limit: Self.mostPageProblems)
+      lines = try connection.integrityCheck(limit: Self.maxPageProblemCount)
     } catch let error as SQLiteError where error.isCorrupt {
       lines = [error.message]
     }
@@ -267,7 +267,7 @@ package struct StoreVerifier {
     }
     let names = Set(schema.entities.map(\.name))
     for row in reader.metadata.primaryKeys
-    where row.number <= PrimaryKeyRow.greatestNumber && schema.entity(number: row.number) == nil
+    where row.number <= PrimaryKeyRow.maxEntityNumber && schema.entity(number: row.number) == nil
       && !names.contains(row.name)
     {
       defects.append(

@@ -51,7 +51,7 @@ enum MigrateCheckCommand: Command {
       try MigrationRehearsal(
         known, to: nil, from: source, mappings: options.mappings, expecting: expected, seed: seed, keptIn: kept
       ) { item in
-        if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
+        if invocation.options.isVerbose { invocation.streams.printError("\(item.name)\n") }
       }
     }
     var found = [try rehearsal(from: .everyVersion)]

@@ -82,7 +82,7 @@ enum MigratePlanCommand: Command {
 
   /// Returns the migration plan of a store on a server; nil for a file.
   private static func inServer(_ argument: String, _ plan: MigrationPlan) throws -> ServerMigrationPlan? {
-    guard case .server(let url, let kind) = try StorePlace(argument) else { return nil }
+    guard case .server(let url, let kind) = try StoreAddress(argument) else { return nil }
     return try ServerMigrationPlan(plan.migration, of: url, kind)
   }
 

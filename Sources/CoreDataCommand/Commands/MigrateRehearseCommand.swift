@@ -63,7 +63,7 @@ enum MigrateRehearseCommand: Command {
       expecting: expected, seed: arguments.integer("seed") ?? 1,
       keptIn: arguments.value("keep").map { URL(fileURLWithPath: $0) }
     ) { item in
-      if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
+      if invocation.options.isVerbose { invocation.streams.printError("\(item.name)\n") }
     }
     let text = RehearsalText(rehearsal: rehearsal, model: model, invocation)
     if let page {

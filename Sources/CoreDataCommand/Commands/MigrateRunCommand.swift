@@ -38,14 +38,14 @@ enum MigrateRunCommand: Command {
     guard !(arguments.flag("no-backup") && arguments.flag("backup")) else {
       throw CommandFailure(.usage, "--backup and --no-backup cannot be used together.")
     }
-    let place = try StorePlace(arguments.argument("STORE"))
-    let url = place.url
+    let address = try StoreAddress(arguments.argument("STORE"))
+    let url = address.url
     let allowances = try invocation.allowances()
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       try invocation.remarkUnusedMappings(known, of: model)
-      if case .file = place { try recover(url, invocation) }
+      if case .file = address { try recover(url, invocation) }
       return (
         try invocation.plan(arguments.argument("STORE"), known: known, version: target.name, allowances), target, known
       )
@@ -61,7 +61,7 @@ enum MigrateRunCommand: Command {
     // The command itself makes the backup, also for an in-place migration.
     migration.keepsReplacedStore = false
     // For a store on a server, the migration planned on opening it checks for losses.
-    if case .file = place { try migration.watchLosses() }
+    if case .file = address { try migration.watchLosses() }
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
       migration.integrityCheck = check
     }
@@ -76,9 +76,9 @@ enum MigrateRunCommand: Command {
         .migrationImpossible, "\(url.storeName) was not migrated to \(plan.to). \(refusal) Nothing was changed."
       )
     }
-    if case .server(_, let kind) = place {
+    if case .server(_, let kind) = address {
       guard let rows = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation) else {
-        return try tellDone(url, known, target.name, invocation)
+        return try reportDone(url, known, target.name, invocation)
       }
       invocation.result.workDone = "\(url.storeName) was migrated to \(plan.to)."
       try write(plan, backup: nil, rows, invocation)
@@ -97,7 +97,7 @@ enum MigrateRunCommand: Command {
       guard let found = try migrate(migration, stop, invocation) else {
         // Another process was faster. A backup of the store before that is kept, since the other process may have made
         // none.
-        return try tellDone(
+        return try reportDone(
           url, known, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
       rows = found
@@ -115,7 +115,7 @@ enum MigrateRunCommand: Command {
   }
 
   /// Reports that another process has migrated the store since this command started.
-  private static func tellDone(
+  private static func reportDone(
     _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
     let plan = try invocation.plan(invocation.arguments.argument("STORE"), known: known, version: version, [])
@@ -164,7 +164,7 @@ enum MigrateRunCommand: Command {
     if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
-      for statement in report.statements { invocation.streams.say(statement + ";\n") }
+      for statement in report.statements { invocation.streams.printError(statement + ";\n") }
     }
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }

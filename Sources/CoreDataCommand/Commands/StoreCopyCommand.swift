@@ -52,7 +52,7 @@ enum StoreCopyCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let target = try StorePlace(invocation.arguments.argument("TO"))
+    let target = try StoreAddress(invocation.arguments.argument("TO"))
     let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
     switch target {
     case .file(let url):
@@ -80,7 +80,7 @@ enum StoreCopyCommand: Command {
           step: stage.step.rawValue, of: CopyStage.Step.check.rawValue, title: title(stage.step), entity: stage.entity,
           done: stage.done, total: stage.total))
     }
-    let source = try StorePlace(invocation.arguments.argument("STORE"))
+    let source = try StoreAddress(invocation.arguments.argument("STORE"))
     let made: Made
     switch source {
     case .file(let url):
@@ -112,7 +112,7 @@ enum StoreCopyCommand: Command {
     guard try server.hasStore(at: url) else { return }
     guard try server.removeUnfinishedCopy(at: url) else {
       throw CommandFailure(
-        .failed, "\(url.place) has a complete store, which --restart does not remove. Choose another place.")
+        .failed, "\(url.locationText) has a complete store, which --restart does not remove. Choose another place.")
     }
     invocation.remark("The unfinished copy in \(url.storeName) was removed.")
   }
@@ -229,7 +229,7 @@ enum StoreCopyCommand: Command {
     let converted = copy.copiesObjects ? try StoreVerifier(reader).convertedValues() : []
     let others = copy.copiesObjects ? try reader.otherTables().filter { $0.rows > 0 } : []
     if !others.isEmpty {
-      let words = others.map(\.words).joined(separator: ", ")
+      let words = others.map(\.text).joined(separator: ", ")
       invocation.remark("\(name) has tables that are not its model's, which the copy does not have: \(words).")
     }
     return try reader.withCopy { file in
@@ -255,7 +255,7 @@ enum StoreCopyCommand: Command {
 
   /// A copy and its destination.
   private struct Copy {
-    let target: StorePlace
+    let target: StoreAddress
     let kind: Kind
     let copiesHistory: Bool
     let progress: (CopyStage) throws -> Void
@@ -320,7 +320,7 @@ enum StoreCopyCommand: Command {
       try coordinator.remove(reopened)
       guard digest == result?.digest ?? before else { throw failure(name) }
       try check(digest)
-      if let original = source.original { try StoreFiles.takePermissions(of: original, for: draft) }
+      if let original = source.original { try StoreFiles.copyPermissions(of: original, for: draft) }
       // From here on the copy and its files appear under their final names.
       UnfinishedFiles.leaveSignals()
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
@@ -331,7 +331,7 @@ enum StoreCopyCommand: Command {
   }
 
   private static func write(
-    _ made: Made, from source: StorePlace, _ copy: Copy, _ invocation: CommandInvocation
+    _ made: Made, from source: StoreAddress, _ copy: Copy, _ invocation: CommandInvocation
   ) throws {
     let digest = made.digest
     let type: String

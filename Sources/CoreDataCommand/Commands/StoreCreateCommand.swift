@@ -29,7 +29,7 @@ enum StoreCreateCommand: Command {
     guard FileManager.default.isWritableFile(atPath: folder) else {
       throw CommandFailure(.failed, "The store cannot be created: \(folder) does not exist or is not writable.")
     }
-    for log in try StoreFiles.setDeadLogsAside(of: url) {
+    for log in try StoreFiles.setOrphanedLogsAside(of: url) {
       invocation.remark(
         "A removed store left its log behind. The log was renamed to \(log.lastPathComponent). The new store ignores it."
       )

@@ -148,7 +148,7 @@ enum StoreDiffCommand: Command {
 
   private static func json(_ difference: StoreDifference, _ old: OpenedStore, _ new: OpenedStore) -> JSONText {
     [
-      "format": "coredata.store-diff/1", "a": .string(old.place.text), "b": .string(new.place.text),
+      "format": "coredata.store-diff/1", "a": .string(old.address.text), "b": .string(new.address.text),
       "matching": .string(difference.matching.rawValue), "isEqual": .bool(difference.isEqual),
       "entities": .array(
         difference.entities.map { entity in

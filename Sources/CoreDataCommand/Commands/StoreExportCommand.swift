@@ -126,7 +126,7 @@ enum ExportText {
     // JSON cannot represent infinity, and null would lose it.
     case .real(let number): number.isFinite ? .real(number) : .string(number < 0 ? "-Infinity" : "Infinity")
     case .decimal(let text), .string(let text), .reference(let text): .string(text)
-    case .date(let seconds): .string(StoredDate.text(seconds))
+    case .date(let seconds): .string(DateText.text(seconds))
     case .binary(let data): .string(data.base64EncodedString())
     case .references(let ids): .array(ids.map { .string($0) })
     case .composite(let parts): .object(parts.map { .init($0.name, json($0.value)) })

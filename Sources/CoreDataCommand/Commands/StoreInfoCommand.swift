@@ -45,7 +45,7 @@ enum StoreInfoCommand: Command {
     /// Collects the facts of a store that has been opened.
     init(_ opened: OpenedStore) throws {
       let (reader, metadata) = (opened.reader, opened.reader.metadata)
-      let server = try opened.place.serverFacts()
+      let server = try opened.address.serverFacts()
       name = reader.url.lastPathComponent
       type = opened.summary?.type.rawValue ?? server?.type ?? metadata.type
       (uuid, checksum) = (metadata.uuid, metadata.isMissing ? "" : metadata.checksum)
@@ -85,9 +85,9 @@ enum StoreInfoCommand: Command {
   private static let frameworkKey = "NSPersistenceFrameworkVersion"
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let place = try StorePlace(invocation.arguments.argument("STORE"))
+    let address = try StoreAddress(invocation.arguments.argument("STORE"))
     let facts: Facts
-    if case .file(let url) = place, invocation.arguments.value("model") == nil,
+    if case .file(let url) = address, invocation.arguments.value("model") == nil,
       let summary = try FileStoreSummary(of: url)
     {
       facts = Facts(summary, name: url.lastPathComponent)

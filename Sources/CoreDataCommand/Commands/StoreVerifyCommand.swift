@@ -58,9 +58,9 @@ enum StoreVerifyCommand: Command {
       // A store on a server, or in an XML or binary file, is read from a private copy, which has its own constraints
       // and numbers.
       let verdict = try StoreVerifier(
-        opened.reader, limit: limit, looksForLog: opened.place.isFile && opened.summary == nil
+        opened.reader, limit: limit, looksForLog: opened.address.isFile && opened.summary == nil
       ).run()
-        .adding(try opened.place.serverProblems().map { StoreDefect($0) })
+        .adding(try opened.address.serverProblems().map { StoreDefect($0) })
       try write(verdict, nil, opened, invocation)
       return verdict.isSound ? .done : .no
     }

@@ -153,7 +153,7 @@ struct CommandInvocation {
   /// Writes a note to standard error, unless `--quiet` was given.
   func remark(_ text: String) {
     guard !options.isQuiet else { return }
-    streams.say("note: \(text)\n")
+    streams.printError("note: \(text)\n")
   }
 }
 
@@ -168,7 +168,7 @@ struct CommandStreams {
   var environment: [String: String] = [:]
 
   /// Writes text to standard error, escaping control characters that could affect a terminal.
-  func say(_ text: String) {
+  func printError(_ text: String) {
     let escaped = StyledText.escaped(text)
     error(isErrorTerminal ? TextLayout.fitted(escaped, width: max(60, columns)) : escaped)
   }

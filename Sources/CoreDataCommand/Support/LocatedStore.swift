@@ -10,7 +10,7 @@ import CoreDataTerminal
 import Foundation
 
 /// The location of a store given by an argument: a path, or a URL of a database server.
-enum StorePlace {
+enum StoreAddress {
   case file(URL)
   case server(URL, any ServerStore.Type)
 
@@ -66,18 +66,18 @@ enum StorePlace {
   var name: String { url.storeName }
 
   /// The path, or the URL without its password.
-  var text: String { url.place }
+  var text: String { url.locationText }
 }
 
 /// A store that a command reads: a file, or a private copy of a store in a database server.
 struct LocatedStore {
-  let place: StorePlace
+  let address: StoreAddress
   /// The SQLite store to read.
   let file: URL
 
   /// The server that contains the rows missing from a copy; nil for a file.
   var rows: ServerRows? {
-    guard case .server(let url, let kind) = place else { return nil }
+    guard case .server(let url, let kind) = address else { return nil }
     return ServerRows(of: url, kind)
   }
 }
@@ -122,7 +122,7 @@ final class PrivateCopies {
   /// Returns the cached model of a store on a server.
   static func model(at url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
     guard try kind.hasStore(at: url) else {
-      throw CommandFailure(.unreadableStore, "There is no store at \(url.place). Check the URL.")
+      throw CommandFailure(.unreadableStore, "There is no store at \(url.locationText). Check the URL.")
     }
     if let model = try kind.carriedModel(at: url) { return model }
     throw CommandFailure(
@@ -152,18 +152,18 @@ extension CommandInvocation {
   ///   - path: the model for reading a store on a server; nil for its own.
   ///   - versions: the model whose versions may have written a store without a cached model.
   ///   - hasRows: false if the command reads no rows.
-  /// - Throws: the errors of `StorePlace.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
+  /// - Throws: the errors of `StoreAddress.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
   func located(
     _ argument: String, model path: String? = nil, orOneOf versions: String? = nil, hasRows: Bool = true
   ) throws -> LocatedStore {
-    let place = try StorePlace(argument)
-    switch place {
-    case .file(let url): return LocatedStore(place: place, file: url)
+    let address = try StoreAddress(argument)
+    switch address {
+    case .file(let url): return LocatedStore(address: address, file: url)
     case .server(let url, let kind):
       // A damaged model is treated like a missing one.
       let isBare = try path == nil && kind.hasStore(at: url) && (try? kind.carriedModel(at: url)) == nil
       let model = try (path ?? (isBare ? versions : nil)).map { try serverModel($0, url, kind) }
-      return LocatedStore(place: place, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
+      return LocatedStore(address: address, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
     }
   }
 
@@ -224,11 +224,11 @@ extension CommandInvocation {
   ///
   /// - Throws: `CommandFailure` for the URL of a server.
   func file(_ name: String) throws -> URL {
-    switch try StorePlace(arguments.argument(name)) {
+    switch try StoreAddress(arguments.argument(name)) {
     case .file(let url): return url
     case .server(let url, _):
       let command = arguments.specification.path.joined(separator: " ")
-      throw CommandFailure(.usage, "\(command) works on files, and \(url.place) is in a database server.")
+      throw CommandFailure(.usage, "\(command) works on files, and \(url.locationText) is in a database server.")
     }
   }
 }

@@ -13,7 +13,7 @@ import Foundation
 struct OpenedStore {
   let reader: StoreReader
   /// The location of the store. The reader of a store on a server reads a private copy.
-  let place: StorePlace
+  let address: StoreAddress
   /// The version of the named model that wrote the store; nil if no model was named.
   let versionName: String?
   /// The version as text, with all versions whose hashes are equal.
@@ -30,9 +30,9 @@ struct OpenedStore {
 
   /// Opens a store with the version of a model that wrote it, or with its own model.
   init(_ invocation: CommandInvocation, _ argument: String, model path: String?) throws {
-    if case .file(let url) = try StorePlace(argument), let summary = try FileStoreSummary(of: url) {
+    if case .file(let url) = try StoreAddress(argument), let summary = try FileStoreSummary(of: url) {
       self.summary = summary
-      place = .file(url)
+      address = .file(url)
       guard let path else {
         let command = ["coredata"] + invocation.arguments.specification.path + [argument]
         let hasOption = invocation.arguments.specification.options.contains { $0.name == "model" }
@@ -49,7 +49,7 @@ struct OpenedStore {
     summary = nil
     let located = try invocation.located(argument, model: path)
     let url = located.file
-    place = located.place
+    address = located.address
     guard let path else {
       reader = try StoreReader(url: url, allowsMissingMetadata: true)
       (versionName, versionText) = (nil, nil)
@@ -97,7 +97,7 @@ struct OpenedStore {
   private static func fitting(_ url: URL, _ model: ModelArgument) throws -> (StoreReader, String)? {
     for name in order(of: model) {
       let reader = try StoreReader(url: url, model: model.version(name).document, allowsMissingMetadata: true)
-      let names = Set(reader.metadata.primaryKeys.filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name))
+      let names = Set(reader.metadata.primaryKeys.filter { $0.number <= PrimaryKeyRow.maxEntityNumber }.map(\.name))
       if reader.schema != nil, names == Set(reader.entityNames) { return (reader, name) }
     }
     return nil

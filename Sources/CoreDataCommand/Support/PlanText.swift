@@ -12,7 +12,7 @@ enum PlanText {
     [
       .init("format", "coredata.plan/1"), .init("from", .string(plan.from)), .init("to", .string(plan.to)),
       .init("steps", .array(plan.steps.map { json($0) })),
-      .init("goesBack", .bool(plan.goesBack)),
+      .init("goesBack", .bool(plan.isDowngrade)),
       .init("explanation", .array(plan.explanation.map { .string($0) })),
       .init("findings", FindingText.json(plan.findings.map { ($0.version, $0.finding) })),
       .init(
@@ -70,7 +70,7 @@ enum PlanText {
         report.line("Disk   needs \(NumberText.bytes(space.needed)) beside the store\(free)")
       }
     }
-    if plan.goesBack {
+    if plan.isDowngrade {
       report.indented {
         $0.line("Back   \(plan.to) comes before \(plan.from); migrate run requires --allow-downgrade.")
       }
@@ -105,8 +105,8 @@ enum PlanText {
   /// Returns the reason `migrate run` would not carry out a plan; nil if it would.
   static func refusal(_ plan: MigrationPlan, allowsDowngrade: Bool = false) -> String? {
     let errors = plan.findings.filter { $0.finding.level == .error }
-    let goesBack = plan.goesBack && !allowsDowngrade
-    guard goesBack || !errors.isEmpty else { return nil }
+    let isDowngrade = plan.isDowngrade && !allowsDowngrade
+    guard isDowngrade || !errors.isEmpty else { return nil }
     func words(_ list: [(version: String, finding: Finding)]) -> String {
       let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.sentence)" }
       let rest = list.count - shown.count
@@ -115,7 +115,7 @@ enum PlanText {
     let losses = errors.filter { $0.finding.code.isLoss && !$0.finding.isFailure }
     let failures = errors.filter { !$0.finding.code.isLoss || $0.finding.isFailure }
     var sentences: [String] = []
-    if goesBack {
+    if isDowngrade {
       sentences.append(
         "\(plan.to) comes before \(plan.from) and can hold less. To migrate back, use --allow-downgrade.")
     }

@@ -165,12 +165,12 @@ struct ProtectedFiles {
   }
 
   /// The maximum number of files in a directory that are compared one by one.
-  private static let mostMembers = 100_000
+  private static let maxMemberCount = 100_000
 
   /// Returns the files in a directory and below it, without following links to directories.
   private static func members(of directory: URL) -> [URL] {
     guard let all = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil) else { return [] }
-    return all.lazy.prefix(mostMembers).compactMap { $0 as? URL }
+    return all.lazy.prefix(maxMemberCount).compactMap { $0 as? URL }
   }
 
   /// Whether a name belongs to a backup or its companions: `Data~2.sqlite`, `Data~_SUPPORT`.

@@ -29,7 +29,7 @@ final class ResultWriter {
   }
 
   /// A result that was not committed leaves nothing behind.
-  deinit { abandon() }
+  deinit { discard() }
 
   /// Whether the result is shown on a terminal.
   var isTerminal: Bool { path == nil && streams.isOutputTerminal }
@@ -63,9 +63,9 @@ final class ResultWriter {
     (descriptor, self.draft) = (opened, draft)
     UnfinishedFiles.add(draft)
     do {
-      if FileCalls.exists(target) { try FileCalls.takePermissions(of: target, for: draft) }
+      if FileCalls.exists(target) { try FileCalls.copyPermissions(of: target, for: draft) }
     } catch let failure as FileFailure {
-      abandon()
+      discard()
       throw unwritable(failure.number)
     }
   }
@@ -102,7 +102,7 @@ final class ResultWriter {
   }
 
   /// Discards the result, leaving an existing file unchanged.
-  func abandon() {
+  func discard() {
     closeDescriptor()
     // The error of the work is reported, rather than a failure to remove the partial file.
     if let draft {

@@ -98,7 +98,7 @@ enum UnfinishedFiles {
         // The process ends in any case; leftover files are private, or have names that mark them as partial.
         for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
         PrivateDirectory.removeTemporary()
-        CommandStreams.process.say("error: Stopped.\n")
+        CommandStreams.process.printError("error: Stopped.\n")
         // The command is still running, so no exit handler may tear down its memory.
         _exit(ExitStatus.stopped.rawValue)
       }

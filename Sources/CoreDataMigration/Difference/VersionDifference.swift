@@ -45,7 +45,7 @@ package struct VersionDifference: Hashable, Sendable {
 
   /// Returns sentences that describe the first differences, by entity and property, and name the entities of the
   /// others.
-  package static func words(_ differences: [VersionDifference], limit: Int) -> String {
+  package static func text(_ differences: [VersionDifference], limit: Int) -> String {
     let rest = differences.dropFirst(limit)
     var sentences = differences.prefix(limit).map(\.sentence)
     if !rest.isEmpty {
@@ -120,7 +120,7 @@ package struct ContentDifference: Hashable, Sendable {
   /// The value in the second tree; nil if it has none.
   package let second: String?
 
-  package var words: String {
+  package var text: String {
     "\(path.joined(separator: ".")) is \(first ?? "absent") in one, \(second ?? "absent") in the other"
   }
 

@@ -17,7 +17,7 @@ package enum ColumnChange: Sendable {
 /// left to `ALTER TABLE`, which handles all kinds of definitions.
 struct ColumnChanges {
   /// The number of bytes of definitions that SQLite may parse again; above it, definitions are replaced together.
-  private static let mostCharacters = 10_000_000
+  private static let maxCharacterCount = 10_000_000
 
   /// The new definitions by table.
   private(set) var definitions: [String: String] = [:]
@@ -34,7 +34,7 @@ struct ColumnChanges {
       catalog.tables.reduce(0) { $0 + $1.sql.utf8.count }
       + catalog.indexes.reduce(0) { $0 + ($1.sql?.utf8.count ?? 0) }
     let dropped = Set(statements.lazy.filter { $0.purpose == .structure }.map(\.sql.sql))
-    guard changes.count > Self.mostCharacters / max(length, 1), catalog.views.isEmpty,
+    guard changes.count > Self.maxCharacterCount / max(length, 1), catalog.views.isEmpty,
       catalog.triggers.allSatisfy({ dropped.contains("DROP TRIGGER \(SQLName.quoted($0.name))") })
     else { return }
     let byTable = Dictionary(grouping: changes, by: \.table)

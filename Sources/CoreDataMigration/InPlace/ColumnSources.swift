@@ -25,7 +25,7 @@ package struct ColumnSources {
       try add(layout, document, from: old, oldDocument, to: &result)
     }
     for (name, layout) in destination.relationships.sorted(by: { $0.key < $1.key }) {
-      if case .foreignKey(let key) = layout.place { addForeignKey(key, name, layout, to: &result) }
+      if case .foreignKey(let key) = layout.storage { addForeignKey(key, name, layout, to: &result) }
     }
     addOwnerKeys(to: &result)
     return result
@@ -98,11 +98,11 @@ package struct ColumnSources {
     let plan = RelationshipKey(foreignKey: key, layout, step: step)
     var old: (key: ForeignKeyLayout, target: String)?
     if let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
-      let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.place
+      let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.storage
     {
       old = (key, layout.destinationEntity)
     } else if case .columns(of: let layout) = plan.filling,
-      case .inverseForeignKey(source.table, let key) = layout.place
+      case .inverseForeignKey(source.table, let key) = layout.storage
     {
       // If only the inverse existed before, its column contains the key.
       old = (key, layout.declaringEntity)
@@ -135,7 +135,7 @@ package struct ColumnSources {
     where isKind(of: layout.destinationEntity) {
       let plan = RelationshipKey(ownerKey: key, layout, step: step)
       var old: ForeignKeyLayout?
-      if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+      if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.storage {
         old = key
       }
       result[key.column] = old.map { .column($0.column) } ?? .nothing

@@ -112,7 +112,7 @@ package struct DerivedColumns {
       let destination = step.destinationSchema[relationship.destinationEntity]
     else { return nil }
     let alias = "d\(depth)"
-    switch relationship.place {
+    switch relationship.storage {
     case .foreignKey(let key):
       guard let value = try value(at: rest, of: destination, row: alias, depth: depth + 1) else { return nil }
       let condition = "\(alias).Z_PK = \(row).\(SQLName.quoted(key.column))"

@@ -84,7 +84,7 @@ package struct InPlaceStepRun {
       done += rows
       if rows > 0 { try progress(statement.table, done, total, false) }
     }
-    try numberStrays(counter)
+    try correctEntityNumbers(counter)
     try writePrimaryKeys(maxima, shifts)
     try HistoryMigration(step: step, database: connection).run()
     try ObjectReferenceTables(
@@ -180,7 +180,7 @@ package struct InPlaceStepRun {
   // MARK: Housekeeping
 
   /// Sets the entity number of rows in single-entity tables, where manually inserted rows may have any number.
-  private func numberStrays(_ counter: RowCounter) throws {
+  private func correctEntityNumbers(_ counter: RowCounter) throws {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities(inTable: table.name)
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
@@ -259,8 +259,8 @@ package final class IntegrityGuard {
   /// Whether the check was started or has been completed.
   package private(set) var hasChecked = false
   /// Whether the check may run concurrently, because `whileChecking(isCancelled:_:)` waits for it.
-  private var mayCheckBeside = false
-  private var beside: PageCheck.Beside?
+  private var mayCheckConcurrently = false
+  private var concurrentCheck: PageCheck.Concurrent?
 
   package init(_ connection: SQLiteConnection, url: URL, policy: Policy) {
     self.connection = connection
@@ -276,14 +276,14 @@ package final class IntegrityGuard {
   /// - Parameter isCancelled: Returns whether the error of the body is a cancellation, which ends the check too.
   /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`; the errors of the body.
   package func whileChecking<Result>(isCancelled: () -> Bool, _ body: () throws -> Result) throws -> Result {
-    mayCheckBeside = true
+    mayCheckConcurrently = true
     let result: Result
     do {
       result = try body()
     } catch {
-      throw beside?.damage(isCancelled: isCancelled()) ?? error
+      throw concurrentCheck?.damage(isCancelled: isCancelled()) ?? error
     }
-    try beside?.wait()
+    try concurrentCheck?.wait()
     return result
   }
 
@@ -328,8 +328,10 @@ package final class IntegrityGuard {
   private func check() throws {
     hasChecked = true
     // Only with a write-ahead log can another connection still read the old pages.
-    if mayCheckBeside, try connection.journalMode() == .wal { beside = PageCheck.Beside(connection, url: url) }
-    if beside == nil { try PageCheck.run(connection, url: url) }
+    if mayCheckConcurrently, try connection.journalMode() == .wal {
+      concurrentCheck = PageCheck.Concurrent(connection, url: url)
+    }
+    if concurrentCheck == nil { try PageCheck.run(connection, url: url) }
   }
 }
 

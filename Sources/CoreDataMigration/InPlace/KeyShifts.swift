@@ -88,7 +88,7 @@ package struct KeyShifts {
     for table in offsets.keys { columns[table] = ["Z_PK": shift(of: table)].compactMapValues { $0 } }
     for entity in step.sourceSchema.entities {
       for relationship in entity.relationships.values {
-        switch relationship.place {
+        switch relationship.storage {
         case .foreignKey(let key):
           columns[entity.table, default: [:]][key.column] = shift(ofEntity: relationship.destinationEntity)
         case .inverseForeignKey(let table, let key) where relationship.inverseName == nil:
@@ -108,10 +108,10 @@ package struct KeyShifts {
       columns[table.ownerColumn] = shift(ofEntity: table.ownerEntity)
       columns[table.destinationColumn] = shift(ofEntity: table.inverseEntity)
       guard !columns.isEmpty else { return [] }
-      let stray = columns.sorted { $0.key < $1.key }.map { $0.value.stray(SQLName.quoted($0.key)) }
+      let unassigned = columns.sorted { $0.key < $1.key }.map { $0.value.unassigned(SQLName.quoted($0.key)) }
       return [
         MigrationStatement(
-          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(stray.joined(separator: " OR "))", [], .housekeeping,
+          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(unassigned.joined(separator: " OR "))", [], .housekeeping,
           reading: [table.name]),
         update(table.name, columns, purpose: .housekeeping),
       ]
@@ -139,7 +139,7 @@ package struct KeyShifts {
     func moved(_ column: String) -> String { "CASE WHEN \(known(column)) THEN \(column) + \(offset) END" }
 
     /// Returns the SQL condition that a key was never assigned.
-    func stray(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
+    func unassigned(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
 
     private func known(_ column: String) -> String {
       "\(column) BETWEEN \(keys.lowerBound) AND \(keys.upperBound)"

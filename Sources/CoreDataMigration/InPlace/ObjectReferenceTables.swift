@@ -22,7 +22,7 @@ struct ObjectReferenceTables {
     primaryKeys: [PrimaryKeyRow]
   ) {
     (self.step, self.shifts, self.connection) = (step, shifts, connection)
-    tables = primaryKeys.filter { $0.number > PrimaryKeyRow.greatestNumber }
+    tables = primaryKeys.filter { $0.number > PrimaryKeyRow.maxEntityNumber }
       .compactMap { catalog.table(named: "A" + $0.name.uppercased()) }
       .filter { !$0.isVirtual && $0.column(named: Self.entityColumn) != nil }
   }

@@ -79,7 +79,7 @@ package struct RelationshipKey {
 
   private static func filling(_ owners: [RelationshipLayout]) -> Filling {
     guard let first = owners.first else { return .nothing }
-    if owners.count == 1, case .inverseForeignKey = first.place { return .columns(of: first) }
+    if owners.count == 1, case .inverseForeignKey = first.storage { return .columns(of: first) }
     return .links(owners)
   }
 
@@ -88,7 +88,7 @@ package struct RelationshipKey {
     step.destinationSchema.entities.flatMap { entity in
       entity.relationships.values.filter { $0.declaringEntity == entity.name }.sorted { $0.name < $1.name }
         .compactMap { layout -> RelationshipKey? in
-          switch layout.place {
+          switch layout.storage {
           case .foreignKey(let key): RelationshipKey(foreignKey: key, layout, step: step)
           case .inverseForeignKey(_, let key):
             layout.inverseName == nil ? RelationshipKey(ownerKey: key, layout, step: step) : nil
@@ -119,9 +119,9 @@ package struct RelationshipKey {
   }
 
   /// Returns statements that fill the columns once all rows are in place.
-  package func settling(from link: String, places: String) -> [MigrationStatement] {
+  package func finishing(from link: String, positions: String) -> [MigrationStatement] {
     guard case .nothing = filling else {
-      return distributing(link) + forgetting() + numbering() + arranging(places)
+      return distributing(link) + forgetting() + numbering() + arranging(positions)
     }
     return []
   }
@@ -179,7 +179,7 @@ package struct RelationshipKey {
   }
 
   /// Returns statements that set order keys for a new order: by primary key, with Core Data's spacing.
-  private func arranging(_ places: String) -> [MigrationStatement] {
+  private func arranging(_ positions: String) -> [MigrationStatement] {
     guard let order = key.orderColumn else { return [] }
     var sorting = "Z_PK"
     if keepsOrder {
@@ -189,14 +189,14 @@ package struct RelationshipKey {
     }
     return [
       MigrationStatement(
-        "\(step.creatingTemporaryTable(places)) (MEMBER \(step.keyType) PRIMARY KEY, PLACE \(step.keyType))"),
+        "\(step.creatingTemporaryTable(positions)) (MEMBER \(step.keyType) PRIMARY KEY, PLACE \(step.keyType))"),
       MigrationStatement(
-        "INSERT INTO \(places) (MEMBER, PLACE) SELECT Z_PK, 1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(quotedColumn) "
+        "INSERT INTO \(positions) (MEMBER, PLACE) SELECT Z_PK, 1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(quotedColumn) "
           + "ORDER BY \(sorting)) FROM \(quotedTable) WHERE \(quotedColumn) IS NOT NULL"),
       MigrationStatement(
-        "UPDATE \(quotedTable) SET \(SQLName.quoted(order)) = (SELECT PLACE FROM \(places) WHERE MEMBER = Z_PK) "
+        "UPDATE \(quotedTable) SET \(SQLName.quoted(order)) = (SELECT PLACE FROM \(positions) WHERE MEMBER = Z_PK) "
           + "WHERE \(quotedColumn) IS NOT NULL", [], .rows(table: table)),
-      MigrationStatement("DROP TABLE \(places)"),
+      MigrationStatement("DROP TABLE \(positions)"),
     ]
   }
 }

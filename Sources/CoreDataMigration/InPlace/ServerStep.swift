@@ -143,7 +143,7 @@ struct ServerStepBuilder {
       }
     }
     for (link, key) in keys {
-      result += key.settling(from: link, places: "\(Self.temporaryPrefix)places").map {
+      result += key.finishing(from: link, positions: "\(Self.temporaryPrefix)places").map {
         ServerStatement($0, entity: key.declaringEntity, property: key.name)
       }
     }

@@ -82,7 +82,7 @@ struct ServerTables {
           entity: table.rootEntity,
           reason: "The objects of \(names) move into one table, where some of them need other primary keys.")
       }
-      if Self.heir(of: old, step) == table.name {
+      if Self.successor(of: old, step) == table.name {
         altered.append(try Altered(old: old, new: table, planner))
       } else {
         split.append(try Self.split(table, from: old, step))
@@ -93,7 +93,7 @@ struct ServerTables {
 
   /// Returns the destination table that keeps the rows of a source table: the table of its root entity, if that still
   /// exists.
-  private static func heir(of old: TableLayout, _ step: InPlaceStep) -> String? {
+  private static func successor(of old: TableLayout, _ step: InPlaceStep) -> String? {
     let root = step.mapping.destinationEntity(of: old.rootEntity).flatMap { step.destinationSchema[$0]?.table }
     return root
       ?? step.destinationSchema.tables.first { table in

@@ -50,7 +50,7 @@ package struct StatementBuilder {
     statements += joinTableStatements(&obsolete)
     statements += try entityTableStatements(&obsolete)
     statements += joinPlans.flatMap { JoinTablePlanner(step: step).forgetting($0.table) }
-    statements += keys.flatMap { $1.settling(from: Self.linkTable($0), places: Self.temporaryPrefix + "PLACES") }
+    statements += keys.flatMap { $1.finishing(from: Self.linkTable($0), positions: Self.temporaryPrefix + "PLACES") }
     statements += try DerivedColumns(step: step).statements()
     statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
     statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }

@@ -44,7 +44,7 @@ package struct TablePlanner {
     usedColumns = Dictionary(
       step.sourceSchema.entities.map { entity -> (String, Set<String>) in
         let keys = entity.relationships.values.flatMap { relationship -> [String?] in
-          guard case .foreignKey(let key) = relationship.place else { return [] }
+          guard case .foreignKey(let key) = relationship.storage else { return [] }
           return [key.column, key.entityColumn, key.orderColumn]
         }
         return (entity.name, Set(entity.attributes.values.flatMap(\.columns) + keys.compactMap { $0 }))
@@ -188,7 +188,7 @@ package struct JoinTableQuery {
       .joined(separator: " UNION ALL ")
     guard Set(pairs.map(\.fromOwner)).count > 1 else { return queries }
     // Merge a pair present on both sides into one row with the order keys of both.
-    let told = pairs.flatMap { known in
+    let pairQueries = pairs.flatMap { known in
       known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
         let places =
           known.fromOwner ? "PLACE, \(missingKey) AS OWNERPLACE" : "\(missingKey) AS PLACE, OWNERPLACE"
@@ -196,7 +196,7 @@ package struct JoinTableQuery {
       }
     }
     return "SELECT OWNER, MEMBER, MAX(PLACE) AS PLACE, MAX(OWNERPLACE) AS OWNERPLACE FROM "
-      + "(\(told.joined(separator: " UNION ALL "))) AS t GROUP BY OWNER, MEMBER"
+      + "(\(pairQueries.joined(separator: " UNION ALL "))) AS t GROUP BY OWNER, MEMBER"
   }
 }
 
@@ -212,7 +212,7 @@ package struct JoinTablePlanner {
     let inverses = step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
     let keepsOrder = known.isEmpty && !forward.isEmpty && forward.allSatisfy(\.isOrdered)
     let keepsInverseOrder = known.isEmpty && !inverses.isEmpty && inverses.allSatisfy(\.isOrdered)
-    if forward.count + backward.count == 1, case .joinTable(let end) = first.place,
+    if forward.count + backward.count == 1, case .joinTable(let end) = first.storage,
       isUnchanged(end, table, isOwner: !forward.isEmpty),
       table.orderColumn == nil || keepsOrder, table.inverseOrderColumn == nil || keepsInverseOrder
     {
@@ -237,7 +237,7 @@ package struct JoinTablePlanner {
   /// Returns the source join table that has the same rows as a destination table, possibly with other names.
   package func renamed(_ table: JoinTableLayout) -> JoinTableLayout? {
     let (forward, backward) = sources(of: table)
-    guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.place,
+    guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.storage,
       let old = step.sourceSchema.joinTable(named: end.table),
       old.ownerColumn == end.sourceColumn, old.isReflexive == table.isReflexive
     else { return nil }

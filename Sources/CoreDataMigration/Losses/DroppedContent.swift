@@ -54,7 +54,7 @@ package struct DroppedContent: Hashable, Sendable {
   package var places: Set<Place> { aliases.union([Place(entity: entity, property: property)]) }
 
   /// The content in words, such as `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
-  package var words: String {
+  package var text: String {
     let noun = property == nil ? "row" : isRelationship ? "link" : "value"
     return "\(extent == .order ? "the order of " : "")\(count) \(noun)\(count == 1 ? "" : "s") of \(name)"
   }
@@ -71,16 +71,16 @@ package struct DroppedContent: Hashable, Sendable {
     }
   }
 
-  /// Returns the reductions of a list in the form of `words(_:)`.
+  /// Returns the reductions of a list in the form of `text(_:)`.
   package static func reductions(_ items: [DroppedContent]) -> String {
     let shown = items.prefix(8).map(\.reduction).joined(separator: ", ")
     return shown + (items.count > 8 ? " and \(items.count - 8) more" : "")
   }
 
   /// Returns a list in words, such as `50 rows of 'Recipe', 3 values of 'Tag.name' and 4 more`.
-  package static func words(_ items: [DroppedContent]) -> String {
+  package static func text(_ items: [DroppedContent]) -> String {
     let shown = items.sorted { ($0.property == nil ? 0 : 1, -$0.count) < ($1.property == nil ? 0 : 1, -$1.count) }
-      .prefix(6).map(\.words)
+      .prefix(6).map(\.text)
     let rest = items.count - shown.count
     return shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
@@ -259,7 +259,7 @@ package struct StoreContents {
       return try count("SELECT COUNT(\(value)) FROM \(table) o\(reading)", layout)
     }
     guard let relationship = layout.relationships[property] else { return 0 }
-    switch relationship.place {
+    switch relationship.storage {
     case .foreignKey(let key):
       return try count("SELECT COUNT(o.\(SQLName.quoted(key.column))) FROM \(table) o\(reading)", layout)
     case .joinTable:

@@ -14,7 +14,7 @@ package enum OtherTables {
     package let rows: Int
 
     /// The contents in words, such as `2 rows of the table NOTES`.
-    package var words: String { "\(rows) \(rows == 1 ? "row" : "rows") of the table \(name)" }
+    package var text: String { "\(rows) \(rows == 1 ? "row" : "rows") of the table \(name)" }
   }
 
   /// Returns the names of such tables, sorted: all except those of the model, the store itself and persistent history.

@@ -90,9 +90,9 @@ private struct UnreadProperties {
   }
 
   private mutating func search(_ entity: String) {
-    let takers = takers(of: entity)
-    guard !takers.isEmpty, !takers.contains(where: \.hasPolicy) else { return }
-    let reads = takers.map { Reads($0, of: entity, old, new) }
+    let coveringMappings = coveringMappings(of: entity)
+    guard !coveringMappings.isEmpty, !coveringMappings.contains(where: \.hasPolicy) else { return }
+    let reads = coveringMappings.map { Reads($0, of: entity, old, new) }
     guard !reads.contains(where: \.isUnknown) else { return }
     for owner in old.lineage(of: entity) {
       for attribute in owner.attributes.sorted(by: { $0.name < $1.name })
@@ -126,7 +126,7 @@ private struct UnreadProperties {
   }
 
   /// Returns the mappings that create objects from rows of exactly this entity.
-  private func takers(of entity: String) -> [EntityMappingDocument] {
+  private func coveringMappings(of entity: String) -> [EntityMappingDocument] {
     mappings.filter { mapping in
       if mapping.sourceEntityName == entity { return true }
       guard case .fetch(let request, _, _)? = mapping.sourceExpression else { return false }
@@ -144,7 +144,7 @@ private struct UnreadProperties {
       return false
     }
     return family(of: destination).contains { entity in
-      takers(of: entity).contains { mapping in
+      coveringMappings(of: entity).contains { mapping in
         let reads = Reads(mapping, of: entity, old, new)
         return mapping.hasPolicy || reads.isUnknown || reads.keys.contains(inverse)
       }

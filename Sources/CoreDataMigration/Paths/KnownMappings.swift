@@ -186,13 +186,13 @@ package struct KnownMappings {
       return tightest.isEmpty ? leastUnmapped(onward(all) { $0 < $1 }, sides) : tightest
     }
     let isForward = ends.source < ends.destination
-    func onTheWay(_ pairs: [Pair]) -> [Pair] { pairs.filter { isWithin($0, ends) } }
+    func betweenEnds(_ pairs: [Pair]) -> [Pair] { pairs.filter { isWithin($0, ends) } }
     let otherwise = tightest.isEmpty ? onward(all) { ($0 < $1) == isForward } : tightest
-    let least = leastUnmapped([onTheWay(tightest), onTheWay(all)].first { !$0.isEmpty } ?? otherwise, sides)
+    let least = leastUnmapped([betweenEnds(tightest), betweenEnds(all)].first { !$0.isEmpty } ?? otherwise, sides)
     let span = least.map { abs($0.destination - $0.source) }.min()
     let shortest = least.filter { abs($0.destination - $0.source) == span }
-    let isOnTheWay = shortest.first.map { isWithin($0, ends) } ?? false
-    return isOnTheWay && shortest.count > 1 && all.contains(ends) ? shortest + [ends] : shortest
+    let isBetweenEnds = shortest.first.map { isWithin($0, ends) } ?? false
+    return isBetweenEnds && shortest.count > 1 && all.contains(ends) ? shortest + [ends] : shortest
   }
 
   /// Returns one of several pairs: the ends of the migration, or the first pair.

@@ -88,7 +88,7 @@ package struct PathSearch {
         Arrival(
           state: State(version: next, runStart: state.runStart), previous: state, mapping: nil, turn: turn, before: cost
         ),
-        PathCost(passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1))
+        PathCost(bypassedMappings: bypassedMappings(state, to: next), skipped: abs(next - state.version) - 1, steps: 1))
     }
     let direction = source <= destination ? 1 : -1
     let start = State(version: source, runStart: source)
@@ -144,7 +144,7 @@ package struct PathSearch {
   }
 
   /// Returns the number of mapping models that another inferred step would bypass.
-  private func passedOver(_ state: State, to next: Int) -> Int {
+  private func bypassedMappings(_ state: State, to next: Int) -> Int {
     mappings.fitting.keys.count { pair in
       isWithin(pair, state.runStart, next) && rank(pair.destination) > rank(state.version)
     }
@@ -167,7 +167,7 @@ package struct PathSearch {
   }
 
   /// Returns the mapping models between two versions, in path order.
-  package func passed(between start: Int, and end: Int) -> [(pair: KnownMappings.Pair, mapping: MappingFile)] {
+  package func mappingModels(between start: Int, and end: Int) -> [(pair: KnownMappings.Pair, mapping: MappingFile)] {
     mappings.fitting.filter { isWithin($0.key, start, end) }.compactMap { pair, files in files.first.map { (pair, $0) }
     }
     .sorted { (rank($0.pair.source), rank($0.pair.destination)) < (rank($1.pair.source), rank($1.pair.destination)) }
@@ -261,7 +261,7 @@ extension PathSearch {
 /// The cost of a path. Each component outweighs all later ones.
 package struct PathCost: Comparable {
   /// The number of mapping models that inferred steps bypass.
-  package var passedOver = 0
+  package var bypassedMappings = 0
   /// The number of steps that need the program's code.
   package var codeSteps = 0
   /// The number of steps that copy the store.
@@ -273,13 +273,13 @@ package struct PathCost: Comparable {
   package var steps = 0
 
   package static func < (left: PathCost, right: PathCost) -> Bool {
-    (left.passedOver, left.codeSteps, left.copies, left.outside, left.skipped, left.steps)
-      < (right.passedOver, right.codeSteps, right.copies, right.outside, right.skipped, right.steps)
+    (left.bypassedMappings, left.codeSteps, left.copies, left.outside, left.skipped, left.steps)
+      < (right.bypassedMappings, right.codeSteps, right.copies, right.outside, right.skipped, right.steps)
   }
 
   package static func + (left: PathCost, right: PathCost) -> PathCost {
     PathCost(
-      passedOver: left.passedOver + right.passedOver, codeSteps: left.codeSteps + right.codeSteps,
+      bypassedMappings: left.bypassedMappings + right.bypassedMappings, codeSteps: left.codeSteps + right.codeSteps,
       copies: left.copies + right.copies, outside: left.outside + right.outside, skipped: left.skipped + right.skipped,
       steps: left.steps + right.steps)
   }

@@ -11,14 +11,14 @@ import Foundation
 /// that have the most entities in common with the store. The order only affects how many versions are read: a fitting
 /// version is always found.
 package struct VersionSearch {
-  package let shelf: VersionShelf
+  package let cache: VersionCache
   /// The position of the current version.
   package let current: Int?
   package let stored: [String: Data]
   package let fits: (ModelVersion) -> Bool
 
-  package init(shelf: VersionShelf, current: Int?, stored: [String: Data], fits: @escaping (ModelVersion) -> Bool) {
-    self.shelf = shelf
+  package init(cache: VersionCache, current: Int?, stored: [String: Data], fits: @escaping (ModelVersion) -> Bool) {
+    self.cache = cache
     self.current = current
     self.stored = stored
     self.fits = fits
@@ -31,10 +31,10 @@ package struct VersionSearch {
   ///
   /// Of versions with equal hashes, some may be missing if they are not neighbors.
   package func run() -> [Int] {
-    let all = Array(shelf.names.indices)
+    let all = Array(cache.names.indices)
     guard all.count > Self.few else { return fitting(all) }
     let noted = all.filter { position in
-      shelf.recordedHashes[position].map { hashes in stored.allSatisfy { hashes[$0.key] == $0.value } } ?? true
+      cache.recordedHashes[position].map { hashes in stored.allSatisfy { hashes[$0.key] == $0.value } } ?? true
     }
     guard noted.count == all.count else {
       let found = fitting(noted)
@@ -45,8 +45,8 @@ package struct VersionSearch {
 
   private func fitting(_ positions: [Int]) -> [Int] {
     // Reading the versions together uses all processors.
-    _ = shelf.versions(at: positions)
-    return positions.filter { shelf.version(at: $0).map(fits) == true }
+    _ = cache.versions(at: positions)
+    return positions.filter { cache.version(at: $0).map(fits) == true }
   }
 
   private func probed(_ all: [Int]) -> [Int] {
@@ -54,7 +54,7 @@ package struct VersionSearch {
     func look(_ positions: [Int]) -> [Int] {
       let found = fitting(positions)
       for position in positions {
-        let hashes = shelf.version(at: position)?.hashes ?? [:]
+        let hashes = cache.version(at: position)?.hashes ?? [:]
         likeness[position] = stored.count { hashes[$0.key] == $0.value }
       }
       return found
@@ -96,7 +96,7 @@ package struct VersionSearch {
 }
 
 /// The versions of `ModelVersions`, each created when it is first needed.
-package final class VersionShelf {
+package final class VersionCache {
   /// The names of all versions in order, including versions that cannot be read.
   package let names: [String]
   /// The hashes that a compiled bundle records for its versions; nil for a version without a record.

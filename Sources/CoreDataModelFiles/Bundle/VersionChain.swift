@@ -71,17 +71,17 @@ struct VersionChain {
     var chain = longest ?? [current ?? 0]
     var rest = names.indices.filter { !chain.contains($0) }
     while !rest.isEmpty {
-      var best: (cost: Int, version: Int, place: Int)?
+      var best: (cost: Int, version: Int, index: Int)?
       for version in rest {
-        for place in 0...chain.count {
-          let cost = costOfInserting([version], at: place, in: chain)
-          guard best.map({ cost < $0.cost }) ?? true, isAllowed(chain.inserting(version, at: place)) else { continue }
-          best = (cost, version, place)
+        for index in 0...chain.count {
+          let cost = costOfInserting([version], at: index, in: chain)
+          guard best.map({ cost < $0.cost }) ?? true, isAllowed(chain.inserting(version, at: index)) else { continue }
+          best = (cost, version, index)
         }
       }
       // The position before all versions that must follow is always allowed.
       guard let best else { return chain + rest }
-      chain.insert(best.version, at: best.place)
+      chain.insert(best.version, at: best.index)
       rest.removeAll { $0 == best.version }
     }
     return chain
@@ -103,8 +103,8 @@ struct VersionChain {
         let others = Array(chain[..<first] + chain[(first + length)...])
         let now = costOfInserting(stretch, at: first, in: others)
         for moved in length == 1 ? [stretch] : [stretch, stretch.reversed()] {
-          for place in 0...others.count where costOfInserting(moved, at: place, in: others) < now {
-            let candidate = Array(others[..<place] + moved + others[place...])
+          for index in 0...others.count where costOfInserting(moved, at: index, in: others) < now {
+            let candidate = Array(others[..<index] + moved + others[index...])
             if isAllowed(candidate) { return candidate }
           }
         }
@@ -114,13 +114,13 @@ struct VersionChain {
   }
 
   /// Returns the additional cost of a stretch in a chain.
-  private func costOfInserting(_ stretch: [Int], at place: Int, in chain: [Int]) -> Int {
+  private func costOfInserting(_ stretch: [Int], at index: Int, in chain: [Int]) -> Int {
     func cost(_ source: Int?, _ destination: Int?) -> Int {
       guard let source, let destination else { return 0 }
       return costs[source][destination]
     }
-    let before = place > 0 ? chain[place - 1] : nil
-    let after = place < chain.count ? chain[place] : nil
+    let before = index > 0 ? chain[index - 1] : nil
+    let after = index < chain.count ? chain[index] : nil
     return zip(stretch, stretch.dropFirst()).reduce(0) { $0 + costs[$1.0][$1.1] }
       + cost(before, stretch.first) + cost(stretch.last, after) - cost(before, after)
   }
@@ -242,9 +242,9 @@ private struct BitSet {
 }
 
 extension Array {
-  fileprivate func inserting(_ element: Element, at place: Int) -> [Element] {
+  fileprivate func inserting(_ element: Element, at index: Int) -> [Element] {
     var copy = self
-    copy.insert(element, at: place)
+    copy.insert(element, at: index)
     return copy
   }
 }

@@ -23,8 +23,8 @@ struct CompiledModelWriter {
   private let form: Form
   private let index: EntityIndex
   private var builder = KeyedArchiveBuilder()
-  private var modelPlace = KeyedArchiveBuilder.null
-  private var entityPlaces: [String: ArchiveValue] = [:]
+  private var modelUID = KeyedArchiveBuilder.null
+  private var entityUIDs: [String: ArchiveValue] = [:]
   private var relationshipPlaces: [String: [String: ArchiveValue]] = [:]
   private var emptyInfo = KeyedArchiveBuilder.null
 
@@ -42,19 +42,19 @@ struct CompiledModelWriter {
   }
 
   private mutating func write() throws -> Data {
-    modelPlace = builder.reserve()
+    modelUID = builder.reserve()
     emptyInfo = builder.dictionary([], "NSDictionary")
     let entities = document.entities.sorted { $0.name < $1.name }
     // Entities and relationships refer to one another, so places for all are reserved before any is written.
     for entity in entities {
-      entityPlaces[entity.name] = builder.reserve()
+      entityUIDs[entity.name] = builder.reserve()
       for relationship in members(of: entity).flatMap(\.relationships) {
         relationshipPlaces[entity.name, default: [:]][relationship.name] = builder.reserve()
       }
     }
     for entity in entities { try fill(entity) }
 
-    let entries = entities.map { (key: $0.name, value: entityPlaces[$0.name] ?? KeyedArchiveBuilder.null) }
+    let entries = entities.map { (key: $0.name, value: entityUIDs[$0.name] ?? KeyedArchiveBuilder.null) }
     var fields: [String: ArchiveValue] = [
       "NSEntities": form == .cache ? knownKeys(entries) : builder.dictionary(entries),
       "NSVersionIdentifiers": strings(document.versionIdentifiers, "NSSet"),
@@ -66,13 +66,13 @@ struct CompiledModelWriter {
     }
     if !document.configurations.isEmpty {
       let configurations = document.configurations.map { configuration in
-        let members = configuration.entityNames.compactMap { entityPlaces[$0] }
+        let members = configuration.entityNames.compactMap { entityUIDs[$0] }
         return (key: configuration.name, value: builder.collection(members, "NSSet"))
       }
       fields["NSConfigurations"] = builder.dictionary(configurations)
     }
-    builder.fill(modelPlace, "NSManagedObjectModel", fields)
-    return builder.data(root: modelPlace)
+    builder.fill(modelUID, "NSManagedObjectModel", fields)
+    return builder.data(root: modelUID)
   }
 
   /// Returns the entities whose properties are written with an entity, from the root down.
@@ -96,17 +96,17 @@ struct CompiledModelWriter {
   }
 
   private mutating func fill(_ entity: EntityDocument) throws {
-    guard let place = entityPlaces[entity.name] else { return }
+    guard let uid = entityUIDs[entity.name] else { return }
     let subentities = index.subentities(of: entity.name).map {
-      (key: $0.name, value: entityPlaces[$0.name] ?? KeyedArchiveBuilder.null)
+      (key: $0.name, value: entityUIDs[$0.name] ?? KeyedArchiveBuilder.null)
     }
     var fields: [String: ArchiveValue] = [
       "NSEntityName": builder.string(entity.name),
       "NSClassNameForEntity": builder.string(entity.className),
-      "NSManagedObjectModel": modelPlace,
-      "NSSuperentity": entity.parentName.flatMap { entityPlaces[$0] } ?? KeyedArchiveBuilder.null,
+      "NSManagedObjectModel": modelUID,
+      "NSSuperentity": entity.parentName.flatMap { entityUIDs[$0] } ?? KeyedArchiveBuilder.null,
       "NSSubentities": builder.dictionary(subentities),
-      "NSProperties": builder.dictionary(try properties(of: entity, at: place)),
+      "NSProperties": builder.dictionary(try properties(of: entity, at: uid)),
       "NSRenamingIdentifier": builder.string(entity.renamingIdentifier ?? entity.name),
       "NSVersionHashModifier": builder.string(entity.versionHashModifier),
       "NSUserInfo": try userInfo(entity.userInfo),
@@ -117,22 +117,22 @@ struct CompiledModelWriter {
     }
     let indexes = form == .cache ? entity.effectiveIndexes : entity.indexes
     if !indexes.isEmpty || !entity.compoundIndexes.isEmpty {
-      let archived = try indexes.map { try fetchIndex($0, of: place) }
+      let archived = try indexes.map { try fetchIndex($0, of: uid) }
       fields["NSFetchIndexDescriptions"] = builder.collection(archived, "NSMutableArray")
       fields["NSCompoundIndexes"] = lists(entity.effectiveCompoundIndexes)
     }
-    builder.fill(place, "NSEntityDescription", fields)
+    builder.fill(uid, "NSEntityDescription", fields)
   }
 
   private mutating func properties(
-    of entity: EntityDocument, at place: ArchiveValue
+    of entity: EntityDocument, at uid: ArchiveValue
   ) throws -> [(key: String, value: ArchiveValue)] {
     var result: [(key: String, value: ArchiveValue)] = []
     for member in members(of: entity) {
       let indexed = Set(member.indexedAttributeNames)
       for attribute in member.attributes {
         do {
-          let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: place)
+          let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: uid)
           result.append((attribute.name, value))
         } catch var error as ModelFileError {
           (error.entity, error.property) = (member.name, attribute.name)
@@ -141,14 +141,14 @@ struct CompiledModelWriter {
       }
       for relationship in member.relationships {
         guard let value = relationshipPlaces[entity.name]?[relationship.name] else { continue }
-        try fill(relationship, at: value, of: place)
+        try fill(relationship, at: value, of: uid)
         result.append((relationship.name, value))
       }
       for fetched in member.fetchedProperties {
         var fields = try builder.propertyFields(
           name: fetched.name, isOptional: fetched.isOptional, isTransient: true,
           renamingIdentifier: fetched.renamingIdentifier, modifier: fetched.versionHashModifier,
-          userInfo: fetched.userInfo, validations: [], of: place)
+          userInfo: fetched.userInfo, validations: [], of: uid)
         fields["NSFetchRequest"] = try fetched.request.map { try builder.request($0) } ?? KeyedArchiveBuilder.null
         result.append((fetched.name, builder.add("NSFetchedPropertyDescription", fields)))
       }
@@ -157,7 +157,7 @@ struct CompiledModelWriter {
   }
 
   private mutating func fill(
-    _ relationship: RelationshipDocument, at place: ArchiveValue, of entity: ArchiveValue
+    _ relationship: RelationshipDocument, at uid: ArchiveValue, of entity: ArchiveValue
   ) throws {
     var fields = try builder.propertyFields(
       name: relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
@@ -168,7 +168,7 @@ struct CompiledModelWriter {
     let inverse = relationship.inverseName.flatMap { name in
       index.lineage(of: destination ?? "").compactMap { relationshipPlaces[$0.name]?[name] }.first
     }
-    fields["NSDestinationEntity"] = destination.flatMap { entityPlaces[$0] } ?? KeyedArchiveBuilder.null
+    fields["NSDestinationEntity"] = destination.flatMap { entityUIDs[$0] } ?? KeyedArchiveBuilder.null
     fields["_NSDestinationEntityName"] = builder.string(destination)
     fields["NSInverseRelationship"] = inverse ?? KeyedArchiveBuilder.null
     fields["_NSInverseRelationshipName"] = builder.string(relationship.inverseName)
@@ -177,14 +177,14 @@ struct CompiledModelWriter {
     fields["NSMinCount"] = .integer(Int64(relationship.minCount))
     if relationship.isOrdered { fields["NSIsOrdered"] = .boolean(true) }
     if relationship.isIndexedBySpotlight { fields[ArchivedProperties.spotlightKey] = .boolean(true) }
-    builder.fill(place, "NSRelationshipDescription", fields)
+    builder.fill(uid, "NSRelationshipDescription", fields)
   }
 
   private mutating func fetchIndex(_ index: FetchIndexDocument, of entity: ArchiveValue) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     let elements = try index.elements.map { element in
       var fields: [String: ArchiveValue] = [
-        "NSPropertyName": builder.string(element.propertyName), "NSFetchIndexDescription": place,
+        "NSPropertyName": builder.string(element.propertyName), "NSFetchIndexDescription": uid,
         "NSFetchIndexElementType": .integer(element.isRTree ? 1 : 0), "NSAscending": .boolean(element.isAscending),
       ]
       if let expression = element.expression { fields["NSExpression"] = try builder.expression(expression) }
@@ -192,12 +192,12 @@ struct CompiledModelWriter {
     }
     let predicate = try index.partialIndexPredicate.map { try builder.predicate($0) }
     builder.fill(
-      place, "NSFetchIndexDescription",
+      uid, "NSFetchIndexDescription",
       [
         "NSIndexName": builder.string(index.name), "NSIndexElements": builder.collection(elements),
         "NSPartialIndexPredicate": predicate ?? KeyedArchiveBuilder.null, "NSEntity": entity,
       ])
-    return place
+    return uid
   }
 
   private mutating func userInfo(_ info: [String: PlainValue]) throws -> ArchiveValue {

@@ -7,12 +7,12 @@ import Foundation
 /// The model stored in `Z_MODELCACHE.Z_CONTENT`: a keyed archive compressed with DEFLATE.
 package enum ModelCache {
   /// The maximum compression ratio of an archive; that of models is less than 30.
-  private static let mostRatio = 300
+  private static let maxRatio = 300
 
   /// Reads a model cache.
   /// - Throws: `ModelFileError` if the content is damaged or contains an unknown class.
   package static func decode(_ content: Data) throws -> ModelDocument {
-    let limit = min(PropertyListLimits.archive.bytes, (1 << 20) + mostRatio * content.count)
+    let limit = min(PropertyListLimits.archive.bytes, (1 << 20) + maxRatio * content.count)
     return try unarchive(RawDeflate.decompress(content, limit: limit))
   }
 

@@ -191,7 +191,7 @@ struct EditorModelWriter {
   // MARK: Entities
 
   private mutating func fill(_ entity: EntityDocument, in package: ArchiveValue) {
-    guard let place = entities[entity.name] else { return }
+    guard let uid = entities[entity.name] else { return }
     let (yes, ordered) = (builder.string("YES"), builder.string("ordered"))
     var fields: [String: ArchiveValue] = [
       "_name": builder.string(entity.name), "_owner": package, "_visibility": .integer(0),
@@ -204,7 +204,7 @@ struct EditorModelWriter {
       fields["XDBucketFor\(bucket)wasEncoded"] = yes
       fields["XDBucketFor\(bucket)ordered"] = ordered
     }
-    let parents = entity.parentName.map { [generalization(of: place, to: $0)] } ?? []
+    let parents = entity.parentName.map { [generalization(of: uid, to: $0)] } ?? []
     fields["XDBucketForGeneralizationsstorage"] = builder.collection(parents, "NSMutableArray")
     fields["XDBucketForGeneralizationsduplicates"] = builder.string("duplicates")
     if !children.isEmpty {
@@ -228,10 +228,10 @@ struct EditorModelWriter {
       ("XD_PSK_classMapping", record), ("XD_PSK_entityClassName", builder.string(entity.className)),
     ]
     fields["XDBucketForStereotypesstorage"] = builder.dictionary([
-      ("XD_PStereotype", stereotype("XD_PStereotype", of: place, facts))
+      ("XD_PStereotype", stereotype("XD_PStereotype", of: uid, facts))
     ])
-    fields["XDBucketForOwnedAttributesstorage"] = builder.dictionary(properties(of: entity, in: place))
-    builder.fill(place, "XDPMEntity", fields)
+    fields["XDBucketForOwnedAttributesstorage"] = builder.dictionary(properties(of: entity, in: uid))
+    builder.fill(uid, "XDPMEntity", fields)
   }
 
   private mutating func generalization(of entity: ArchiveValue, to parent: String) -> ArchiveValue {
@@ -255,7 +255,7 @@ struct EditorModelWriter {
   // MARK: Properties
 
   private mutating func properties(
-    of entity: EntityDocument, in place: ArchiveValue
+    of entity: EntityDocument, in uid: ArchiveValue
   ) -> [(key: String, value: ArchiveValue)] {
     var result: [(key: String, value: ArchiveValue)] = []
     for attribute in entity.attributes {
@@ -274,7 +274,7 @@ struct EditorModelWriter {
         isOptional: attribute.isOptional, isTransient: attribute.isTransient, isIndexed: attribute.isIndexed,
         isIndexedBySpotlight: attribute.isIndexedBySpotlight, attribute.renamingIdentifier,
         attribute.versionHashModifier)
-      fill(property, "XDPMAttribute", attribute.name, of: place, shared, ("XD_PAtt_Stereotype", own))
+      fill(property, "XDPMAttribute", attribute.name, of: uid, shared, ("XD_PAtt_Stereotype", own))
       result.append((attribute.name, property))
     }
     for relationship in entity.relationships {
@@ -295,7 +295,7 @@ struct EditorModelWriter {
         isOptional: relationship.isOptional, isTransient: relationship.isTransient, isIndexed: false,
         isIndexedBySpotlight: relationship.isIndexedBySpotlight, relationship.renamingIdentifier,
         relationship.versionHashModifier)
-      fill(property, "XDPMRelationship", relationship.name, of: place, shared, ("XD_PR_Stereotype", own))
+      fill(property, "XDPMRelationship", relationship.name, of: uid, shared, ("XD_PR_Stereotype", own))
       result.append((relationship.name, property))
     }
     return result
@@ -314,7 +314,7 @@ struct EditorModelWriter {
   }
 
   private mutating func fill(
-    _ place: ArchiveValue, _ className: String, _ name: String, of entity: ArchiveValue,
+    _ uid: ArchiveValue, _ className: String, _ name: String, of entity: ArchiveValue,
     _ shared: [(String, ArchiveValue)], _ own: (name: String, facts: [(String, ArchiveValue)])
   ) {
     var fields = propertyFields(name, of: entity)
@@ -322,10 +322,10 @@ struct EditorModelWriter {
     fields["XDBucketForStereotypeswasEncoded"] = builder.string("YES")
     fields["XDBucketForStereotypesordered"] = builder.string("ordered")
     fields["XDBucketForStereotypesstorage"] = builder.dictionary([
-      ("XD_PPropStereotype", stereotype("XD_PPropStereotype", of: place, shared)),
-      (own.name, stereotype(own.name, of: place, own.facts)),
+      ("XD_PPropStereotype", stereotype("XD_PPropStereotype", of: uid, shared)),
+      (own.name, stereotype(own.name, of: uid, own.facts)),
     ])
-    builder.fill(place, className, fields)
+    builder.fill(uid, className, fields)
   }
 
   private mutating func propertyFields(_ name: String, of owner: ArchiveValue) -> [String: ArchiveValue] {
@@ -346,14 +346,14 @@ struct EditorModelWriter {
   private mutating func stereotype(
     _ name: String, of owner: ArchiveValue, _ facts: [(String, ArchiveValue)]
   ) -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     let properties = facts.map { name, value in
-      var fields = propertyFields(name, of: place)
+      var fields = propertyFields(name, of: uid)
       fields["_default"] = value
       return (key: name, value: builder.add("XDUMLPropertyImp", fields))
     }
     builder.fill(
-      place, "XDUMLStereotypeImp",
+      uid, "XDUMLStereotypeImp",
       [
         "_owner": owner, "_name": builder.string(name), "_uniqueElementID": KeyedArchiveBuilder.null,
         "_visibility": .integer(0), "_isAbstract": .boolean(false),
@@ -361,7 +361,7 @@ struct EditorModelWriter {
         "XDBucketForOwnedAttributeswasEncoded": builder.string("YES"),
         "XDBucketForOwnedAttributesstorage": builder.dictionary(properties),
       ])
-    return place
+    return uid
   }
 
   private mutating func flag(_ value: Bool) -> ArchiveValue { builder.scalar(.boolean(value)) }

@@ -87,7 +87,7 @@ enum ArchivedValues {
   }
 
   private static func plain(
-    _ object: ArchivedObject, at place: ArchiveValue, keepsObjects: Bool, depth: Int
+    _ object: ArchivedObject, at uid: ArchiveValue, keepsObjects: Bool, depth: Int
   ) throws -> PlainValue {
     func inner(_ value: ArchiveValue) throws -> PlainValue {
       try plain(value, in: object.archive, keepsObjects: keepsObjects, depth: depth + 1)
@@ -129,7 +129,7 @@ enum ArchivedValues {
       return .dictionary(result)
     default:
       guard keepsObjects else { throw ArchiveFailure.unknownClass(object.className, "a plain value") }
-      let instance = ArchivedInstance(className: object.className, archive: try object.archive.extract(place))
+      let instance = ArchivedInstance(className: object.className, archive: try object.archive.extract(uid))
       return .object(OpaqueObject(instance))
     }
   }

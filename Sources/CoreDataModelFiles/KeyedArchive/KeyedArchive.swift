@@ -70,19 +70,19 @@ struct KeyedArchive {
 
   /// Copies an object and everything it refers to into an archive being written.
   func graft(_ value: ArchiveValue, into builder: inout KeyedArchiveBuilder) throws -> ArchiveValue {
-    var places: [Int: ArchiveValue] = [0: KeyedArchiveBuilder.null]
+    var uids: [Int: ArchiveValue] = [0: KeyedArchiveBuilder.null]
     var waiting: [Int] = []
     func moved(_ value: ArchiveValue, _ builder: inout KeyedArchiveBuilder) throws -> ArchiveValue {
       switch value {
       case .uid(let position):
-        if let place = places[position] { return place }
+        if let uid = uids[position] { return uid }
         guard objects.indices.contains(position) else {
           throw ArchiveFailure.broken("A reference leads to object \(position) of \(objects.count).")
         }
-        let place = builder.reserve()
-        places[position] = place
+        let uid = builder.reserve()
+        uids[position] = uid
         waiting.append(position)
-        return place
+        return uid
       case .array(let elements): return .array(try elements.map { try moved($0, &builder) })
       case .dictionary(let entries):
         // A fixed order makes the same object always give the same bytes.
@@ -95,8 +95,8 @@ struct KeyedArchive {
     let root = try moved(value, &builder)
     while let position = waiting.popLast() {
       try charge(1)
-      guard let place = places[position] else { continue }
-      builder.fill(place, with: try moved(objects[position], &builder))
+      guard let uid = uids[position] else { continue }
+      builder.fill(uid, with: try moved(objects[position], &builder))
     }
     return root
   }
@@ -194,24 +194,24 @@ struct KeyedArchiveBuilder {
   }
 
   /// Writes an object into a reserved place.
-  mutating func fill(_ place: ArchiveValue, _ className: String, _ fields: [String: ArchiveValue]) {
-    guard case .uid(let position) = place else { trap("Only reserved places can be filled.") }
+  mutating func fill(_ uid: ArchiveValue, _ className: String, _ fields: [String: ArchiveValue]) {
+    guard case .uid(let position) = uid else { trap("Only reserved places can be filled.") }
     var fields = fields
     fields["$class"] = reference(toClass: className)
     objects[position] = .dictionary(fields)
   }
 
   /// Writes an object of another archive into a reserved place.
-  mutating func fill(_ place: ArchiveValue, with value: ArchiveValue) {
-    guard case .uid(let position) = place else { trap("Only reserved places can be filled.") }
+  mutating func fill(_ uid: ArchiveValue, with value: ArchiveValue) {
+    guard case .uid(let position) = uid else { trap("Only reserved places can be filled.") }
     objects[position] = value
   }
 
   /// Adds an object.
   mutating func add(_ className: String, _ fields: [String: ArchiveValue]) -> ArchiveValue {
-    let place = reserve()
-    fill(place, className, fields)
-    return place
+    let uid = reserve()
+    fill(uid, className, fields)
+    return uid
   }
 
   /// Adds a string, or null.

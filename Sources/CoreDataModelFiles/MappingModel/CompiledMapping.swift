@@ -84,17 +84,17 @@ private struct CompiledMappingWriter {
 
   mutating func write(_ document: MappingDocument) throws -> Data {
     let root = builder.reserve()
-    var places: [ArchiveValue] = []
+    var uids: [ArchiveValue] = []
     var names: [(key: String, value: ArchiveValue)] = []
     for mapping in document.entityMappings {
-      let place = try entityMapping(mapping)
-      places.append(place)
+      let uid = try entityMapping(mapping)
+      uids.append(uid)
       // If several mappings have the same name, it refers to the first.
-      if !names.contains(where: { $0.key == mapping.name }) { names.append((mapping.name, place)) }
+      if !names.contains(where: { $0.key == mapping.name }) { names.append((mapping.name, uid)) }
     }
     builder.fill(
       root, "NSMappingModel",
-      ["NSEntityMappings": builder.collection(places), "NSEntityMappingsByName": builder.dictionary(names)])
+      ["NSEntityMappings": builder.collection(uids), "NSEntityMappingsByName": builder.dictionary(names)])
     return builder.data(root: root)
   }
 

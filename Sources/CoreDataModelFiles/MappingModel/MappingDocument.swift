@@ -117,7 +117,7 @@ extension MappingDocument {
   /// Updates the version hashes of all entity mappings. Hashes of unknown entities are unchanged.
   ///
   /// The hashes in a mapping model become outdated whenever a model is changed after the mapping was created.
-  package mutating func takeHashes(source: [String: Data], destination: [String: Data]) {
+  package mutating func updateHashes(source: [String: Data], destination: [String: Data]) {
     for position in entityMappings.indices {
       if let hash = entityMappings[position].sourceEntityName.flatMap({ source[$0] }) {
         entityMappings[position].sourceEntityVersionHash = hash
@@ -172,7 +172,7 @@ extension MappingDocument {
     var document =
       try isText ? MappingTextReader.document(of: data, file: file) : CompiledMapping.document(of: data)
     document.lacksModels = isText && (source == nil || destination == nil)
-    document.takeHashes(
+    document.updateHashes(
       source: source.map { VersionHashes($0).entities } ?? [:],
       destination: destination.map { VersionHashes($0).entities } ?? [:])
     return document

@@ -246,7 +246,7 @@ struct XMLStoreObjects {
   }
 
   /// The maximum number of references. A mapping model with 20,000 property mappings has a tenth of it.
-  private static let mostReferences = 500_000
+  private static let maxReferenceCount = 500_000
 
   private let objects: [String: Object]
   private let order: [String]
@@ -280,9 +280,9 @@ struct XMLStoreObjects {
           relationships[name] = (relationship["idrefs"] ?? "").split(separator: " ").map(String.init)
             .filter { seen.insert($0).inserted }
           references += seen.count
-          guard references <= Self.mostReferences else {
+          guard references <= Self.maxReferenceCount else {
             throw ModelFileError(
-              .unsupportedFile, found: "The objects contain more than \(Self.mostReferences) references.",
+              .unsupportedFile, found: "The objects contain more than \(Self.maxReferenceCount) references.",
               advice: "Save the mapping model with Xcode again.", file: file, line: relationship.line)
           }
         }

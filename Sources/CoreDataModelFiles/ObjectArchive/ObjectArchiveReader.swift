@@ -17,7 +17,7 @@ package final class ObjectArchiveReader {
   package static let deepest = 256
   package static let limits = PropertyListLimits(bytes: 1 << 26, objects: 1_000_000, elements: 3_000_000)
   /// The maximum number of comparisons between set elements or dictionary keys with equal hashes.
-  private static let mostComparisons = 5_000_000
+  private static let maxComparisonCount = 5_000_000
 
   /// An object with the number of objects it contains if every reference is followed.
   typealias Made = (object: NSObject, weight: Int)
@@ -199,8 +199,8 @@ package final class ObjectArchiveReader {
         throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is a decimal number.")
       }
       let group = groups[object.hash] ?? (0, 0)
-      comparisons += min(group.weight + group.count * weight, Self.mostComparisons)
-      guard comparisons < Self.mostComparisons else {
+      comparisons += min(group.weight + group.count * weight, Self.maxComparisonCount)
+      guard comparisons < Self.maxComparisonCount else {
         throw ArchiveFailure.broken("Too many elements of a set, or keys of a dictionary, have the same hash.")
       }
       groups[object.hash] = (group.count + 1, group.weight + weight)

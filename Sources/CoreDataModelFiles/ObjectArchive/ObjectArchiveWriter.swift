@@ -29,9 +29,9 @@ package final class ObjectArchiveWriter {
   fileprivate var builder = KeyedArchiveBuilder()
   private let programClasses: ObjectArchiveReader.ProgramClasses
   private let codedName: CodedName
-  private var places: [ObjectIdentifier: ArchiveValue] = [:]
+  private var uids: [ObjectIdentifier: ArchiveValue] = [:]
   private var open: Set<ObjectIdentifier> = []
-  /// Retains the objects in `places`, so that no other object gets the same address.
+  /// Retains the objects in `uids`, so that no other object gets the same address.
   private var retained: [AnyObject] = []
   private var sharesCollections = false
   private var hasProgramObjects = false
@@ -53,7 +53,7 @@ package final class ObjectArchiveWriter {
     codedName: @escaping CodedName = { _ in nil }
   ) throws -> Data {
     let writer = ObjectArchiveWriter(programClasses, codedName)
-    let root = try writer.place(of: value, depth: 0)
+    let root = try writer.uid(of: value, depth: 0)
     let data = writer.builder.data(root: root)
     guard data.count <= ObjectArchiveReader.limits.bytes else {
       throw Problem.unreadable(
@@ -70,7 +70,7 @@ package final class ObjectArchiveWriter {
     return data
   }
 
-  fileprivate func place(of value: Any, depth: Int) throws -> ArchiveValue {
+  fileprivate func uid(of value: Any, depth: Int) throws -> ArchiveValue {
     guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deeply") }
     // Foundation on Linux returns copies of nested collections, so shared ones are visited repeatedly.
     count += 1
@@ -80,7 +80,7 @@ package final class ObjectArchiveWriter {
     guard type(of: value) is AnyClass else { return try unshared(value, depth: depth) }
     let object = value as AnyObject
     let identity = ObjectIdentifier(object)
-    if let known = places[identity] {
+    if let known = uids[identity] {
       guard !open.contains(identity) else { throw Problem.unreadable("it contains itself") }
       sharesCollections =
         sharesCollections || object is NSArray || object is NSDictionary || object is NSSet
@@ -89,10 +89,10 @@ package final class ObjectArchiveWriter {
     }
     guard open.insert(identity).inserted else { throw Problem.unreadable("it contains itself") }
     defer { open.remove(identity) }
-    let place = try unshared(value, depth: depth)
-    places[identity] = place
+    let uid = try unshared(value, depth: depth)
+    uids[identity] = uid
     retained.append(object)
-    return place
+    return uid
   }
 
   private func unshared(_ value: Any, depth: Int) throws -> ArchiveValue {
@@ -144,11 +144,11 @@ package final class ObjectArchiveWriter {
 
   private func object(_ object: NSObject, _ className: String, depth: Int) throws -> ArchiveValue {
     hasProgramObjects = true
-    let place = builder.reserve()
+    let uid = builder.reserve()
     let encoder = ObjectArchiveEncoder(self, depth: depth)
     (object as? any NSCoding)?.encode(with: encoder)
-    builder.fill(place, className, try encoder.finish())
-    return place
+    builder.fill(uid, className, try encoder.finish())
+    return uid
   }
 
   // MARK: Collections
@@ -178,49 +178,49 @@ package final class ObjectArchiveWriter {
   }
 
   private func list(_ elements: some Sequence, _ className: String, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     var references: [ArchiveValue] = []
     for element in elements {
       if className.hasSuffix("Set") { try checkHashable(element) }
-      references.append(try self.place(of: element, depth: depth + 1))
+      references.append(try self.uid(of: element, depth: depth + 1))
     }
-    builder.fill(place, className, ["NS.objects": .array(references)])
-    return place
+    builder.fill(uid, className, ["NS.objects": .array(references)])
+    return uid
   }
 
   /// Archives an ordered set, with a key for each element.
   private func orderedSet(_ set: NSOrderedSet, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     var fields: [String: ArchiveValue] = [:]
     for (position, element) in set.enumerated() {
       try checkHashable(element)
-      fields["NS.object.\(position)"] = try self.place(of: element, depth: depth + 1)
+      fields["NS.object.\(position)"] = try self.uid(of: element, depth: depth + 1)
     }
-    builder.fill(place, set is NSMutableOrderedSet ? "NSMutableOrderedSet" : "NSOrderedSet", fields)
-    return place
+    builder.fill(uid, set is NSMutableOrderedSet ? "NSMutableOrderedSet" : "NSOrderedSet", fields)
+    return uid
   }
 
   private func countedSet(_ set: NSCountedSet, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     var fields: [String: ArchiveValue] = ["NS.count": .integer(Int64(set.count))]
     for (position, element) in set.allObjects.enumerated() {
       try checkHashable(element)
-      fields["NS.object\(position)"] = try self.place(of: element, depth: depth + 1)
+      fields["NS.object\(position)"] = try self.uid(of: element, depth: depth + 1)
       fields["NS.count\(position)"] = .integer(Int64(set.count(for: element)))
     }
-    builder.fill(place, "NSCountedSet", fields)
-    return place
+    builder.fill(uid, "NSCountedSet", fields)
+    return uid
   }
 
   private func dictionary(_ entries: [(key: Any, value: Any)], _ className: String, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     // String keys are sorted, so that equal dictionaries give equal bytes.
     let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }
     for (key, _) in sorted { try checkHashable(key) }
-    let keys = try sorted.map { try self.place(of: $0.key, depth: depth + 1) }
-    let values = try sorted.map { try self.place(of: $0.value, depth: depth + 1) }
-    builder.fill(place, className, ["NS.keys": .array(keys), "NS.objects": .array(values)])
-    return place
+    let keys = try sorted.map { try self.uid(of: $0.key, depth: depth + 1) }
+    let values = try sorted.map { try self.uid(of: $0.value, depth: depth + 1) }
+    builder.fill(uid, className, ["NS.keys": .array(keys), "NS.objects": .array(values)])
+    return uid
   }
 
   // MARK: Single values
@@ -234,14 +234,14 @@ package final class ObjectArchiveWriter {
   }
 
   private func url(_ text: String, base: URL?, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
-    let base = try base.map { try self.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
-    builder.fill(place, "NSURL", ["NS.base": base, "NS.relative": builder.string(text)])
-    return place
+    let uid = builder.reserve()
+    let base = try base.map { try self.uid(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
+    builder.fill(uid, "NSURL", ["NS.base": base, "NS.relative": builder.string(text)])
+    return uid
   }
 
   private func attributedString(_ string: NSAttributedString, depth: Int) throws -> ArchiveValue {
-    let place = builder.reserve()
+    let uid = builder.reserve()
     var fields = ["NSString": builder.string(string.string)]
     var runs: [(length: Int, attributes: [String: Any])] = []
     var position = 0
@@ -253,9 +253,9 @@ package final class ObjectArchiveWriter {
       position = end
     }
     if runs.count == 1 {
-      fields["NSAttributes"] = try self.place(of: runs[0].attributes, depth: depth + 1)
+      fields["NSAttributes"] = try self.uid(of: runs[0].attributes, depth: depth + 1)
     } else if !runs.isEmpty {
-      let dictionaries = try runs.map { try self.place(of: $0.attributes, depth: depth + 2) }
+      let dictionaries = try runs.map { try self.uid(of: $0.attributes, depth: depth + 2) }
       fields["NSAttributes"] = builder.collection(dictionaries)
       let numbers = runs.enumerated().flatMap {
         VariableLengthNumbers.bytes(of: $0.element.length) + VariableLengthNumbers.bytes(of: $0.offset)
@@ -263,8 +263,8 @@ package final class ObjectArchiveWriter {
       fields["NSAttributeInfo"] = wrapped("NSMutableData", "NS.data", .data(Data(numbers)))
     }
     builder.fill(
-      place, string is NSMutableAttributedString ? "NSMutableAttributedString" : "NSAttributedString", fields)
-    return place
+      uid, string is NSMutableAttributedString ? "NSMutableAttributedString" : "NSAttributedString", fields)
+    return uid
   }
 }
 
@@ -295,7 +295,7 @@ private final class ObjectArchiveEncoder: NSCoder {
   override func encode(_ object: Any?, forKey key: String) {
     guard failure == nil else { return }
     do {
-      fields[key] = try object.map { try writer.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
+      fields[key] = try object.map { try writer.uid(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
     } catch {
       failure = error
     }

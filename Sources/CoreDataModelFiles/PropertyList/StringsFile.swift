@@ -12,7 +12,7 @@ package struct StringsFile {
   /// Returns the strings of a file by their keys.
   ///
   /// - Throws: `PropertyLists.Unreadable`.
-  package static func words(in data: Data) throws -> [String: String] {
+  package static func strings(in data: Data) throws -> [String: String] {
     if data.isEmpty { return [:] }
     if data.starts(with: "bplist".utf8) || data.starts(with: "<?xml".utf8) || data.starts(with: "<!DOCTYPE".utf8)
       || data.starts(with: "<plist".utf8)

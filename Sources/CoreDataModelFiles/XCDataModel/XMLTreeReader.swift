@@ -134,13 +134,13 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     }
     if let line = lineOfCrowdedElement(in: data) {
       throw ModelFileError(
-        .unsupportedFile, found: "An element has more than \(mostAttributes) attributes.",
+        .unsupportedFile, found: "An element has more than \(maxAttributeCount) attributes.",
         advice: "Save the file with Xcode again.", file: file, line: line)
     }
   }
 
   /// The maximum number of attributes of an element; models use up to thirty. The parser compares each with all others.
-  private static let mostAttributes = 1000
+  private static let maxAttributeCount = 1000
 
   /// Returns the line of the first element with too many attributes.
   private static func lineOfCrowdedElement(in data: Data) -> Int? {
@@ -188,7 +188,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
             attributes += 1
             position = next(byte, from: position) + 1
           }
-          if attributes > mostAttributes {
+          if attributes > maxAttributeCount {
             return bytes[..<element].count { $0 == UInt8(ascii: "\n") } + 1
           }
         }

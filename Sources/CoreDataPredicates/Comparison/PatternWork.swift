@@ -18,7 +18,7 @@ enum PatternWork {
   /// The usual CPU time in seconds: a base per match, and an addition per UTF-16 code unit of the string.
   private static let usual = (match: 0.01, unit: 0.000_001)
   /// The number of patterns from which expired accounts are removed.
-  private static let mostPatterns = 1000
+  private static let maxPatternCount = 1000
 
   private struct Account {
     var spent = 0.0
@@ -43,7 +43,7 @@ enum PatternWork {
     guard excess > 0 else { return result }
     let end = seconds(of: CLOCK_MONOTONIC)
     let spent = accounts.withLock { accounts in
-      if accounts.count >= mostPatterns, accounts[pattern] == nil {
+      if accounts.count >= maxPatternCount, accounts[pattern] == nil {
         accounts = accounts.filter { start - $0.value.end < pause }
       }
       var account = accounts[pattern] ?? Account(end: end)

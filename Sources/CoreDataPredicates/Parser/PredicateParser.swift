@@ -333,11 +333,11 @@ extension PredicateParser {
   private mutating func operation(from level: Int) throws -> Node {
     var start = position
     let first = try sign()
-    guard operatorAhead(from: level) != nil else { return first }
+    guard nextOperator(from: level) != nil else { return first }
     var result = try expression(first, at: start)
     var length = 0
     var reached = height
-    while let (symbol, found) = operatorAhead(from: level) {
+    while let (symbol, found) = nextOperator(from: level) {
       advance()
       start = position
       length += 1
@@ -350,7 +350,7 @@ extension PredicateParser {
     return .expression(result)
   }
 
-  private func operatorAhead(from level: Int) -> (symbol: String, level: Int)? {
+  private func nextOperator(from level: Int) -> (symbol: String, level: Int)? {
     guard let word else { return nil }
     return Self.levels.indices.dropFirst(level).first { Self.levels[$0].contains(word) }.map { (word, $0) }
   }

@@ -24,12 +24,12 @@ extension TranslationPass {
     // The initializer is failable, and its callers expect an optional.
     case (true, _): edits.replace(file.tokens[position].range.lowerBound..<last, "Optional(Bundle.module)")
     case (false, "for"):
-      say(
+      emit(
         .warning,
         "Bundle(for:) is the main bundle here, and this target has no resources. Use the Bundle.module of the "
           + "target that has them, through a property of it.", at: position)
     case (false, _):
-      say(
+      emit(
         .warning,
         "Bundle(identifier:) finds no bundle of a package, and this target has no resources. Use the "
           + "Bundle.module of the target that has them, through a property of it.", at: position)

@@ -93,7 +93,7 @@ extension TranslationPass {
   mutating func moveOverrides(of type: TypeDeclaration) {
     if type.kind == "extension" {
       for position in file.uncertainMembers(of: type) where file.words[position] == "override" {
-        say(
+        emit(
           .warning,
           "Without Objective-C a member of an extension cannot override another, where this branch of #if is compiled. "
             + "Move it into the class \(type.name).", at: position)
@@ -103,7 +103,7 @@ extension TranslationPass {
       guard purpose == .build, override.member != nil, program.canHaveOverrides(type.name) else {
         let place =
           program.canHaveOverrides(type.name) ? "the class \(type.name)" : "the declaration of \(type.name)"
-        say(
+        emit(
           .error, "Without Objective-C a member of an extension cannot override another. Move it into \(place).",
           at: override.position)
         continue

@@ -7,12 +7,12 @@ extension TranslationPass {
   mutating func managed(_ position: Int) {
     let declaration = Declaration(around: position, in: file)
     guard let type = file.type(around: position), ["class", "extension"].contains(type.kind) else {
-      return say(.error, "@NSManaged belongs to a property or a method of a class.", at: position)
+      return emit(.error, "@NSManaged belongs to a property or a method of a class.", at: position)
     }
     switch file.word(declaration.keyword) {
     case "var": properties(declaration, in: type)
     case "func": method(declaration, in: type)
-    default: say(.error, "@NSManaged belongs to a property or a method of a class.", at: position)
+    default: emit(.error, "@NSManaged belongs to a property or a method of a class.", at: position)
     }
   }
 
@@ -52,7 +52,7 @@ extension TranslationPass {
       next += 1
     }
     if !waiting.isEmpty || next == declaration.keyword + 1 {
-      return say(.error, "An @NSManaged property needs a name and a type.", at: declaration.keyword)
+      return emit(.error, "An @NSManaged property needs a name and a type.", at: declaration.keyword)
     }
     if purpose == .port { keep(declaration.start..<next, ported) }
   }
@@ -77,14 +77,14 @@ extension TranslationPass {
     let open = declaration.keyword + 2
     let close = file.afterBrackets(open)
     guard file.word(open) == "(", close <= file.tokens.count, file.word(close - 1) == ")" else {
-      return say(.error, "An @NSManaged method needs parameters.", at: declaration.keyword)
+      return emit(.error, "An @NSManaged method needs parameters.", at: declaration.keyword)
     }
     let parameters = file.parameters(file.inside(open))
     guard
       let member = MemberMethod(
         selector: declaration.selector, name: file.word(declaration.keyword + 1), labels: parameters.map(\.label))
     else {
-      return say(
+      return emit(
         .error,
         "Objective-C makes no method of this name for a relationship. Write it, with mutableSetValue(forKey:) or "
           + "mutableOrderedSetValue(forKey:).", at: declaration.keyword + 1)
@@ -127,11 +127,11 @@ struct Declaration {
 
   /// The maximum number of tokens examined on either side. No declaration has that many attributes, and without a limit
   /// a file with thousands in a row would take quadratic time.
-  private static let mostTokens = 256
+  private static let maxTokenCount = 256
 
   init(around position: Int, in file: SourceFile) {
     var start = position
-    while start > max(0, position - Self.mostTokens) {
+    while start > max(0, position - Self.maxTokenCount) {
       if file.word(start - 1) == ")" {
         var open = start - 1
         while open > 0, file.word(open) != "(" { open -= 1 }
@@ -147,10 +147,10 @@ struct Declaration {
     }
     self.start = start
     var next = start
-    while next < min(file.words.count, position + Self.mostTokens) {
+    while next < min(file.words.count, position + Self.maxTokenCount) {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
-        guard end - next <= Self.mostTokens else { break }
+        guard end - next <= Self.maxTokenCount else { break }
         if file.word(next + 1) == "NSManaged" { isManaged = true }
         if !["NSManaged", "objc", "objcMembers", "nonobjc"].contains(file.word(next + 1)) {
           attributes += file.text(next..<min(end, file.words.count)) + " "
@@ -161,7 +161,7 @@ struct Declaration {
         file.word(next) != "class" || file.word(next + 1) != ":"
       {
         let end = file.word(next + 1) == "(" ? file.afterBrackets(next + 1) : next + 1
-        guard end - next <= Self.mostTokens else { break }
+        guard end - next <= Self.maxTokenCount else { break }
         if file.word(next) != "dynamic" { modifiers += file.words[next..<min(end, file.words.count)].joined() + " " }
         next = end
       } else {

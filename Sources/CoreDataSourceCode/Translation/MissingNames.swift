@@ -46,7 +46,7 @@ extension TranslationPass {
     if ["NSSet", "NSOrderedSet", "NSMutableSet", "NSMutableOrderedSet"].contains(name) {
       let next = file.word(position + 1) == "?" ? position + 2 : position + 1
       guard file.word(next) == "=", file.word(next + 1) == "[" else { return }
-      return say(
+      return emit(
         .error, "An array literal is no \(name) without Objective-C. Write \(name)(array: […]).", at: position)
     }
     guard file.isWord(position), let text = MissingNames.advice(on: name), file.word(position - 1) != ".",
@@ -55,6 +55,6 @@ extension TranslationPass {
     else { return }
     // The translation of the whole expression removes the name.
     if name == "NSStringFromSelector", ["getter", "setter"].contains(file.word(position + 5)) { return }
-    say(.error, text, at: position)
+    emit(.error, text, at: position)
   }
 }

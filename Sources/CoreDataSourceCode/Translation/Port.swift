@@ -80,7 +80,7 @@ extension TranslationPass {
     guard let last = positions.last, last < file.tokens.count else { return }
     let range = file.tokens[positions.lowerBound].range.lowerBound..<file.tokens[last].range.upperBound
     guard !hasDirective(range) else {
-      return say(.error, "#if divides the declaration. Write it twice, once in each branch.", at: positions.lowerBound)
+      return emit(.error, "#if divides the declaration. Write it twice, once in each branch.", at: positions.lowerBound)
     }
     managedDeclarations.append(PortedDeclaration(range: range, lines: lines))
   }

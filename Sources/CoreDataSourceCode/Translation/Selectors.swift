@@ -18,10 +18,10 @@ extension TranslationPass {
     }
     if isName(position, end) { return }
     guard ProgramTypes.isOfObserver(position, in: file) else {
-      return say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
+      return emit(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
     }
     guard let method = method(position), purpose == .build || keepsObserver(position) else {
-      return say(
+      return emit(
         .error,
         "#selector needs Objective-C. Observe by a closure, which all systems have: "
           + "addObserver(forName:object:queue:using:).", at: position)
@@ -40,7 +40,7 @@ extension TranslationPass {
     let names = (position + 5..<max(position + 5, end - 1)).filter { file.isWord($0) }
     let parts = names.map { file.word($0).filter { $0 != "`" } }
     let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
-    if let problem { say(.error, problem.text, at: names[problem.part]) }
+    if let problem { emit(.error, problem.text, at: names[problem.part]) }
     guard let key = keys.last else { return false }
     let name = accessor == "getter" ? key : "set\(SwiftName.capitalized(key)):"
     edits.replace(

@@ -139,7 +139,7 @@ struct TranslationPass {
 
   // MARK: Tools
 
-  mutating func say(_ severity: SourceMessage.Severity, _ text: String, at position: Int) {
+  mutating func emit(_ severity: SourceMessage.Severity, _ text: String, at position: Int) {
     let place = file.place(of: file.tokens[position].range.lowerBound)
     messages.append(
       SourceMessage(severity: severity, path: file.path, line: place.line, column: place.column, text: text))
@@ -188,7 +188,7 @@ struct TranslationPass {
       if purpose == .build { remove(position..<position + 2) }
       managed(position)
     case "IBOutlet", "IBAction", "IBInspectable", "IBDesignable", "IBSegueAction", "NSCopying", "GKInspectable":
-      say(
+      emit(
         .error, "@\(file.word(position + 1)) exists on Apple's systems only. Put #if canImport(ObjectiveC) around it.",
         at: position)
     default: break
@@ -240,7 +240,7 @@ struct TranslationPass {
     let names = inside.prefix { file.word($0) != "#" }.filter { file.isWord($0) }
     let parts = names.map { file.word($0).filter { $0 != "`" } }
     let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
-    if let problem { say(.error, problem.text, at: names[problem.part]) }
+    if let problem { emit(.error, problem.text, at: names[problem.part]) }
     guard end <= file.tokens.count else { return }
     let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
     edits.replace(range, "\"\(keys.joined(separator: "."))\"")
@@ -303,32 +303,32 @@ struct TranslationPass {
   private mutating func report(_ position: Int) {
     switch file.words[position] {
     case "observeValue" where file.word(position - 1) == "func":
-      say(
+      emit(
         .error,
         "There is no key-value observing without Objective-C. Override didChangeValue(forKey:) in the managed object, or "
           + "observe NSManagedObjectContextObjectsDidChange.", at: position)
     case "addObserver" where file.word(position + 1) == "(" && hasLabel("forKeyPath", in: position + 1):
-      say(.error, Self.noObserving, at: position)
+      emit(.error, Self.noObserving, at: position)
     // The program may have its own method of this name.
     case "observe" where file.word(position + 1) == "(" && file.word(position + 2) == "\\":
-      say(.warning, Self.noObserving, at: position)
+      emit(.warning, Self.noObserving, at: position)
     case "validateValue" where file.word(position - 1) == "func" && hasPointer(position + 1):
-      say(
+      emit(
         .error,
         "There are no pointers to object references without Objective-C: the value is inout. Write "
           + "validateValue(_ value: inout Any?, forKey key: String).", at: position)
     case "keyPathsForValuesAffectingValue" where file.word(position - 1) == "func":
-      say(
+      emit(
         .error, "There is no key-value observing without Objective-C. Put #if canImport(ObjectiveC) around the method.",
         at: position)
     case "import" where purpose == .port && CompilationCondition.missingModules.contains(file.word(position + 1)):
       let module = file.word(position + 1)
-      say(
+      emit(
         .error,
         "\(module) exists on Apple's systems only. Put #if canImport(\(module)) around the import and what needs it.",
         at: position)
     case "optional" where ["func", "var"].contains(file.word(position + 1)):
-      say(
+      emit(
         .error,
         "A protocol's member is optional only in Objective-C. Give it a default in an extension of the protocol.",
         at: position)

@@ -171,7 +171,7 @@ package struct PostgreSQLDefinitions {
   package var foreignKeys: [ForeignKey] {
     let own = schema.entities.flatMap { entity in
       entity.relationships.values.sorted { $0.name < $1.name }.compactMap { relationship -> ForeignKey? in
-        guard relationship.declaringEntity == entity.name, case .foreignKey(let key) = relationship.place,
+        guard relationship.declaringEntity == entity.name, case .foreignKey(let key) = relationship.storage,
           let destination = schema[relationship.destinationEntity],
           let inverse = relationship.inverseName.flatMap({ destination.relationships[$0] }),
           inverse.deleteRule != .noAction

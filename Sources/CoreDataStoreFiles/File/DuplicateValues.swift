@@ -61,7 +61,7 @@ extension EntityLayout {
   fileprivate func property(inColumn column: String) -> String? {
     if let attribute = attributes.values.first(where: { $0.column == column }) { return attribute.name }
     return relationships.values.first {
-      if case .foreignKey(let key) = $0.place { return key.column == column }
+      if case .foreignKey(let key) = $0.storage { return key.column == column }
       return false
     }?.name
   }

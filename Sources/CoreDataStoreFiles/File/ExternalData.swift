@@ -309,16 +309,16 @@ package struct SupportDirectory {
     let values = try parent.makeDirectory(url.lastPathComponent, mode: mode).makeDirectory(Self.valuesName, mode: mode)
     var found = stat()
     // If root creates the directories for the store of another user, that user owns them.
-    if isNew, geteuid() == 0, stat(store.path, &found) == 0 { try takePermissions(of: found) }
+    if isNew, geteuid() == 0, stat(store.path, &found) == 0 { try copyPermissions(of: found) }
     return values
   }
 
   /// Gives both directories the owner, group and permissions of another directory, or those that match a store's file.
-  package func takePermissions(of found: stat) throws {
+  package func copyPermissions(of found: stat) throws {
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())
     guard let support = try parent.directoryIfPresent(url.lastPathComponent) else { return }
-    try support.directoryIfPresent(Self.valuesName)?.takePermissions(of: found)
-    try support.takePermissions(of: found)
+    try support.directoryIfPresent(Self.valuesName)?.copyPermissions(of: found)
+    try support.copyPermissions(of: found)
   }
 
   /// The permissions of external data files: at most those of the store.
@@ -352,21 +352,21 @@ package struct SupportDirectory {
   }
 
   /// The size limit for reading an external data file, in bytes.
-  package static let greatestValue = Int(Int32.max)
+  package static let maxValueSize = Int(Int32.max)
 
   /// Returns the contents of an external data file, which may be in the directory of a backup. A large file is read on
   /// first use, so that a fetch does not read the pictures of all objects.
   ///
   /// - Throws: `RegularFile.Problem` for a link, a device, a FIFO or a file of more than 2 GiB; `FileFailure`.
   package func read(_ name: String) throws -> Data {
-    try directory(of: name).contents(name, limit: Self.greatestValue)
+    try directory(of: name).contents(name, limit: Self.maxValueSize)
   }
 
   /// Opens an external data file to read it in parts.
   ///
   /// - Throws: the same errors as `read(_:)`.
   package func file(_ name: String) throws -> ReadableFile {
-    try directory(of: name).file(name, limit: Self.greatestValue)
+    try directory(of: name).file(name, limit: Self.maxValueSize)
   }
 
   /// Opens the directory that contains a file: the store's own, or that of a backup.

@@ -42,7 +42,7 @@ package enum PageCheck {
     _ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile,
     isCancelled: () -> Bool, _ body: () throws -> Result
   ) throws -> Result {
-    guard let check = Beside(connection, url: url, largeFile: largeFile) else {
+    guard let check = Concurrent(connection, url: url, largeFile: largeFile) else {
       try runAlone(connection, url: url)
       return try body()
     }
@@ -66,7 +66,7 @@ package enum PageCheck {
   /// The check of a large store concurrent with other work, over its own connection and thread. It reads the store as
   /// it is when the check begins, or, if another connection has an open transaction then, as it was before that
   /// transaction.
-  package final class Beside {
+  package final class Concurrent {
     private let second: SQLiteConnection
     private let check: ParallelWork<Void>
 
@@ -76,7 +76,7 @@ package enum PageCheck {
     ///   - largeFile: the size from which a file is large, in bytes.
     /// - Returns: nil for a small store, and if no second connection can be opened.
     package init?(_ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile) {
-      guard let second = connectionBeside(connection, largeFile: largeFile) else { return nil }
+      guard let second = secondConnection(connection, largeFile: largeFile) else { return nil }
       self.second = second
       check = ParallelWork {
         // The connection only reads.
@@ -117,7 +117,7 @@ package enum PageCheck {
   }
 
   /// Returns a second connection to a large store; nil if it cannot be opened, or would have to wait.
-  private static func connectionBeside(_ connection: SQLiteConnection, largeFile: Int) -> SQLiteConnection? {
+  private static func secondConnection(_ connection: SQLiteConnection, largeFile: Int) -> SQLiteConnection? {
     guard Optimization.backgroundChecks.isOn,
       FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile
     else {

@@ -95,7 +95,7 @@ package final class StoreFile {
       throw StoreFileProblem.unreadableMetadata(
         path: url.path, found: "Z_METADATA.Z_PLIST is empty, and the store carries no model")
     }
-    let names = try primaryKeys().filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name)
+    let names = try primaryKeys().filter { $0.number <= PrimaryKeyRow.maxEntityNumber }.map(\.name)
     return try StoreMetadata.derived(from: document, entities: names)
   }
 
@@ -124,7 +124,7 @@ package final class StoreFile {
 
   /// Replaces the rows of `Z_PRIMARYKEY`, except those of persistent history.
   package func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
-    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber)")
+    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.maxEntityNumber)")
     for row in rows {
       try connection.run(
         "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
@@ -350,7 +350,7 @@ extension StoreFile {
     let folder = try OpenDirectory.open(url.deletingLastPathComponent())
     try folder.lock()
     guard try isNew(url) else { return false }
-    try StoreFiles.setDeadLogsAside(of: url)
+    try StoreFiles.setOrphanedLogsAside(of: url)
     if files.fileExists(atPath: url.path) {
       // Files left beside an empty database do not belong to the one that replaces it.
       for suffix in ["-wal", "-shm", "-journal"] { try FileCalls.removeFile(URL(fileURLWithPath: url.path + suffix)) }

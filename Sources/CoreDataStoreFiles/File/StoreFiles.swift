@@ -34,7 +34,7 @@ package enum StoreFiles {
   /// - Returns: the number of files linked.
   /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
   @discardableResult
-  package static func bringBackValues(of store: URL) throws -> Int {
+  package static func relinkExternalData(of store: URL) throws -> Int {
     let support = SupportDirectory(store: store)
     let others = support.openOthers()
     guard !others.isEmpty else { return 0 }
@@ -58,15 +58,15 @@ package enum StoreFiles {
   /// Gives a copy of a store and its external data files the permissions of the store and, if allowed, its owner.
   ///
   /// - Throws: `FileFailure`; `RegularFile.Problem`.
-  package static func takePermissions(of store: URL, for copy: URL) throws {
+  package static func copyPermissions(of store: URL, for copy: URL) throws {
     let original = URL(fileURLWithPath: DatabaseFile.target(of: store.path))
     let support = SupportDirectory(store: copy)
     for name in try support.names() {
-      try FileCalls.takePermissions(of: original, for: support.values.appendingPathComponent(name))
+      try FileCalls.copyPermissions(of: original, for: support.values.appendingPathComponent(name))
     }
     var found = stat()
-    if stat(original.path, &found) == 0 { try support.takePermissions(of: found) }
-    try FileCalls.takePermissions(of: original, for: copy)
+    if stat(original.path, &found) == 0 { try support.copyPermissions(of: found) }
+    try FileCalls.copyPermissions(of: original, for: copy)
   }
 
   /// Moves a complete store on the same disk to its final name: first its external data files, then its database.
@@ -104,7 +104,7 @@ package enum StoreFiles {
       if try values.link(name, to: target, name) { linked.append(name) }
     }
     var found = stat()
-    if stat(draft.path, &found) == 0 { try support.takePermissions(of: found) }
+    if stat(draft.path, &found) == 0 { try support.copyPermissions(of: found) }
     if !linked.isEmpty { try support.synchronize() }
   }
 
@@ -175,9 +175,9 @@ package enum StoreFiles {
         if let failure = support.failureToOpenOthers() { throw failure }
         continue
       }
-      if way == .copied, let found = directory.status(name), found.st_size > off_t(SupportDirectory.greatestValue) {
+      if way == .copied, let found = directory.status(name), found.st_size > off_t(SupportDirectory.maxValueSize) {
         throw RegularFile.Problem.tooLarge(
-          path: directory.path(name).path, bytes: Int(found.st_size), limit: SupportDirectory.greatestValue)
+          path: directory.path(name).path, bytes: Int(found.st_size), limit: SupportDirectory.maxValueSize)
       }
       let new = try made ?? target.make()
       made = new
@@ -229,7 +229,7 @@ package enum StoreFiles {
   // MARK: Logs without a database
 
   /// Logs without a database, which SQLite would apply to the next database of that name.
-  package static func deadLogs(of store: URL) -> [URL] {
+  package static func orphanedLogs(of store: URL) -> [URL] {
     guard !FileCalls.exists(store) else { return [] }
     return companionSuffixes.map { sibling(of: store, $0) }.filter(FileCalls.exists)
   }
@@ -241,8 +241,8 @@ package enum StoreFiles {
   /// - Returns: the new names of the logs that are kept.
   /// - Throws: `FileFailure`.
   @discardableResult
-  package static func setDeadLogsAside(of store: URL) throws -> [URL] {
-    try deadLogs(of: store).compactMap { log in
+  package static func setOrphanedLogsAside(of store: URL) throws -> [URL] {
+    try orphanedLogs(of: store).compactMap { log in
       if FileCalls.isRegular(log), log.path.hasSuffix("-shm") || FileCalls.size(log) == 0 {
         try FileCalls.removeFile(log)
         return nil

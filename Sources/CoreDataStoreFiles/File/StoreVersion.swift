@@ -21,14 +21,14 @@ package struct StoreVersion: Hashable, Sendable {
   package var checksum: String { VersionHashes.checksum(of: hashes) }
 
   /// The version as text for a sentence: its identifiers, or else its checksum.
-  package var words: String { words(nil, addingChecksum: false) }
+  package var text: String { text(nil, addingChecksum: false) }
 
   /// Names the version for a sentence.
   ///
   /// - Parameters:
   ///   - name: the program's name for the version; nil if the program does not have this version.
   ///   - adds: whether to add the checksum to a name.
-  private func words(_ name: String?, addingChecksum adds: Bool) -> String {
+  private func text(_ name: String?, addingChecksum adds: Bool) -> String {
     if let name = name ?? (identifiers.isEmpty ? nil : identifiers.joined(separator: ", ")) {
       return "the version '\(name)'" + (adds ? " (checksum \(checksum))" : "")
     }
@@ -36,15 +36,15 @@ package struct StoreVersion: Hashable, Sendable {
   }
 
   /// Names two versions for a sentence, with their checksums if their names are equal.
-  package static func words(
+  package static func text(
     _ first: StoreVersion, _ second: StoreVersion, name: (StoreVersion) -> String?
   ) -> (first: String, second: String) {
     let names = [first, second].map { (version: $0, name: name($0)) }
-    let words = names.map { $0.version.words($0.name, addingChecksum: false) }
-    if words[0] != words[1] { return (words[0], words[1]) }
+    let text = names.map { $0.version.text($0.name, addingChecksum: false) }
+    if text[0] != text[1] { return (text[0], text[1]) }
     return (
-      names[0].version.words(names[0].name, addingChecksum: true),
-      names[1].version.words(names[1].name, addingChecksum: true)
+      names[0].version.text(names[0].name, addingChecksum: true),
+      names[1].version.text(names[1].name, addingChecksum: true)
     )
   }
 }

@@ -38,7 +38,7 @@ package final class StoreVersionGuard {
       self.schema = schema
       version = StoreVersion(metadata: metadata)
       list = try file.connection.scalar(StoreVersionGuard.listQuery)?.blob ?? Data()
-      numbers = try file.primaryKeys().filter { $0.number <= PrimaryKeyRow.greatestNumber }
+      numbers = try file.primaryKeys().filter { $0.number <= PrimaryKeyRow.maxEntityNumber }
       cookie = try file.connection.pragma("schema_version")
     }
   }
@@ -76,7 +76,7 @@ package final class StoreVersionGuard {
 
   fileprivate static let listQuery = "SELECT Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1"
   private static let numbersQuery =
-    "SELECT Z_ENT, Z_SUPER, Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber) ORDER BY Z_ENT"
+    "SELECT Z_ENT, Z_SUPER, Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.maxEntityNumber) ORDER BY Z_ENT"
 
   /// Makes sure that the store is as it was when it was opened. Must run in a transaction, before anything else.
   ///

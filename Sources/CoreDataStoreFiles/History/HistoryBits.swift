@@ -32,7 +32,7 @@ package struct HistoryBits: Sendable {
       let relationships = layout.relationships.values.filter { parent?.relationships[$0.name] == nil }
       for relationship in relationships.sorted(by: { Self.precedes($0.name, $1.name) }) {
         let name = relationship.name
-        switch relationship.place {
+        switch relationship.storage {
         case .foreignKey:
           let hasTwo = schema[relationship.destinationEntity]?.hasSubentities ?? false
           groups[0] += hasTwo ? [name, name] : [name]

@@ -49,7 +49,7 @@ package struct HistoryReader {
     columns = Set(
       catalog.table(named: HistoryTables.transaction.table)?.columns.map { $0.name.uppercased() } ?? [])
     let change = catalog.table(named: HistoryTables.change.table)
-    tombstones = (0..<HistoryTables.greatestTombstoneCount).lazy.map(HistoryTables.tombstone)
+    tombstones = (0..<HistoryTables.maxTombstoneCount).lazy.map(HistoryTables.tombstone)
       .prefix { change?.spelling(of: $0) != nil }.map { $0 }
   }
 

@@ -27,7 +27,7 @@ package enum HistoryTables {
   }
 
   /// The maximum number of columns for values of deleted rows.
-  package static let greatestTombstoneCount = 1_000
+  package static let maxTombstoneCount = 1_000
 
   /// Returns the name of the column with a value of a deleted row.
   package static func tombstone(_ position: Int) -> String { "ZTOMBSTONE\(position)" }
@@ -137,7 +137,9 @@ package enum HistoryTables {
         statements.append(table.statement(dialect))
         continue
       }
-      if let oddity = found.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
+      if let unsupportedFeature = found.unsupportedFeature {
+        throw SchemaProblem.foreignTable(table.name, found: unsupportedFeature)
+      }
       for column in table.columns where found.spelling(of: column.name) == nil {
         statements.append("ALTER TABLE \(table.name) ADD COLUMN \(column.name) \(dialect.historyType(column.type))")
       }

@@ -89,7 +89,7 @@ private struct DerivedCount {
       entity.isRoot && schema.entity(number: entity.rootNumber)?.numbers.count == 1
     }
     guard let counted = entity.relationships[relationship], counted.isToMany, !counted.isOrdered,
-      counted.inverseName != nil, case .inverseForeignKey(let members, let key) = counted.place,
+      counted.inverseName != nil, case .inverseForeignKey(let members, let key) = counted.storage,
       members != entity.table, let destination = schema[counted.destinationEntity], isAlone(entity),
       isAlone(destination)
     else { return nil }
@@ -132,7 +132,7 @@ private struct DerivedCopy {
     _ schema: StoreSchema
   ) {
     // An attribute of a sub-entity would need conditions on entity numbers, whose text is not known.
-    guard entity.isRoot, let link = entity.relationships[relationship], case .foreignKey(let key) = link.place,
+    guard entity.isRoot, let link = entity.relationships[relationship], case .foreignKey(let key) = link.storage,
       let destination = schema[link.destinationEntity], let source = destination.attributes[attribute],
       !source.allowsExternalStorage, let value = source.column
     else { return nil }

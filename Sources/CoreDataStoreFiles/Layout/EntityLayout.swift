@@ -59,11 +59,11 @@ package struct RelationshipLayout: Hashable, Sendable {
   package var isToMany: Bool
   package var isOrdered: Bool
   package var deleteRule: DeleteRuleKind
-  package var place: RelationshipPlace
+  package var storage: RelationshipStorage
 }
 
 /// The three ways in which a relationship is stored.
-package enum RelationshipPlace: Hashable, Sendable {
+package enum RelationshipStorage: Hashable, Sendable {
   /// A to-one relationship: a column in the entity's own table.
   case foreignKey(ForeignKeyLayout)
   /// A to-many relationship that is read through a column of the destination's table.

@@ -6,7 +6,7 @@ import CoreDataSQLite
 /// A row of `Z_PRIMARYKEY`.
 package struct PrimaryKeyRow: Hashable, Sendable {
   /// The greatest entity number of a model's own entities; those of persistent history are above it.
-  package static let greatestNumber = 16_000
+  package static let maxEntityNumber = 16_000
 
   package var number: Int
   package var name: String
@@ -50,7 +50,7 @@ package struct PrimaryKeyRow: Hashable, Sendable {
       if let other = byNumber.updateValue(row, forKey: row.number) {
         throw PrimaryKeyProblem.sharedNumber(row.number, entities: [other.name, row.name])
       }
-      if row.number <= greatestNumber, !row.name.isEmpty, !names.insert(row.name).inserted {
+      if row.number <= maxEntityNumber, !row.name.isEmpty, !names.insert(row.name).inserted {
         throw PrimaryKeyProblem.repeatedName(row.name)
       }
     }
@@ -82,7 +82,7 @@ extension PrimaryKeyProblem: CustomStringConvertible {
     switch self {
     case .unusableNumber(let found, let entity):
       "The table Z_PRIMARYKEY gives the entity “\(entity)” the number \(found); it must be a whole number "
-        + "from 1 to \(PrimaryKeyRow.greatestNumber)."
+        + "from 1 to \(PrimaryKeyRow.maxEntityNumber)."
     case .unusableParent(let found, let entity):
       "The table Z_PRIMARYKEY gives the entity “\(entity)” the parent number \(found); it must be 0 or the "
         + "number of an entity."

@@ -27,7 +27,7 @@ package struct RelationshipPairs {
 
   package init(of relationship: RelationshipLayout, in schema: StoreSchema) {
     dialect = schema.dialect
-    switch relationship.place {
+    switch relationship.storage {
     case .joinTable(let end):
       (table, ownerColumn, memberColumn) = (end.table, end.sourceColumn, end.destinationColumn)
       (orderColumn, inverseOrderColumn) = (end.orderColumn, end.inverseOrderColumn)

@@ -123,10 +123,10 @@ package struct SchemaBuilder {
       destinationEntity: relationship.document.destinationEntityName ?? "",
       inverseName: selection.inverse(of: relationship)?.name, isToMany: relationship.document.isToMany,
       isOrdered: relationship.document.isOrdered, deleteRule: relationship.document.deleteRule,
-      place: place(of: relationship))
+      storage: storage(of: relationship))
   }
 
-  private func place(of relationship: DeclaredRelationship) throws -> RelationshipPlace {
+  private func storage(of relationship: DeclaredRelationship) throws -> RelationshipStorage {
     if let position = joinTablePositions[relationship] {
       return .joinTable(joinTables[position].end(entity: relationship.entity, relationship: relationship.name))
     }
@@ -181,7 +181,7 @@ extension SchemaBuilder {
     for entity in hierarchy(of: root) {
       let stored = entity.attributes.filter { !$0.isTransient }.sorted { $0.name < $1.name }
       var names: [[String]: String] = [:]
-      for attribute in stored { takeNames(of: attribute, path: [], from: &list, into: &names) }
+      for attribute in stored { reserveNames(of: attribute, path: [], from: &list, into: &names) }
       let layouts = try stored.map { try add($0, path: [], of: entity.name, names, to: &list) }
       attributes[entity.name] = layouts
       attributeColumns[entity.name] = Dictionary(layouts.map { ($0.name, $0.column) }) { first, _ in first }
@@ -200,7 +200,7 @@ extension SchemaBuilder {
   ///
   /// Names are numbered in the order of the elements' names. The declared order is not part of version hashes, so it
   /// must not decide which of two columns holds a value.
-  private func takeNames(
+  private func reserveNames(
     of attribute: AttributeDocument, path: [String], from list: inout ColumnList, into names: inout [[String]: String]
   ) {
     let path = path + [attribute.name]
@@ -209,7 +209,7 @@ extension SchemaBuilder {
       return
     }
     for element in attribute.elements.sorted(by: { $0.name < $1.name }) {
-      takeNames(of: element, path: path, from: &list, into: &names)
+      reserveNames(of: element, path: path, from: &list, into: &names)
     }
   }
 

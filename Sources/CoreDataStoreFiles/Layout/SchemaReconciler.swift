@@ -83,7 +83,9 @@ package struct SchemaReconciler {
 
   /// Returns the table; throws if its definition computes values or can remove rows.
   private func plain(_ table: StoreCatalog.Table) throws -> StoreCatalog.Table {
-    if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
+    if let unsupportedFeature = table.unsupportedFeature {
+      throw SchemaProblem.foreignTable(table.name, found: unsupportedFeature)
+    }
     return table
   }
 
@@ -258,7 +260,7 @@ package struct JoinNames {
       for relationship in try selection.storedRelationships(of: entity) {
         guard let oldEntity = mapping.sourceEntity(of: entity.name),
           let oldName = mapping.sourceRelationship(of: relationship.name, in: entity.name),
-          case .joinTable(let end)? = source[oldEntity]?.relationships[oldName]?.place
+          case .joinTable(let end)? = source[oldEntity]?.relationships[oldName]?.storage
         else { continue }
         let name = [entity.name, relationship.name]
         columnNumbers[name] = Self.number(in: end.destinationColumn, after: oldName)

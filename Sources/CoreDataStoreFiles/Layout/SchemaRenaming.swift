@@ -34,7 +34,7 @@ struct SchemaRenaming {
     entity.attributes = entity.attributes.mapValues { renamed($0, names) }
     entity.relationships = entity.relationships.mapValues { relationship in
       var relationship = relationship
-      relationship.place = place(of: relationship, names)
+      relationship.storage = storage(of: relationship, names)
       return relationship
     }
     entity.table = tables[entity.table]?.name ?? entity.table
@@ -55,15 +55,15 @@ struct SchemaRenaming {
       orderColumn: key.orderColumn.map { names[$0] ?? $0 })
   }
 
-  private func place(of relationship: RelationshipLayout, _ names: [String: String]) -> RelationshipPlace {
-    switch relationship.place {
+  private func storage(of relationship: RelationshipLayout, _ names: [String: String]) -> RelationshipStorage {
+    switch relationship.storage {
     case .foreignKey(let key): .foreignKey(renamed(key, names))
     case .inverseForeignKey(let table, let key):
       .inverseForeignKey(table: tables[table]?.name ?? table, key: renamed(key, columns[table] ?? [:]))
     case .joinTable(let end):
       joinTables[end.table].map {
         .joinTable($0.end(entity: relationship.declaringEntity, relationship: relationship.name))
-      } ?? relationship.place
+      } ?? relationship.storage
     }
   }
 

@@ -213,7 +213,7 @@ extension SchemaProblem: CustomStringConvertible {
       "The store has no entity “\(entity)”: its table Z_PRIMARYKEY does not list it."
     case .unusableNumber(let entity, let number):
       "The store's table Z_PRIMARYKEY gives the entity “\(entity)” the number \(number); it must be from 1 to "
-        + "\(PrimaryKeyRow.greatestNumber)."
+        + "\(PrimaryKeyRow.maxEntityNumber)."
     case .keyNotPrimary(let entity, let table):
       "The store's table \(table), which holds the entity “\(entity)”, does not have Z_PK as its INTEGER PRIMARY KEY, so that "
         + "its rows cannot be told apart."

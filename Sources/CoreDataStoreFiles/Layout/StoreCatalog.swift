@@ -11,12 +11,12 @@ package struct StoreCatalog: Hashable, Sendable {
     /// Whether the engine guarantees that `Z_PK` is a unique integer. True for a table without that column.
     package var hasNumericKey: Bool
     /// The part of the definition that computes values, or makes rows vanish without an error; nil for a plain table.
-    package var oddity: String?
+    package var unsupportedFeature: String?
     private var positions: [String: Int]
 
-    package init(name: String, columns: [Column], hasNumericKey: Bool = true, oddity: String? = nil) {
+    package init(name: String, columns: [Column], hasNumericKey: Bool = true, unsupportedFeature: String? = nil) {
       (self.name, self.columns) = (name, columns)
-      (self.hasNumericKey, self.oddity) = (hasNumericKey, oddity)
+      (self.hasNumericKey, self.unsupportedFeature) = (hasNumericKey, unsupportedFeature)
       positions = Self.positions(of: columns)
     }
 
@@ -77,7 +77,8 @@ extension StoreCatalog {
       tables: catalog.tables.map { table in
         Table(
           name: table.name, columns: table.columns.map { Column(name: $0.name, type: $0.declaredType) },
-          hasNumericKey: Self.hasNumericKey(table, indexed[table.name] ?? []), oddity: table.oddity)
+          hasNumericKey: Self.hasNumericKey(table, indexed[table.name] ?? []),
+          unsupportedFeature: table.unsupportedFeature)
       }, indexes: Set(catalog.indexes.map(\.name)))
   }
 

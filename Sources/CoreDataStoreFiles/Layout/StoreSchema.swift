@@ -19,7 +19,7 @@ package struct StoreSchema: Hashable, Sendable {
   package let tables: [TableLayout]
   package let joinTables: [JoinTableLayout]
   package internal(set) var indexes: [IndexLayout]
-  private let places: SchemaPlaces
+  private let positions: SchemaPositions
 
   package init(
     dialect: SQLDialect, entities: [EntityLayout], tables: [TableLayout], joinTables: [JoinTableLayout],
@@ -30,7 +30,7 @@ package struct StoreSchema: Hashable, Sendable {
     self.tables = tables
     self.joinTables = joinTables
     self.indexes = indexes
-    places = SchemaPlaces(entities: entities, tables: tables, joinTables: joinTables)
+    positions = SchemaPositions(entities: entities, tables: tables, joinTables: joinTables)
   }
 
   /// Computes the layout of a new store for the entities of a configuration; all entities if it is nil.
@@ -75,25 +75,25 @@ package struct StoreSchema: Hashable, Sendable {
   }
 
   package subscript(name: String) -> EntityLayout? {
-    places.entities[name].map { entities[$0] }
+    positions.entities[name].map { entities[$0] }
   }
 
   /// Returns the layout of the entity with the given `Z_ENT`.
   package func entity(number: Int) -> EntityLayout? {
-    places.numbers[number].map { entities[$0] }
+    positions.numbers[number].map { entities[$0] }
   }
 
   /// Returns the entities with rows in a table, by ascending number.
   package func entities(inTable name: String) -> [EntityLayout] {
-    (places.members[name] ?? []).map { entities[$0] }
+    (positions.members[name] ?? []).map { entities[$0] }
   }
 
   package func table(named name: String) -> TableLayout? {
-    places.tables[name].map { tables[$0] }
+    positions.tables[name].map { tables[$0] }
   }
 
   package func joinTable(named name: String) -> JoinTableLayout? {
-    places.joinTables[name].map { joinTables[$0] }
+    positions.joinTables[name].map { joinTables[$0] }
   }
 
   /// Whether statements for another layout work in this one: numbers, tables and columns are the same. Indexes do not
@@ -108,16 +108,16 @@ package struct StoreSchema: Hashable, Sendable {
 
   /// Returns a column of an attribute or a relationship with its type; nil if the table has no such column.
   package func column(named name: String, of entity: EntityLayout) -> ColumnLayout? {
-    guard let table = places.tables[entity.table], let column = places.columns[table][name] else { return nil }
+    guard let table = positions.tables[entity.table], let column = positions.columns[table][name] else { return nil }
     return tables[table].columns[column]
   }
 
   /// Returns the to-many relationships without inverse whose columns are in a table, each once, sorted by the numbers
   /// of the declaring entities and by name.
   package func ownerKeys(inTable name: String) -> [(layout: RelationshipLayout, key: ForeignKeyLayout)] {
-    (places.ownerKeys[name] ?? []).compactMap { place in
+    (positions.ownerKeys[name] ?? []).compactMap { place in
       guard let layout = entities[place.entity].relationships[place.relationship],
-        case .inverseForeignKey(_, let key) = layout.place
+        case .inverseForeignKey(_, let key) = layout.storage
       else { return nil }
       return (layout, key)
     }
@@ -126,7 +126,7 @@ package struct StoreSchema: Hashable, Sendable {
   /// Returns the join tables with rows for objects of an entity, including those of inherited relationships.
   package func joinEnds(of entity: EntityLayout) -> [JoinEnd] {
     entity.relationships.values.compactMap {
-      if case .joinTable(let end) = $0.place { return end }
+      if case .joinTable(let end) = $0.storage { return end }
       return nil
     }
   }
@@ -206,7 +206,7 @@ private struct EntityNumbers {
     }
     var unresolved = selection.entities.filter { numbers[$0.name] == nil }
     guard !unresolved.isEmpty else { return try checked(numbers) }
-    let free = rows.filter { !taken.contains($0.number) && $0.number <= PrimaryKeyRow.greatestNumber }
+    let free = rows.filter { !taken.contains($0.number) && $0.number <= PrimaryKeyRow.maxEntityNumber }
     var candidates = Dictionary(grouping: free, by: \.parentNumber)
     var greatest = rows.map(\.number).max() ?? 0
     // The loop ends, since every iteration but the last resolves an entity.
@@ -238,7 +238,7 @@ private struct EntityNumbers {
   }
 
   private func checked(_ numbers: [String: Int]) throws -> [String: Int] {
-    for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.greatestNumber {
+    for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.maxEntityNumber {
       throw SchemaProblem.unusableNumber(entity: entity, number: number)
     }
     return numbers

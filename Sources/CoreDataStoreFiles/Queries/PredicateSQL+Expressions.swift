@@ -92,7 +92,7 @@ extension PredicateSQL {
       guard let relationship = entity.relationships[name],
         let destination = schema[relationship.destinationEntity]
       else { throw NotExpressibleInSQL() }
-      guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
+      guard case .foreignKey(let key) = relationship.storage, !relationship.isToMany else {
         let ownerMissing: BoundSQL? = alias == scope.alias ? nil : "\(raw: alias).Z_PK IS NULL"
         return try collection(
           SQLCollection(source: alias, relationship: relationship, rest: rest, ownerMissing: ownerMissing))

@@ -25,11 +25,11 @@ extension SelectBuilder {
     } else if !results.isSummary {
       end = try order(query, of: entity, scope, predicates)
     }
-    let doubt = builder.appendDoubts()
+    let inexactCount = builder.appendInexactCounts()
     let list = builder.list.joined(", ")
     var statement: BoundSQL = "SELECT \(list)\(raw: from(scope))\(condition)\(end)\(limit(of: query))"
     statement.sharesParameters = builder.groups != nil
-    return ResultSelect(statement: statement, columns: builder.columns, doubt: doubt)
+    return ResultSelect(statement: statement, columns: builder.columns, inexactCount: inexactCount)
   }
 }
 
@@ -43,7 +43,7 @@ private struct ResultBuilder {
   private(set) var list: [BoundSQL] = []
   private(set) var columns: [ResultSelect.Column] = []
   /// SQL expressions that are nonzero if aggregates may differ from those in memory.
-  private var doubts: [BoundSQL] = []
+  private var inexactCounts: [BoundSQL] = []
   /// The grouping expressions and their keys; nil for rows that are not grouped.
   private(set) var groups: [(expression: ExpressionSyntax, key: BoundSQL)]?
 
@@ -157,7 +157,7 @@ private struct ResultBuilder {
       }
       return (SQLScalar(dialect.coalesced(predicates.sum(count.sql, of: count), "0"), .integer, missing: none), nil)
     case .value(let value):
-      noteDoubts(value)
+      addExactnessChecks(value)
       let attribute = argument.path.flatMap { path in
         predicates.attribute(path, of: scope.entity).map { (layout: $0, path: path) }
       }
@@ -199,26 +199,26 @@ private struct ResultBuilder {
   private var none: BoundSQL { dialect.truth(false) }
 
   /// Adds conditions for values that SQL aggregates differently: NaN, and decimals that are stored as doubles.
-  private mutating func noteDoubts(_ value: SQLScalar) {
-    if !value.isExactlyNull { noteDoubt("\(value.sql) IS NULL AND NOT (\(value.missing))") }
+  private mutating func addExactnessChecks(_ value: SQLScalar) {
+    if !value.isExactlyNull { addInexactCount("\(value.sql) IS NULL AND NOT (\(value.missing))") }
     switch (value.kind, dialect) {
     // In memory, sums of decimals are exact up to 38 digits.
-    case (.decimal, .postgreSQL): noteDoubt("ABS(\(value.sql)) >= 1e18 OR SCALE(\(value.sql)) > 12")
-    case (.decimal, .sqlite): noteDoubt("typeof(\(value.sql)) = 'text'")
+    case (.decimal, .postgreSQL): addInexactCount("ABS(\(value.sql)) >= 1e18 OR SCALE(\(value.sql)) > 12")
+    case (.decimal, .sqlite): addInexactCount("typeof(\(value.sql)) = 'text'")
     case (.calculated, _):
-      noteDoubt("typeof(\(value.sql)) <> 'text' AND NOT (\(value.missing)) OR \(value.sql) = 'NaN'")
+      addInexactCount("typeof(\(value.sql)) <> 'text' AND NOT (\(value.missing)) OR \(value.sql) = 'NaN'")
     default: break
     }
   }
 
   /// Adds an expression that counts the rows of a group for which a condition holds.
-  private mutating func noteDoubt(_ condition: BoundSQL) {
-    doubts.append(dialect == .sqlite ? "TOTAL(\(condition))" : "COUNT(CASE WHEN \(condition) THEN 1 END)")
+  private mutating func addInexactCount(_ condition: BoundSQL) {
+    inexactCounts.append(dialect == .sqlite ? "TOTAL(\(condition))" : "COUNT(CASE WHEN \(condition) THEN 1 END)")
   }
 
-  mutating func appendDoubts() -> Int? {
-    guard !doubts.isEmpty else { return nil }
-    list.append(doubts.joined(" + "))
+  mutating func appendInexactCounts() -> Int? {
+    guard !inexactCounts.isEmpty else { return nil }
+    list.append(inexactCounts.joined(" + "))
     return list.count - 1
   }
 
@@ -253,9 +253,9 @@ private struct ResultBuilder {
   /// it exactly.
   private mutating func exactOperand(_ expression: ExpressionSyntax) throws -> SQLOperand {
     guard let (function, argument) = expression.summary else { return try predicates.operand(expression, names) }
-    let known = doubts.count
+    let known = inexactCounts.count
     let value = try aggregate(function, argument).0
-    guard doubts.count == known else { throw NotExpressibleInSQL() }
+    guard inexactCounts.count == known else { throw NotExpressibleInSQL() }
     return .value(value)
   }
 
@@ -319,13 +319,13 @@ extension PredicateSQL {
     var (alias, entity) = (scope.alias, scope.entity)
     for name in path.dropLast() {
       guard let relationship = entity.relationships[name], !relationship.isToMany,
-        case .foreignKey(let key) = relationship.place, let destination = schema[relationship.destinationEntity]
+        case .foreignKey(let key) = relationship.storage, let destination = schema[relationship.destinationEntity]
       else { return nil }
       alias = scope.join(key, of: alias, to: destination)
       entity = destination
     }
     guard let relationship = entity.relationships[last], !relationship.isToMany,
-      case .foreignKey(let key) = relationship.place, let destination = schema[relationship.destinationEntity]
+      case .foreignKey(let key) = relationship.storage, let destination = schema[relationship.destinationEntity]
     else { return nil }
     let number = key.entityColumn.map { "\(raw: alias).\(column: $0)" as BoundSQL }
     return ("\(raw: alias).\(column: key.column)", number, destination)

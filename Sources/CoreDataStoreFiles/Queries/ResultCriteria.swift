@@ -74,5 +74,5 @@ package struct ResultSelect {
   package let columns: [Column]
   /// The position of the column that is nonzero in a row whose aggregates may differ from those in memory; nil if there
   /// is no such column.
-  package let doubt: Int?
+  package let inexactCount: Int?
 }

@@ -32,7 +32,7 @@ package struct BackupDirectory {
   private var draft: URL { directory.url.appendingPathComponent(Self.draftName) }
   /// The complete backup before it is moved into place.
   private var whole: URL { directory.url.appendingPathComponent(databaseName) }
-  private var place: URL { folder.appendingPathComponent(databaseName) }
+  private var location: URL { folder.appendingPathComponent(databaseName) }
 
   // MARK: Making
 
@@ -42,14 +42,14 @@ package struct BackupDirectory {
   /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`. No
   ///   backup is left then.
   package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
-    let place = StoreLocation(url)
-    guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
-    if place.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
+    let location = StoreLocation(url)
+    guard FileCalls.exists(location.file) else { throw StoreFileProblem.missing(path: url.path) }
+    if location.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
     try FileCalls.makeDirectories(folder)
     _ = try settleAll(of: url, in: folder)
     var directory = try reserve(for: url, in: folder)
     do {
-      try directory.fill(from: place)
+      try directory.fill(from: location)
       while true {
         if let backup = try directory.publish() { return backup }
         directory = try directory.renumbered(for: url)
@@ -90,10 +90,10 @@ package struct BackupDirectory {
     if let log = StoreLocation(draft).companions.first(where: FileCalls.exists) {
       throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside the backup.")
     }
-    try FileCalls.takePermissions(of: store.file, for: draft)
+    try FileCalls.copyPermissions(of: store.file, for: draft)
     var found = stat()
     if stat(store.support.url.path, &found) == 0 || stat(store.file.path, &found) == 0 {
-      try SupportDirectory(store: draft).takePermissions(of: found)
+      try SupportDirectory(store: draft).copyPermissions(of: found)
     }
     try FileCalls.synchronize(draft)
     let values = StoreLocation.externalData(of: draft)
@@ -115,7 +115,7 @@ package struct BackupDirectory {
   /// - Returns: the location; nil if another process has taken the name meanwhile.
   /// - Throws: `FileFailure`.
   private func publish() throws -> URL? {
-    let (values, target) = (StoreFiles.externalData(of: whole), StoreFiles.externalData(of: place))
+    let (values, target) = (StoreFiles.externalData(of: whole), StoreFiles.externalData(of: location))
     let hasValues = FileCalls.exists(values)
     if hasValues {
       if FileCalls.exists(target) { return nil }
@@ -123,10 +123,10 @@ package struct BackupDirectory {
     }
     var isNamed = false
     do {
-      isNamed = try FileCalls.renameToNew(whole, to: place)
+      isNamed = try FileCalls.renameToNew(whole, to: location)
     } catch {
       // If the backup has its name, a failure to remove the other link does not matter.
-      isNamed = FileCalls.identity(whole) == FileCalls.identity(place)
+      isNamed = FileCalls.identity(whole) == FileCalls.identity(location)
       if !isNamed, hasValues { try? FileCalls.rename(target, to: values) }
       if !isNamed { throw error }
     }
@@ -137,7 +137,7 @@ package struct BackupDirectory {
     try FileCalls.synchronize(folder)
     // The backup is complete and in place; the next backup removes the rest of the directory.
     try? directory.remove()
-    return place
+    return location
   }
 
   /// Returns the same backup under the next available number.
@@ -204,11 +204,11 @@ package struct BackupDirectory {
       return
     }
     let backup = BackupDirectory(directory: directory, folder: folder, base: base, databaseName: whole)
-    if FileCalls.identity(backup.whole) == FileCalls.identity(backup.place) {
+    if FileCalls.identity(backup.whole) == FileCalls.identity(backup.location) {
       // The backup is in place; only the link in the directory was left.
       try directory.remove()
-    } else if let place = try backup.publish() {
-      found.completed.append(place)
+    } else if let location = try backup.publish() {
+      found.completed.append(location)
     }
     // Otherwise the name is taken, and the complete backup stays in its directory.
   }

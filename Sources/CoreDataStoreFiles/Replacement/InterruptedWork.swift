@@ -11,7 +11,7 @@ package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
 
-  private var place: StoreLocation { lock.place }
+  private var location: StoreLocation { lock.location }
 
   /// The outcome of interrupted work.
   package enum Outcome: Hashable {
@@ -33,15 +33,15 @@ package struct InterruptedWork {
   /// - Throws: `SQLiteError`, and the errors of `settle(_:)`.
   @discardableResult
   package static func settle(beforeOpening url: URL) throws -> Outcome? {
-    let place = StoreLocation(url)
-    let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
-    return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
+    let location = StoreLocation(url)
+    let isRolledBack = try StoreFile.rollBackHotJournal(location.file)
+    return try settleWork(location) ?? (isRolledBack ? .rolledBack : nil)
   }
 
-  private static func settleWork(_ place: StoreLocation) throws -> Outcome? {
-    guard FileCalls.exists(place.workFolder) else { return nil }
+  private static func settleWork(_ location: StoreLocation) throws -> Outcome? {
+    guard FileCalls.exists(location.workFolder) else { return nil }
     do {
-      return try settle(MigrationLock.take(place))
+      return try settle(MigrationLock.acquire(location))
     } catch is MigrationLock.Held {
       return nil
     } catch let failure as FileFailure where failure.isAboutPermissions {
@@ -52,11 +52,11 @@ package struct InterruptedWork {
   /// Takes the lock, and finishes or undoes interrupted work.
   ///
   /// - Throws: `MigrationLock.Held`, and the errors of `settle(_:)`.
-  package static func takeSettled(_ place: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
+  package static func acquireSettled(_ location: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
     // Other processes may leave interrupted work repeatedly, but not forever.
     for _ in 0..<100 {
-      let lock = try MigrationLock.take(place, timeout: timeout)
+      let lock = try MigrationLock.acquire(location, timeout: timeout)
       if try lock.leftovers().isEmpty {
         lock.settled = settled
         return lock
@@ -64,7 +64,7 @@ package struct InterruptedWork {
       settled = try settle(lock) ?? settled
     }
     throw WorkDirectory.Refusal(
-      path: place.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
+      path: location.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
   }
 
   /// Finishes or undoes interrupted work.
@@ -74,7 +74,7 @@ package struct InterruptedWork {
   package static func settle(_ lock: MigrationLock) throws -> Outcome? {
     let found: WorkJournal?
     do {
-      found = try WorkJournal.read(lock.work, lock.place)
+      found = try WorkJournal.read(lock.work, lock.location)
     } catch {
       lock.leaveUntouched()
       throw error
@@ -90,15 +90,15 @@ package struct InterruptedWork {
       try work.undo(isLate: true)
       return .undone
     }
-    let isUndone = journal.isInPlace == true ? try !namesNothing(of: journal, lock.place) : false
+    let isUndone = journal.isInPlace == true ? try !referencesNone(of: journal, lock.location) : false
     _ = try work.finish(isLate: true)
     return isUndone ? .undone : .finished
   }
 
   /// Whether the rows of a store reference none of the obsolete files in a journal. If so, the transaction of an
   /// in-place migration has been committed.
-  package static func namesNothing(of journal: WorkJournal, _ place: StoreLocation) throws -> Bool {
-    try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
+  package static func referencesNone(of journal: WorkJournal, _ location: StoreLocation) throws -> Bool {
+    try namesOfStore(location)?.isDisjoint(with: journal.obsolete) ?? false
   }
 
   // MARK: Undoing
@@ -107,7 +107,7 @@ package struct InterruptedWork {
   ///
   /// - Parameter isLate: whether others may have used the store since the exchange.
   package func undo(isLate: Bool = false) throws {
-    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
+    let (folder, work, name) = (lock.folder, lock.work, location.file.lastPathComponent)
     for suffix in StoreLocation.companionSuffixes {
       let moved = StoreLocation.oldName + suffix
       guard let found = work.status(moved), found.st_mode & S_IFMT == S_IFREG, !folder.exists(name + suffix) else {
@@ -116,7 +116,7 @@ package struct InterruptedWork {
       try work.rename(moved, to: folder, name + suffix)
     }
     try remove(journal.added, isLate: isLate)
-    StoreWriteLock.removeIdleJournal(of: place)
+    StoreWriteLock.removeIdleJournal(of: location)
     try lock.removeWorkFolder()
   }
 
@@ -139,16 +139,16 @@ package struct InterruptedWork {
   /// Removes external data files that the present store does not reference, since a copy of the other store may have
   /// been restored.
   private func remove(_ names: [String], isLate: Bool) throws {
-    guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
-    try place.support.remove(names.filter { !needed.contains($0) })
+    guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(location) : [] else { return }
+    try location.support.remove(names.filter { !needed.contains($0) })
   }
 
   /// Returns the files that the present store references; nil if it is damaged.
-  private static func namesOfStore(_ place: StoreLocation) throws -> Set<String>? {
-    try place.checkFile()
-    guard FileCalls.exists(place.file) else { return [] }
+  private static func namesOfStore(_ location: StoreLocation) throws -> Set<String>? {
+    try location.checkFile()
+    guard FileCalls.exists(location.file) else { return [] }
     // A killed process may have left a hot journal, which a reader cannot roll back.
-    let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
+    let connection = try SQLiteConnection(url: location.file, mode: .readWrite)
     defer {
       // The connection has written nothing.
       try? connection.close()
@@ -165,16 +165,18 @@ package struct InterruptedWork {
     guard let path = journal.keptAt else { return nil }
     let parts = path.split(separator: "/").map(String.init)
     guard let last = parts.last, let original = work.status(old) else {
-      let planned = place.folder.appendingPathComponent(path)
+      let planned = location.folder.appendingPathComponent(path)
       return FileCalls.exists(planned) ? planned : nil
     }
-    try RegularFile.check(original, place.oldStore)
+    try RegularFile.check(original, location.oldStore)
     var directories = [lock.folder]
     for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
     let directory = directories[directories.count - 1]
     var name = last
-    while !BackupName.canKeep(place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData) {
-      name = BackupName.free(for: place.file, in: directory.url).lastPathComponent
+    while !BackupName.canKeep(
+      location.oldStore, at: directory.path(name), values: journal.kept, in: location.externalData)
+    {
+      name = BackupName.free(for: location.file, in: directory.url).lastPathComponent
     }
     try keepFiles(journal.kept, of: name, in: directory)
     if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
@@ -188,7 +190,7 @@ package struct InterruptedWork {
   }
 
   private func keepFiles(_ names: [String], of store: String, in directory: OpenDirectory) throws {
-    guard !names.isEmpty, let source = try place.support.open() else { return }
+    guard !names.isEmpty, let source = try location.support.open() else { return }
     let target = SupportDirectory(store: directory.path(store))
     let support = try directory.makeDirectory(target.url.lastPathComponent)
     let values = try support.makeDirectory(SupportDirectory.valuesName)

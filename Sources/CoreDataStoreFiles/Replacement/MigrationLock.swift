@@ -16,7 +16,7 @@ package final class MigrationLock {
     package let journal: WorkJournal?
   }
 
-  package let place: StoreLocation
+  package let location: StoreLocation
   /// The directory that the store is in.
   package let folder: OpenDirectory
   /// The work directory.
@@ -27,17 +27,17 @@ package final class MigrationLock {
   /// Whether this process has created the lock file.
   private var isNew = false
 
-  private init(place: StoreLocation, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
-    self.place = place
+  private init(location: StoreLocation, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
+    self.location = location
     self.folder = folder
     self.work = work
     self.descriptor = descriptor
   }
 
-  deinit { Self.letGo(descriptor) }
+  deinit { Self.release(descriptor) }
 
   /// Releases a lock, even if a newly started child process still has the descriptor.
-  private static func letGo(_ descriptor: Int32) {
+  private static func release(_ descriptor: Int32) {
     // If unlocking fails, closing releases the lock.
     _ = flock(descriptor, LOCK_UN)
     close(descriptor)
@@ -47,30 +47,31 @@ package final class MigrationLock {
   ///
   /// - Parameter timeout: how long to wait for another process, in seconds.
   /// - Throws: `Held`; `WorkDirectory.Refusal`; `FileFailure`.
-  package static func take(_ place: StoreLocation, timeout: TimeInterval = 0) throws -> MigrationLock {
+  package static func acquire(_ location: StoreLocation, timeout: TimeInterval = 0) throws -> MigrationLock {
     let end = Date().addingTimeInterval(timeout)
-    let folder = try OpenDirectory.open(place.folder)
+    let folder = try OpenDirectory.open(location.folder)
     while true {
-      if let lock = try attempt(place, folder) { return lock }
+      if let lock = try attempt(location, folder) { return lock }
       if Date() >= end {
         // The journal only adds detail to the error.
-        throw Held(journal: try? WorkDirectory.open(place, in: folder).flatMap { try WorkJournal.read($0, place) })
+        throw Held(
+          journal: try? WorkDirectory.open(location, in: folder).flatMap { try WorkJournal.read($0, location) })
       }
       usleep(20_000)
     }
   }
 
-  package static func attempt(_ place: StoreLocation, _ folder: OpenDirectory) throws -> MigrationLock? {
+  package static func attempt(_ location: StoreLocation, _ folder: OpenDirectory) throws -> MigrationLock? {
     while true {
-      guard let work = try WorkDirectory.make(place, in: folder) else {
+      guard let work = try WorkDirectory.make(location, in: folder) else {
         // Another process has finished its work and removed the directory, or the store's own directory no longer
         // exists.
         if try folder.status().st_nlink == 0 {
-          throw FileFailure(operation: "open", path: place.folder.path, number: ENOENT)
+          throw FileFailure(operation: "open", path: location.folder.path, number: ENOENT)
         }
         continue
       }
-      try refuseIrregularLock(work, place)
+      try refuseIrregularLock(work, location)
       let isNew = !work.exists(StoreLocation.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
       let descriptor = openat(work.descriptor, StoreLocation.lockName, flags, 0o600)
@@ -79,41 +80,41 @@ package final class MigrationLock {
       // The process that held the lock has just removed the directory.
       if descriptor < 0, number == ENOENT { continue }
       guard descriptor >= 0 else {
-        let failure = FileFailure(operation: "open", path: place.lockFile.path, number: number)
+        let failure = FileFailure(operation: "open", path: location.lockFile.path, number: number)
         // If the directory was created here, it is empty.
-        try? folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)
-        try refuseIrregularLock(work, place)
+        try? folder.removeDirectoryIfEmpty(location.workFolder.lastPathComponent)
+        try refuseIrregularLock(work, location)
         throw failure
       }
-      let lock = MigrationLock(place: place, folder: folder, work: work, descriptor: descriptor)
+      let lock = MigrationLock(location: location, folder: folder, work: work, descriptor: descriptor)
       lock.isNew = isNew
-      try refuseIrregularLock(work, place)
+      try refuseIrregularLock(work, location)
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
         let number = errno
         if number == EWOULDBLOCK { return nil }
-        throw FileFailure(operation: "lock", path: place.lockFile.path, number: number)
+        throw FileFailure(operation: "lock", path: location.lockFile.path, number: number)
       }
       // A lock on a file that has been removed meanwhile protects nothing.
       if lock.isInPlace { return lock }
     }
   }
 
-  private static func refuseIrregularLock(_ work: OpenDirectory, _ place: StoreLocation) throws {
+  private static func refuseIrregularLock(_ work: OpenDirectory, _ location: StoreLocation) throws {
     guard let found = work.status(StoreLocation.lockName), found.st_mode & S_IFMT != S_IFREG else { return }
-    throw WorkDirectory.Refusal(path: place.lockFile.path, reason: "The file of the lock is no regular file.")
+    throw WorkDirectory.Refusal(path: location.lockFile.path, reason: "The file of the lock is no regular file.")
   }
 
   /// Whether a process holds the lock.
-  package static func isHeld(_ work: OpenDirectory, _ place: StoreLocation) throws -> Bool {
+  package static func isHeld(_ work: OpenDirectory, _ location: StoreLocation) throws -> Bool {
     let descriptor = openat(work.descriptor, StoreLocation.lockName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     let number = errno
     if descriptor < 0, number == ENOENT { return false }
     guard descriptor >= 0 else {
-      let failure = FileFailure(operation: "open", path: place.lockFile.path, number: number)
-      try refuseIrregularLock(work, place)
+      let failure = FileFailure(operation: "open", path: location.lockFile.path, number: number)
+      try refuseIrregularLock(work, location)
       throw failure
     }
-    defer { letGo(descriptor) }
+    defer { release(descriptor) }
     // A shared lock, so that two processes that check at the same time do not block each other.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0
   }
@@ -123,7 +124,7 @@ package final class MigrationLock {
     var (file, directory) = (stat(), stat())
     guard fstat(descriptor, &file) == 0, fstat(work.descriptor, &directory) == 0 else { return false }
     return work.identity(StoreLocation.lockName) == .init(file)
-      && folder.identity(place.workFolder.lastPathComponent) == .init(directory)
+      && folder.identity(location.workFolder.lastPathComponent) == .init(directory)
   }
 
   /// Leaves a work directory with an unreadable journal unchanged.
@@ -144,6 +145,6 @@ package final class MigrationLock {
     for name in try leftovers() where !last.contains(name) { try work.removeTree(name) }
     for name in last { try work.removeTree(name) }
     // Another process may just have created a lock file of its own.
-    try folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)
+    try folder.removeDirectoryIfEmpty(location.workFolder.lastPathComponent)
   }
 }

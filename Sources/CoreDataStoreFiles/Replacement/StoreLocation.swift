@@ -112,14 +112,14 @@ package enum WorkDirectory {
   ///
   /// - Parameter folder: the directory that contains the store.
   /// - Throws: `Refusal`; `FileFailure`.
-  package static func open(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
-    let name = place.workFolder.lastPathComponent
+  package static func open(_ location: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
+    let name = location.workFolder.lastPathComponent
     do {
       guard let work = try folder.directoryIfPresent(name) else { return nil }
-      try check(work, place, in: folder)
+      try check(work, location, in: folder)
       return work
     } catch let problem as RegularFile.Problem {
-      throw Refusal(path: place.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
+      throw Refusal(path: location.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
     }
   }
 
@@ -127,25 +127,25 @@ package enum WorkDirectory {
   ///
   /// - Returns: nil if the process that used it has removed it meanwhile.
   /// - Throws: the same errors as `open(_:in:)`.
-  package static func make(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
-    if let work = try open(place, in: folder) { return work }
+  package static func make(_ location: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
+    if let work = try open(location, in: folder) { return work }
     do {
-      _ = try folder.makeDirectory(place.workFolder.lastPathComponent, mode: 0o700)
+      _ = try folder.makeDirectory(location.workFolder.lastPathComponent, mode: 0o700)
     } catch let failure as FileFailure where failure.number == ENOENT {
       // Another process has created and removed it.
       return nil
     } catch let problem as RegularFile.Problem {
-      throw Refusal(path: place.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
+      throw Refusal(path: location.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
     }
-    return try open(place, in: folder)
+    return try open(location, in: folder)
   }
 
   /// Throws unless the directory is safe to use. A user who can write to it decides which files of the store are
   /// removed. So only this user, the owner of the store and root may be able to, and a group only if it can write to
   /// the store's own directory too.
-  private static func check(_ work: OpenDirectory, _ place: StoreLocation, in folder: OpenDirectory) throws {
+  private static func check(_ work: OpenDirectory, _ location: StoreLocation, in folder: OpenDirectory) throws {
     let (found, outer) = (try work.status(), try folder.status())
-    let owners = [geteuid(), 0] + (folder.status(place.file.lastPathComponent).map { [$0.st_uid] } ?? [])
+    let owners = [geteuid(), 0] + (folder.status(location.file.lastPathComponent).map { [$0.st_uid] } ?? [])
     guard owners.contains(found.st_uid) else {
       throw Refusal(
         path: work.url.path,

@@ -21,7 +21,7 @@ package struct StoreReplacement {
   }
 
   /// The paths of the store that is replaced.
-  package let place: StoreLocation
+  package let location: StoreLocation
   package let journal: WorkJournal
   /// How long to wait for other users of the store, in seconds.
   package let timeout: TimeInterval
@@ -39,10 +39,10 @@ package struct StoreReplacement {
   }
 
   package init(
-    place: StoreLocation, journal: WorkJournal, timeout: TimeInterval, replacesDamaged: Bool = false,
+    location: StoreLocation, journal: WorkJournal, timeout: TimeInterval, replacesDamaged: Bool = false,
     ignoresLocks: Bool = false
   ) {
-    self.place = place
+    self.location = location
     self.journal = journal
     self.timeout = timeout
     self.replacesDamaged = replacesDamaged
@@ -59,9 +59,9 @@ package struct StoreReplacement {
   ///   `StoreWriteLock.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is unchanged then,
   ///   and nothing is left beside it.
   package func run(keptAt: URL?, make: (StoreWriteLock?) throws -> Draft) throws -> StoreExchange.Outcome {
-    try place.checkFile()
+    try location.checkFile()
     try checkLink()
-    let lock = try InterruptedWork.takeSettled(place, timeout: timeout)
+    let lock = try InterruptedWork.acquireSettled(location, timeout: timeout)
     var hold: StoreWriteLock?
     let draft: Draft
     do {
@@ -69,7 +69,7 @@ package struct StoreReplacement {
       hold = try makeHold()
       draft = try make(hold)
     } catch {
-      hold?.giveBack()
+      hold?.release()
       // Anything that cannot be removed now is removed by the next process to open the store. The error that is being
       // thrown takes precedence.
       try? InterruptedWork(lock: lock, journal: journal).undo()
@@ -81,22 +81,22 @@ package struct StoreReplacement {
 
   /// Throws if the path is a symbolic link to a file that is not a database, which may be any file of the user.
   private func checkLink() throws {
-    guard FileCalls.isSymbolicLink(place.url), FileCalls.exists(place.file), try isNoDatabase() else { return }
+    guard FileCalls.isSymbolicLink(location.url), FileCalls.exists(location.file), try isNoDatabase() else { return }
     throw Refusal.linkToOtherFile
   }
 
   private func makeHold() throws -> StoreWriteLock? {
-    guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
+    guard !ignoresLocks, FileCalls.exists(location.file) else { return nil }
     // An empty file without a log holds no rows.
-    if FileCalls.size(place.file) == 0, !place.companions.contains(where: FileCalls.exists) { return nil }
-    guard FileManager.default.isWritableFile(atPath: place.file.path) else {
+    if FileCalls.size(location.file) == 0, !location.companions.contains(where: FileCalls.exists) { return nil }
+    guard FileManager.default.isWritableFile(atPath: location.file.path) else {
       throw Refusal.readOnly
     }
-    if replacesDamaged, !DatabaseCompanions.hasJournal(place.file.path), try isNoDatabase() { return nil }
-    let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
+    if replacesDamaged, !DatabaseCompanions.hasJournal(location.file.path), try isNoDatabase() { return nil }
+    let connection = try SQLiteConnection(url: location.file, mode: .readWrite, busyTimeout: timeout)
     do {
       if connection.isReadOnly { throw Refusal.readOnly }
-      return try StoreWriteLock(connection, url: place.file, timeout: timeout)
+      return try StoreWriteLock(connection, url: location.file, timeout: timeout)
     } catch {
       // The error that is being thrown takes precedence.
       try? connection.close()
@@ -110,7 +110,7 @@ package struct StoreReplacement {
   /// Whether the file does not begin like a database. SQLite would remove the log beside such a file.
   private func isNoDatabase() throws -> Bool {
     do {
-      _ = try SQLiteFileHeader.read(path: place.file.path)
+      _ = try SQLiteFileHeader.read(path: location.file.path)
       return false
     } catch let failure as SQLiteError where failure.isNotADatabase {
       return true
@@ -132,18 +132,18 @@ package struct StoreReplacement {
   fileprivate static let emptySuffixes = ["-wal", "-shm"]
 
   /// Makes an empty file in place of the new store, with an empty log and an empty index.
-  package static func makeEmpty(_ place: StoreLocation) throws -> Draft {
+  package static func makeEmpty(_ location: StoreLocation) throws -> Draft {
     // They get SQLite's permissions for new files, which are then replaced by those of the present store.
     for suffix in [""] + emptySuffixes {
-      try FileCalls.write(Data(), to: StoreLocation.url(place.newStore, suffix), mode: 0o644)
+      try FileCalls.write(Data(), to: StoreLocation.url(location.newStore, suffix), mode: 0o644)
     }
     return Draft()
   }
 
   /// Whether a store has been destroyed, and no other has been created in its place since.
-  package static func isDestroyed(_ place: StoreLocation) throws -> Bool {
-    guard FileCalls.exists(place.file), try StoreFile.isNew(place.file) else { return false }
-    return emptySuffixes.allSatisfy { FileCalls.exists(StoreLocation.url(place.file, $0)) }
+  package static func isDestroyed(_ location: StoreLocation) throws -> Bool {
+    guard FileCalls.exists(location.file), try StoreFile.isNew(location.file) else { return false }
+    return emptySuffixes.allSatisfy { FileCalls.exists(StoreLocation.url(location.file, $0)) }
   }
 
   // MARK: Restoring
@@ -157,24 +157,26 @@ package struct StoreReplacement {
   /// - Returns: the location where the replaced store is kept; nil if there was none.
   /// - Throws: the same errors as `run(keptAt:make:)`; `StoreVerification.Problem`.
   package static func restore(_ backup: URL, to url: URL, usesLog: Bool, timeout: TimeInterval) throws -> URL? {
-    let place = StoreLocation(url)
-    if place.holds(backup) { throw Refusal.ownDirectory(path: backup.path) }
-    if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StoreLocation(backup).file) {
+    let location = StoreLocation(url)
+    if location.holds(backup) { throw Refusal.ownDirectory(path: backup.path) }
+    if FileCalls.exists(location.file),
+      FileCalls.identity(location.file) == FileCalls.identity(StoreLocation(backup).file)
+    {
       throw Refusal.sameStore(backup: backup.lastPathComponent)
     }
     let keptAt =
-      FileCalls.exists(place.file) && FileCalls.size(place.file) > 0
-      ? BackupName.free(for: place.file, in: place.folder) : nil
+      FileCalls.exists(location.file) && FileCalls.size(location.file) > 0
+      ? BackupName.free(for: location.file, in: location.folder) : nil
     return try StoreReplacement(
-      place: place, journal: WorkJournal(purpose: .restoring), timeout: timeout, replacesDamaged: true
+      location: location, journal: WorkJournal(purpose: .restoring), timeout: timeout, replacesDamaged: true
     ).run(keptAt: keptAt) { _ in
-      try copy(backup, to: place.newStore)
-      var verification = StoreVerification(url: place.newStore)
+      try copy(backup, to: location.newStore)
+      var verification = StoreVerification(url: location.newStore)
       // A file missing from the backup was missing from the store already, or has been lost since. Its rows are still
       // worth restoring.
       verification.requiresExternalData = false
       let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
-      let present = try [place.newStore, place.file].flatMap {
+      let present = try [location.newStore, location.file].flatMap {
         try FileCalls.names(in: StoreLocation.externalData(of: $0))
       }
       return .init(external: found.external.intersection(present))
@@ -194,7 +196,7 @@ package struct StoreExchange {
   package let hold: StoreWriteLock?
   package var journal: WorkJournal
 
-  private var place: StoreLocation { lock.place }
+  private var location: StoreLocation { lock.location }
 
   /// The result of an exchange.
   package struct Outcome {
@@ -219,7 +221,7 @@ package struct StoreExchange {
       try exchange.prepare(external: external, keptAt: keptAt)
       try exchange.commit()
     } catch {
-      hold?.giveBack()
+      hold?.release()
       // Anything that cannot be undone now is undone by the next process to open the store. The error that is being
       // thrown takes precedence.
       try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
@@ -227,7 +229,7 @@ package struct StoreExchange {
     }
     // Even without these files, the store is destroyed.
     if journal.purpose == .destruction { try? addEmptyFiles() }
-    hold?.letGo()
+    hold?.close()
     do {
       return Outcome(kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
     } catch {
@@ -241,17 +243,17 @@ package struct StoreExchange {
   /// While another process writes to a database with content, no log may appear beside it. So the file is locked, and
   /// its size is checked under the lock: another process may have created a store in it.
   private func addEmptyFiles() throws {
-    let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0)
+    let connection = try SQLiteConnection(url: location.file, mode: .readWrite, busyTimeout: 0)
     defer {
       // The connection has written nothing.
       try? connection.close()
     }
     try connection.setJournalMode(.memory)
     try connection.begin(.immediate)
-    if FileCalls.size(place.file) == 0 {
+    if FileCalls.size(location.file) == 0 {
       for suffix in StoreReplacement.emptySuffixes where lock.work.exists(StoreLocation.newName + suffix) {
         _ = try lock.work.link(
-          StoreLocation.newName + suffix, to: lock.folder, place.file.lastPathComponent + suffix)
+          StoreLocation.newName + suffix, to: lock.folder, location.file.lastPathComponent + suffix)
       }
     }
     try connection.rollback()
@@ -260,7 +262,7 @@ package struct StoreExchange {
   /// Writes the journal, and links the new store's external data files beside the old ones.
   private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
     let work = lock.work
-    let present = try place.support.names()
+    let present = try location.support.names()
     let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, among: present) }
     journal.added = external.subtracting(present).sorted()
     journal.obsolete = (old ?? []).subtracting(external).sorted()
@@ -270,27 +272,27 @@ package struct StoreExchange {
       journal.keptAt = try relativePath(of: keptAt)
     }
     journal.phase = .exchanging
-    try FileCalls.takePermissions(of: place.file, for: place.newStore)
+    try FileCalls.copyPermissions(of: location.file, for: location.newStore)
     for suffix in StoreReplacement.emptySuffixes where work.exists(StoreLocation.newName + suffix) {
-      try FileCalls.takePermissions(of: place.file, for: StoreLocation.url(place.newStore, suffix))
+      try FileCalls.copyPermissions(of: location.file, for: StoreLocation.url(location.newStore, suffix))
     }
     try work.synchronize(StoreLocation.newName)
-    let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
+    let values = try work.directoryIfPresent(SupportDirectory(store: location.newStore).url.lastPathComponent)?
       .directoryIfPresent(SupportDirectory.valuesName)
     for name in journal.added { try values?.synchronize(name) }
     try journal.write(work)
     guard !journal.added.isEmpty, let values else { return }
-    let target = try place.support.make()
+    let target = try location.support.make()
     for name in journal.added { _ = try values.link(name, to: target, name) }
-    try place.support.synchronize()
+    try location.support.synchronize()
   }
 
   private func commit() throws {
-    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
+    let (folder, work, name) = (lock.folder, lock.work, location.file.lastPathComponent)
     if let hold {
-      try hold.takeAlone()
-    } else if !FileCalls.exists(place.file) {
-      try StoreFiles.setDeadLogsAside(of: place.file)
+      try hold.upgradeToExclusive()
+    } else if !FileCalls.exists(location.file) {
+      try StoreFiles.setOrphanedLogsAside(of: location.file)
     } else {
       // SQLite must not apply the companion files of an unreadable file to the new one.
       for suffix in StoreLocation.companionSuffixes where folder.exists(name + suffix) {
@@ -298,7 +300,7 @@ package struct StoreExchange {
       }
     }
     if let found = folder.status(name) {
-      try RegularFile.check(found, place.file)
+      try RegularFile.check(found, location.file)
       if journal.keptAt != nil {
         _ = try folder.link(name, to: work, StoreLocation.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
       }
@@ -311,7 +313,7 @@ package struct StoreExchange {
   /// Returns a path relative to the store's directory, as used in the journal, since that directory may be moved as a
   /// whole.
   private func relativePath(of url: URL) throws -> String {
-    let base = place.folder.standardizedFileURL.path + "/"
+    let base = location.folder.standardizedFileURL.path + "/"
     let path = url.standardizedFileURL.path
     guard path.hasPrefix(base) else {
       throw FileFailure(operation: "keep a store outside of the folder of the one it was", path: path, number: EXDEV)

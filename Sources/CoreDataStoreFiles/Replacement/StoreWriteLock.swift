@@ -49,7 +49,7 @@ package final class StoreWriteLock {
   /// The journal mode of the store that replaces this one.
   package var modeOfReplacement: SQLiteJournalMode { isEmpty ? .wal : journalMode }
 
-  /// Locks the store exclusively and checkpoints its log. No other connection can open it until `letGo()`.
+  /// Locks the store exclusively and checkpoints its log. No other connection can open it until `close()`.
   ///
   /// SQLite would apply a remaining log to the file that takes the store's place. So the store leaves WAL mode, which
   /// SQLite allows only to the last connection, and no log or journal with content may be beside it then. Empty ones
@@ -59,7 +59,7 @@ package final class StoreWriteLock {
   /// while it still has its log, and stays locked until it has left WAL mode.
   ///
   /// - Throws: `Intrusion`; `SQLiteError`.
-  package func takeAlone() throws {
+  package func upgradeToExclusive() throws {
     if try connection.hasMoved() { throw Intrusion.moved }
     try connection.rollback()
     let end = Date().addingTimeInterval(timeout)
@@ -94,17 +94,17 @@ package final class StoreWriteLock {
   }
 
   /// Releases the store unchanged.
-  package func giveBack() {
+  package func release() {
     // A store can be opened in either mode, and the next connection sets the mode that it prefers.
     try? connection.rollback()
     // Other processes can use a log only without an exclusive lock.
     _ = try? connection.setPragma("locking_mode", to: "NORMAL")
     try? connection.setJournalMode(journalMode)
-    letGo()
+    close()
   }
 
   /// Closes the connection.
-  package func letGo() {
+  package func close() {
     // Nothing was written through the connection, so nothing can be lost.
     try? connection.close()
   }
@@ -112,10 +112,10 @@ package final class StoreWriteLock {
   /// Lets SQLite remove the journal left by an interruption while the store was leaving WAL mode.
   ///
   /// Such a journal is empty or has been rolled back, and is harmless; but a store in WAL mode would keep it forever.
-  package static func removeIdleJournal(of place: StoreLocation) {
-    guard FileCalls.exists(StoreLocation.url(place.file, "-journal")) else { return }
+  package static func removeIdleJournal(of location: StoreLocation) {
+    guard FileCalls.exists(StoreLocation.url(location.file, "-journal")) else { return }
     // This fails if another connection has the store open; removal is not needed then.
-    guard let connection = try? SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0) else { return }
+    guard let connection = try? SQLiteConnection(url: location.file, mode: .readWrite, busyTimeout: 0) else { return }
     if (try? connection.journalMode()) == .wal {
       try? connection.setJournalMode(.delete)
       try? connection.setJournalMode(.wal)

@@ -74,12 +74,12 @@ package struct WorkJournal: Codable, Hashable {
   }
 
   /// The size limit for reading and writing a journal, in bytes; each external data file takes 46.
-  private static let greatestSize = 32 << 20
+  private static let maxSize = 32 << 20
 
   /// Reads the journal of a store; nil if there is none.
   ///
   /// - Throws: `Unreadable`, also for names that this framework does not write; `FileFailure`.
-  package static func read(_ work: OpenDirectory, _ place: StoreLocation) throws -> WorkJournal? {
+  package static func read(_ work: OpenDirectory, _ location: StoreLocation) throws -> WorkJournal? {
     let name = StoreLocation.journalName
     guard work.exists(name) else { return nil }
     let path = work.path(name).path
@@ -87,7 +87,7 @@ package struct WorkJournal: Codable, Hashable {
     do {
       let decoder = JSONDecoder()
       decoder.dateDecodingStrategy = .iso8601
-      journal = try decoder.decode(WorkJournal.self, from: work.read(name, limit: greatestSize))
+      journal = try decoder.decode(WorkJournal.self, from: work.read(name, limit: maxSize))
     } catch let problem as RegularFile.Problem {
       throw Unreadable(path: path, reason: problem.description)
     } catch let error as DecodingError {
@@ -97,7 +97,7 @@ package struct WorkJournal: Codable, Hashable {
       throw Unreadable(
         path: path, reason: "It has version \(journal.version), and this framework knows version \(currentVersion).")
     }
-    if let name = journal.foreignName(place) {
+    if let name = journal.foreignName(location) {
       throw Unreadable(
         path: path,
         reason:
@@ -115,7 +115,7 @@ package struct WorkJournal: Codable, Hashable {
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     let data = try encoder.encode(self)
-    guard data.count <= Self.greatestSize else {
+    guard data.count <= Self.maxSize else {
       throw FileFailure(operation: "write", path: work.path(StoreLocation.journalName).path, number: EFBIG)
     }
     try work.write(data, to: StoreLocation.journalName, mode: 0o600)
@@ -124,23 +124,23 @@ package struct WorkJournal: Codable, Hashable {
   // MARK: Names
 
   /// Returns a name in the journal that is outside the locations used by this framework; nil if there is none.
-  private func foreignName(_ place: StoreLocation) -> String? {
+  private func foreignName(_ location: StoreLocation) -> String? {
     for names in [added, obsolete, kept] {
       if let name = names.first(where: { !ExternalData.isFileName($0) }) { return name }
     }
-    return keptAt.flatMap { Self.isKept($0, place) ? nil : $0 }
+    return keptAt.flatMap { Self.isKept($0, location) ? nil : $0 }
   }
 
   /// Whether a path is a location for replaced stores: `Data~2.sqlite` beside the store, or
   /// `Incompatible/2026-11-21 214503 2/Data.sqlite`.
-  private static func isKept(_ path: String, _ place: StoreLocation) -> Bool {
+  private static func isKept(_ path: String, _ location: StoreLocation) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard !path.utf8.contains(0) else { return false }
     switch parts.count {
-    case 1: return [place.file, place.url].contains { isBackup(parts[0], of: $0) }
+    case 1: return [location.file, location.url].contains { isBackup(parts[0], of: $0) }
     case 3:
       let stamp = parts[1]
-      return parts[0] == SetAsideNote.folderName && parts[2] == place.file.lastPathComponent
+      return parts[0] == SetAsideNote.folderName && parts[2] == location.file.lastPathComponent
         && stamp.first?.isWholeNumber == true
         && stamp.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x20 }
     default: return false
@@ -174,7 +174,7 @@ package struct SetAsideNote: Codable, Hashable {
   package static func name(besideStore name: String) -> String { "\(name)-set-aside.json" }
 
   /// The size limit for reading a note, in bytes.
-  private static let greatestSize = 1 << 20
+  private static let maxSize = 1 << 20
 
   package func write(in directory: OpenDirectory, besideStore name: String) throws {
     let encoder = JSONEncoder()
@@ -199,7 +199,7 @@ package struct SetAsideNote: Codable, Hashable {
     do {
       let decoder = JSONDecoder()
       decoder.dateDecodingStrategy = .iso8601
-      return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: greatestSize))
+      return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: maxSize))
     } catch let error as DecodingError {
       throw Unreadable(path: directory.path(file).path, reason: "\(error)")
     }

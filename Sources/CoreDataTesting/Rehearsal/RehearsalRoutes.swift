@@ -26,7 +26,7 @@ struct RehearsalRoutes {
   /// The limits that determine which stores are migrated to the wanted version.
   struct Limits {
     /// The number of steps up to which all stores are.
-    var mostSteps = 500
+    var maxStepCount = 500
     /// The number of newest versions whose stores always are.
     var newestCount = 8
   }
@@ -43,7 +43,7 @@ struct RehearsalRoutes {
     limits: Limits = Limits()
   ) throws {
     self.destination = destination
-    guard names.count * (names.count + 1) / 2 > limits.mostSteps else {
+    guard names.count * (names.count + 1) / 2 > limits.maxStepCount else {
       routes = names.map { Route(source: $0, destination: destination) }
       return
     }

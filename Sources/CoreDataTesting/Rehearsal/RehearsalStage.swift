@@ -163,13 +163,13 @@ final class RehearsalStage {
   // MARK: Migration
 
   /// The maximum number of rows for comparing them one by one, in memory.
-  private static let mostCompared = 200_000
+  private static let maxComparedCount = 200_000
 
   private func migrate(_ url: URL, _ version: ModelVersion, _ result: inout Case) {
     let kept = url.deletingLastPathComponent().appendingPathComponent("before.sqlite")
     do {
       let count = try Self.rowCount(url)
-      let before = count <= Self.mostCompared ? try image(url, version) : nil
+      let before = count <= Self.maxComparedCount ? try image(url, version) : nil
       if keptIn != nil { try Self.copy(url, to: kept) }
       var migration = try StoreMigration(
         storeAt: url, known: known, version: result.destination, mappings: mappings, allowsLoss: .all)

@@ -78,7 +78,7 @@ struct MappingFileTests {
     try full.writeCompiled(to: folder.appendingPathComponent("Stale.cdm"))
     try Data("broken".utf8).write(to: folder.appendingPathComponent("Broken.cdm"))
     #expect(search(folder) == nil)
-    full.takeHashes(
+    full.updateHashes(
       source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName)
     car = full.entityMappings[0]
     try MappingDocument(entityMappings: [car]).writeCompiled(to: folder.appendingPathComponent("A.cdm"))

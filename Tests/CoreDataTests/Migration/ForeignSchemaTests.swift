@@ -121,7 +121,8 @@ struct ForeignSchemaTests {
     #expect(error?.code == NSPersistentStoreIncompatibleSchemaError)
     // The settings of an opened store change its journal mode, and with it two bytes of the header and the counters.
     #expect(try Data(contentsOf: store.url).count == bytes.count)
-    #expect(try SQLiteConnection(url: store.url, mode: .readOnly).catalog().table(named: "ZNOTE")?.oddity != nil)
+    #expect(
+      try SQLiteConnection(url: store.url, mode: .readOnly).catalog().table(named: "ZNOTE")?.unsupportedFeature != nil)
   }
 
   @Test("An index that hides rows hides none from a migration", arguments: [2, 4])

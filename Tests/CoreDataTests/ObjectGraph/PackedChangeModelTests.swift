@@ -212,7 +212,7 @@ struct PackedChangeModelTests {
     try context.save()
     context.reset()
     let object = try #require(try context.all("Picture").first)
-    object.realize()
+    object.fireFault()
     let before = try #require(object.snapshot?.packed).size
     for number in 0..<200 {
       object["name"] = String(repeating: "\(number % 10)", count: 5)

@@ -114,7 +114,7 @@ struct DeadLogTests {
   @Test("Logs that hold nothing go; a second log gets a number; a link is moved, and not followed")
   func names() throws {
     #expect(
-      try StoreFiles.setDeadLogsAside(of: store.url).map(\.lastPathComponent) == [
+      try StoreFiles.setOrphanedLogsAside(of: store.url).map(\.lastPathComponent) == [
         "Data.sqlite-wal~", "Data.sqlite-journal~",
       ])
     let secret = store.folder.appendingPathComponent("secret")
@@ -122,12 +122,12 @@ struct DeadLogTests {
     try FileManager.default.createSymbolicLink(
       at: URL(fileURLWithPath: store.url.path + "-wal"), withDestinationURL: secret)
     try Data().write(to: URL(fileURLWithPath: store.url.path + "-journal"))
-    #expect(try StoreFiles.setDeadLogsAside(of: store.url).map(\.lastPathComponent) == ["Data.sqlite-wal~2"])
-    #expect(try StoreFiles.setDeadLogsAside(of: store.url) == [])
+    #expect(try StoreFiles.setOrphanedLogsAside(of: store.url).map(\.lastPathComponent) == ["Data.sqlite-wal~2"])
+    #expect(try StoreFiles.setOrphanedLogsAside(of: store.url) == [])
     #expect(try store.files() == ["Data.sqlite-journal~", "Data.sqlite-wal~", "Data.sqlite-wal~2", "secret"])
     // The log of a store that is there is nobody's to move.
     try StoreFile.create(at: store.url, document: RecoverySample.model(1).document)
     try log.write(to: URL(fileURLWithPath: store.url.path + "-wal"))
-    #expect(try StoreFiles.setDeadLogsAside(of: store.url) == [])
+    #expect(try StoreFiles.setOrphanedLogsAside(of: store.url) == [])
   }
 }

@@ -49,7 +49,7 @@ struct OpeningFailureTests {
     let place = StoreLocation(store.url)
     faultInjectionArm(place.lockFile.path, 1, Int32(FaultKindLasting.rawValue), EMFILE)
     defer { _ = faultInjectionDisarm() }
-    let failure = try #require(throws: FileFailure.self) { try MigrationLock.take(place) }
+    let failure = try #require(throws: FileFailure.self) { try MigrationLock.acquire(place) }
     #expect(failure.number == EMFILE)
     let error = FileErrors.error(failure, store: store.url)
     #expect(error.localizedRecoverySuggestion?.contains("ulimit -n") == true)

@@ -50,15 +50,15 @@ struct SQLiteStoreTests {
     let row = try #require(try bench.read(inserted.id))
     #expect(bench.slot("large", of: row)?.isSame(as: .data(large)) == true)
 
-    try bench.store.write([bench.change(.update, row.id, old: row, ["large": .data(large + [1])])])
+    try bench.store.writeRows([bench.change(.update, row.id, old: row, ["large": .data(large + [1])])])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
 
     let stale = bench.change(.update, row.id, old: row, ["large": .data(large)])
-    #expect(throws: RowConflicts.self) { try bench.store.write([stale]) }
+    #expect(throws: RowConflicts.self) { try bench.store.writeRows([stale]) }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
 
     let last = try #require(try bench.read(row.id))
-    try bench.store.write([bench.change(.delete, row.id, old: last)])
+    try bench.store.writeRows([bench.change(.delete, row.id, old: last)])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
@@ -67,10 +67,10 @@ struct SQLiteStoreTests {
     let bench = try StoreBench(BenchModels.company)
     let ada = try bench.insert("Person", ["name": .string("Ada")])
     let bob = try bench.insert("Person", ["name": .string("Bob")])
-    try bench.store.write([bench.change(.update, ada.id, old: ada, ["age": .integer(36)])])
+    try bench.store.writeRows([bench.change(.update, ada.id, old: ada, ["age": .integer(36)])])
     #expect(try bench.read(ada.id)?.version == 2)
     do {
-      try bench.store.write([
+      try bench.store.writeRows([
         bench.change(.update, bob.id, old: bob, ["age": .integer(1)]),
         bench.change(.update, ada.id, old: ada, ["age": .integer(37)]),
       ])
@@ -82,9 +82,9 @@ struct SQLiteStoreTests {
     }
     #expect(try bench.table("SELECT ZAGE, Z_OPT FROM ZPERSON ORDER BY Z_PK") == [[36, 2], [.null, 1]])
     let now = try #require(try bench.read(ada.id))
-    try bench.store.write([bench.change(.delete, ada.id, old: now)])
+    try bench.store.writeRows([bench.change(.delete, ada.id, old: now)])
     #expect(try bench.read(ada.id) == nil)
-    #expect(throws: RowConflicts.self) { try bench.store.write([bench.change(.delete, ada.id, old: now)]) }
+    #expect(throws: RowConflicts.self) { try bench.store.writeRows([bench.change(.delete, ada.id, old: now)]) }
   }
 
   @Test("Values that must be unique are refused with 133021, and nothing is written")
@@ -130,9 +130,9 @@ struct SQLiteStoreTests {
 
     let reordered = bench.change(
       .update, boss.id, old: boss, ["reports": StoreBench.many([second, first], ordered: true)])
-    try bench.store.write([reordered])
+    try bench.store.writeRows([reordered])
     #expect(try bench.members("reports", of: boss.id) == [3, 2])
-    try bench.store.write([bench.change(.update, first.id, old: row, ["boss": .null])])
+    try bench.store.writeRows([bench.change(.update, first.id, old: row, ["boss": .null])])
     #expect(try bench.members("reports", of: boss.id) == [3])
     #expect(
       try bench.table("SELECT ZBOSS, Z3_BOSS, Z_FOK_BOSS FROM ZPERSON WHERE Z_PK = 2") == [[.null, .null, .null]])
@@ -147,7 +147,7 @@ struct SQLiteStoreTests {
       .insert, id, old: nil, ["members": StoreBench.many([people[2], people[0]], ordered: true)])
     let other = bench.change(
       .update, people[0].id, old: people[0], ["projects": .toMany(ToMany([id], isOrdered: false))])
-    try bench.store.write([project, other])
+    try bench.store.writeRows([project, other])
     #expect(try bench.members("members", of: id) == [3, 1])
     #expect(try bench.members("projects", of: people[0].id) == [1])
     #expect(
@@ -158,11 +158,11 @@ struct SQLiteStoreTests {
     old.slots[try #require(id.entity.slotTable.position(of: "members"))] =
       project.slots[
         try #require(id.entity.slotTable.position(of: "members"))]
-    try bench.store.write([
+    try bench.store.writeRows([
       bench.change(.update, id, old: old, ["members": StoreBench.many([people[1], people[2]], ordered: true)])
     ])
     #expect(try bench.members("members", of: id) == [2, 3])
-    try bench.store.write([bench.change(.delete, people[1].id, old: try bench.read(people[1].id))])
+    try bench.store.writeRows([bench.change(.delete, people[1].id, old: try bench.read(people[1].id))])
     #expect(try bench.table("SELECT Z_3MEMBERS FROM Z_3PROJECTS") == [[3]])
   }
 
@@ -174,12 +174,12 @@ struct SQLiteStoreTests {
       bench.change(.update, ada.id, old: ada, ["friends": StoreBench.many([bob])]),
       bench.change(.update, bob.id, old: bob, ["friends": StoreBench.many([ada])]),
     ]
-    try bench.store.write(changes)
+    try bench.store.writeRows(changes)
     #expect(try bench.table("SELECT COUNT(*) FROM Z_3FRIENDS") == [[1]])
     #expect(try bench.members("friends", of: ada.id) == [2])
     #expect(try bench.members("friends", of: bob.id) == [1])
     let old = RowSnapshot(id: bob.id, version: 2, slots: changes[1].slots)
-    try bench.store.write([bench.change(.update, bob.id, old: old, ["friends": StoreBench.many([])])])
+    try bench.store.writeRows([bench.change(.update, bob.id, old: old, ["friends": StoreBench.many([])])])
     #expect(try bench.members("friends", of: ada.id) == [])
   }
 
@@ -190,9 +190,9 @@ struct SQLiteStoreTests {
     let ada = try bench.insert("Person", ["notes": StoreBench.many(notes)])
     #expect(try bench.table("SELECT Z3NOTES FROM ZNOTE") == [[1], [1]])
     #expect(try bench.members("notes", of: ada.id) == [1, 2])
-    try bench.store.write([bench.change(.update, ada.id, old: ada, ["notes": StoreBench.many([notes[1]])])])
+    try bench.store.writeRows([bench.change(.update, ada.id, old: ada, ["notes": StoreBench.many([notes[1]])])])
     #expect(try bench.members("notes", of: ada.id) == [2])
-    try bench.store.write([bench.change(.delete, ada.id, old: try bench.read(ada.id))])
+    try bench.store.writeRows([bench.change(.delete, ada.id, old: try bench.read(ada.id))])
     #expect(try bench.table("SELECT Z3NOTES FROM ZNOTE") == [[.null], [.null]])
   }
 

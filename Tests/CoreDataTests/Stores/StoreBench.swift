@@ -57,7 +57,7 @@ final class StoreBench {
   func insert(_ name: String, _ values: [String: Slot] = [:]) throws -> RowSnapshot {
     let id = try store.makeIdentifiers(for: [entity(name)])[0]
     let change = change(.insert, id, old: nil, values)
-    try store.write([change])
+    try store.writeRows([change])
     return RowSnapshot(id: id, version: 1, slots: change.slots)
   }
 

@@ -151,7 +151,7 @@ struct StoreSchemaTests {
         "Z_FOK_1LOOSE INTEGER",
       ])
     #expect(
-      schema["Sub"]?.relationships["children"]?.place
+      schema["Sub"]?.relationships["children"]?.storage
         == .inverseForeignKey(
           table: "ZNODE",
           key: ForeignKeyLayout(column: "ZPARENT", entityColumn: "Z1_PARENT", orderColumn: "Z_FOK_PARENT")))
@@ -223,7 +223,7 @@ struct StoreSchemaTests {
         PrimaryKeyRow(number: 16001, name: "CHANGE", parentNumber: 0),
       ])
     #expect(schema["A"]?.number == 2 && schema["B"]?.number == 9)
-    guard case .joinTable(let end)? = schema["B"]?.relationships["mine"]?.place else {
+    guard case .joinTable(let end)? = schema["B"]?.relationships["mine"]?.storage else {
       Issue.record("The relationship has no join table.")
       return
     }
@@ -247,7 +247,7 @@ struct StoreSchemaTests {
     ])
     let schema = try StoreSchema(document: document, catalog: catalog, primaryKeys: rows([("N", 0)]))
     #expect(
-      schema["N"]?.relationships["ups"]?.place
+      schema["N"]?.relationships["ups"]?.storage
         == .joinTable(JoinEnd(table: "Z_1DOWNS", sourceColumn: "Z_1DOWNS", destinationColumn: "Z_1UPS")))
   }
 

@@ -160,7 +160,7 @@ struct RepairRunner: FuzzRunner {
       content.kept["rows of \(entity.name)"] = Set(
         try raw.texts("SELECT \(list(values)) FROM \"\(entity.table)\" NOT INDEXED"))
       for relationship in entity.relationships.values where !relationship.isToMany {
-        guard case .foreignKey(let key) = relationship.place, present.contains(key.column),
+        guard case .foreignKey(let key) = relationship.storage, present.contains(key.column),
           let target = schema?[relationship.destinationEntity]?.table, tables.contains(target)
         else { continue }
         content.kept["keys of \(entity.name).\(relationship.name)"] = Set(

@@ -11,23 +11,23 @@ internal enum MappingErrors {
   static let expressionKey = "expression"
 
   /// The part of a mapping model that an error is about.
-  struct Place {
+  struct Subject {
     var mapping: String
     var entity: String?
     var property: String?
     var expression: String?
 
     fileprivate var details: [String: Any] {
-      var details = ErrorDetail.place(entity: entity, property: property)
+      var details = ErrorDetail.userInfo(entity: entity, property: property)
       details[MappingErrors.mappingKey] = mapping
       details[MappingErrors.expressionKey] = expression
       return details
     }
 
-    var words: String {
-      var words = "the entity mapping '\(mapping)'"
-      if let property { words = "the property '\(property)' in \(words)" }
-      return words
+    var text: String {
+      var text = "the entity mapping '\(mapping)'"
+      if let property { text = "the property '\(property)' in \(text)" }
+      return text
     }
   }
 
@@ -36,7 +36,7 @@ internal enum MappingErrors {
     mapping: String, entity: String, side: String, expected: Data?, found: Data?
   ) -> NSError {
     failed(
-      Place(mapping: mapping, entity: entity),
+      Subject(mapping: mapping, entity: entity),
       reason: found == nil
         ? "Mismatch between mapping and \(side) model: the \(side) model has no entity '\(entity)', which the entity "
           + "mapping '\(mapping)' names."
@@ -51,45 +51,46 @@ internal enum MappingErrors {
 
   /// 134110: a part of a mapping model that cannot be executed.
   static func failed(
-    _ place: Place, reason: String, suggestion: String = "Correct the mapping model.",
+    _ subject: Subject, reason: String, suggestion: String = "Correct the mapping model.",
     underlying: (any Error)? = nil
   ) -> NSError {
     .cocoa(
       NSMigrationError, "An error occurred during persistent store migration.", reason: reason, suggestion: suggestion,
-      underlying: underlying, place.details)
+      underlying: underlying, subject.details)
   }
 
   /// 134110: an expression that has no value.
-  static func failedExpression(_ place: Place, _ cause: any Error) -> NSError {
+  static func failedExpression(_ subject: Subject, _ cause: any Error) -> NSError {
     failed(
-      place,
-      reason: "The expression for \(place.words) cannot be evaluated: \(cause) The expression is: "
-        + "\(place.expression ?? "").",
+      subject,
+      reason: "The expression for \(subject.text) cannot be evaluated: \(cause) The expression is: "
+        + "\(subject.expression ?? "").",
       underlying: cause)
   }
 
   /// 134110: the value of an expression does not fit the property.
-  static func unfitValue(_ place: Place, found: String, wanted: String) -> NSError {
+  static func unfitValue(_ subject: Subject, found: String, wanted: String) -> NSError {
     failed(
-      place,
-      reason: "The expression for \(place.words) returns \(found), but \(wanted) is needed. The expression is: "
-        + "\(place.expression ?? "").",
+      subject,
+      reason: "The expression for \(subject.text) returns \(found), but \(wanted) is needed. The expression is: "
+        + "\(subject.expression ?? "").",
       suggestion: "Correct the expression, or convert the value in it.")
   }
 
   /// 134110: a custom entity mapping names no policy, or one that cannot be used.
-  static func noPolicy(_ place: Place, class name: String?, isKnown: Bool) -> NSError {
+  static func noPolicy(_ subject: Subject, class name: String?, isKnown: Bool) -> NSError {
     guard let name else {
       return failed(
-        place, reason: "The entity mapping '\(place.mapping)' is of custom type, but names no migration policy class.",
+        subject,
+        reason: "The entity mapping '\(subject.mapping)' is of custom type, but names no migration policy class.",
         suggestion: "Set entityMigrationPolicyClassName, or another mapping type.")
     }
     return failed(
-      place,
+      subject,
       reason: isKnown
-        ? "The class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy, is not "
+        ? "The class '\(name)', which the entity mapping '\(subject.mapping)' names as its migration policy, is not "
           + "a subclass of NSEntityMigrationPolicy."
-        : "There is no class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy.",
+        : "There is no class '\(name)', which the entity mapping '\(subject.mapping)' names as its migration policy.",
       suggestion: isKnown
         ? "Name a subclass of NSEntityMigrationPolicy."
         : (name.contains(".") ? "Link the class into the program" : "Name it with its module, as in 'App.\(name)'")
@@ -107,17 +108,17 @@ internal enum MappingErrors {
   }
 
   /// 134110: an expression names an entity mapping that does not exist.
-  static func unknownMapping(_ name: String, known: [String], _ place: Place) -> NSError {
+  static func unknownMapping(_ name: String, known: [String], _ subject: Subject) -> NSError {
     failed(
-      place,
-      reason: "The expression for \(place.words) names the entity mapping '\(name)', which does not exist; there are "
-        + "\(known.map { "'\($0)'" }.joined(separator: ", ")). The expression is: \(place.expression ?? "").")
+      subject,
+      reason: "The expression for \(subject.text) names the entity mapping '\(name)', which does not exist; there are "
+        + "\(known.map { "'\($0)'" }.joined(separator: ", ")). The expression is: \(subject.expression ?? "").")
   }
 
   /// 134110: a policy asks for an entity mapping that does not exist.
   static func unknownMapping(_ name: String, known: [String]) -> NSError {
     failed(
-      Place(mapping: name),
+      Subject(mapping: name),
       reason: "A migration policy asked for the objects of the entity mapping '\(name)', which the mapping model does "
         + "not have; there are \(known.map { "'\($0)'" }.joined(separator: ", ")).")
   }

@@ -14,7 +14,7 @@ extension MigrationErrors {
     return failed(
       url: url,
       reason:
-        "No expression of the mapping model \(name) reads \(DroppedContent.words(dropped)), so this content would be "
+        "No expression of the mapping model \(name) reads \(DroppedContent.text(dropped)), so this content would be "
         + "dropped." + (open.map { " \($0)." } ?? ""),
       suggestion:
         "Write expressions that read these values. If they may be dropped, say so in the entity mapping: list the "

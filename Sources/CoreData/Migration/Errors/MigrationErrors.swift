@@ -13,7 +13,7 @@ internal enum MigrationErrors {
   /// property are those of the first.
   static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
     let first = obstacles.first
-    var info = ErrorDetail.place(entity: first?.entity, property: first?.property)
+    var info = ErrorDetail.userInfo(entity: first?.entity, property: first?.property)
     if obstacles.count > 1 { info[NSDetailedErrorsKey] = obstacles.map { cannotInfer([$0]) } }
     var advice: [String] = []
     for obstacle in obstacles where !advice.contains(obstacle.advice) { advice.append(obstacle.advice) }
@@ -28,7 +28,7 @@ internal enum MigrationErrors {
     url: URL?, reason: String, suggestion: String, entity: String? = nil, attribute: String? = nil,
     underlying: (any Error)? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: entity, property: attribute)
+    var info = ErrorDetail.userInfo(entity: entity, property: attribute)
     info[ErrorDetail.attribute] = attribute
     info[ErrorDetail.url] = url
     return NSError.cocoa(
@@ -88,7 +88,7 @@ internal enum MigrationErrors {
     url: URL?, entity: String, properties: [String], values: String, underlying: (any Error)? = nil
   ) -> NSError {
     let names = properties.map { "'\($0)'" }.joined(separator: ", ")
-    var info = ErrorDetail.place(entity: entity, property: properties.first)
+    var info = ErrorDetail.userInfo(entity: entity, property: properties.first)
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSMigrationConstraintViolationError, "Persistent store migration failed, uniqueness constraint violated.",
@@ -117,7 +117,7 @@ internal enum MigrationErrors {
     reduction: Reduction? = nil
   ) -> NSError {
     let first = reduction?.dropped.first ?? reduction?.reduced.first
-    var info = ErrorDetail.place(entity: first?.entity, property: first?.property)
+    var info = ErrorDetail.userInfo(entity: first?.entity, property: first?.property)
       .merging(ErrorDetail.store(metadata: metadata)) { $1 }
     info[ErrorDetail.url] = url
     let loss = reduction.map { " \($0.sentence(metadata))" } ?? ""
@@ -125,7 +125,7 @@ internal enum MigrationErrors {
     let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
     let differences =
       nearest.map {
-        $0.differences.isEmpty ? "" : " From \($0.name): \(VersionDifference.words($0.differences, limit: 6))"
+        $0.differences.isEmpty ? "" : " From \($0.name): \(VersionDifference.text($0.differences, limit: 6))"
       } ?? ""
     return NSError.cocoa(
       NSMigrationMissingSourceModelError,
@@ -155,13 +155,13 @@ internal enum MigrationErrors {
     }
 
     fileprivate func sentence(_ metadata: [String: Any]) -> String {
-      let version = StoreVersion(metadata: metadata).words
+      let version = StoreVersion(metadata: metadata).text
       let opening = "The store is of \(version), which is none of the known ones"
       return dropped.isEmpty
         ? "\(opening): a migration to '\(destination)' would go back, and reduce the store by "
           + "\(DroppedContent.reductions(reduced))."
         : "\(opening). A migration from the model that is kept in the store to '\(destination)' would drop "
-          + "\(DroppedContent.words(dropped))."
+          + "\(DroppedContent.text(dropped))."
     }
 
     fileprivate var suggestion: String {
@@ -179,7 +179,7 @@ internal enum MigrationErrors {
     failed(
       url: url,
       reason:
-        "The migration would drop \(DroppedContent.words(dropped)), which the store did not hold when the migration was "
+        "The migration would drop \(DroppedContent.text(dropped)), which the store did not hold when the migration was "
         + "planned, or which may not be dropped.",
       suggestion: "Plan the migration again. The store was not changed.", entity: dropped.first?.entity)
   }
@@ -189,7 +189,7 @@ internal enum MigrationErrors {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     return failed(
       url: url,
-      reason: "No entity mapping of the mapping model \(name) covers \(DroppedContent.words(dropped)), so this content "
+      reason: "No entity mapping of the mapping model \(name) covers \(DroppedContent.text(dropped)), so this content "
         + "would be dropped.",
       suggestion: "Add entity mappings for these entities, or mappings that remove them. To drop them anyway, set "
         + "MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.",
@@ -201,7 +201,7 @@ internal enum MigrationErrors {
     failed(
       url: url,
       reason: "The step from '\(source)' to '\(destination)' makes a new store, which would not have "
-        + "\(dropped.map(\.words).joined(separator: ", ")). \(dropped.count == 1 ? "This table is" : "These tables are") not the model's; "
+        + "\(dropped.map(\.text).joined(separator: ", ")). \(dropped.count == 1 ? "This table is" : "These tables are") not the model's; "
         + "NSPersistentCloudKitContainer, for example, keeps in such tables what it has synchronized.",
       suggestion: "Make the change so that it can be inferred: a migration in place keeps all tables. To drop them "
         + "anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.")
@@ -211,18 +211,18 @@ internal enum MigrationErrors {
   static func unreadableVersion(
     _ name: String, _ error: ModelFileError, source: String, destination: String
   ) -> NSError {
-    let told = ModelErrors.cannotRead(error, "A model version on the path of the migration could not be read.")
-    var info = told.userInfo
+    let readingError = ModelErrors.cannotRead(error, "A model version on the path of the migration could not be read.")
+    var info = readingError.userInfo
     let reason =
       "The migration from '\(source)' to '\(destination)' would pass over the version '\(name)', and lose what it renames "
-      + "or fills in: it cannot be read. \(told.localizedFailureReason ?? "")"
+      + "or fills in: it cannot be read. \(readingError.localizedFailureReason ?? "")"
     let advice =
       "\(error.advice) To migrate without this version, remove it from the model. The store was not changed."
     for key in [NSLocalizedDescriptionKey, NSLocalizedFailureReasonErrorKey, NSLocalizedRecoverySuggestionErrorKey] {
       info[key] = nil
     }
     return NSError.cocoa(
-      told.code, told.localizedDescription, reason: reason, suggestion: advice, underlying: error, info)
+      readingError.code, readingError.localizedDescription, reason: reason, suggestion: advice, underlying: error, info)
   }
 
   // Errors about mapping models: missing, unreadable, or created for other states of the models.
@@ -268,7 +268,7 @@ internal enum MigrationErrors {
     let versions =
       (models.sourceName.map { " from '\($0)'" } ?? "") + (models.destinationName.map { " to '\($0)'" } ?? "")
     let cause = underlying as NSError?
-    var info = ErrorDetail.place(
+    var info = ErrorDetail.userInfo(
       entity: cause?.userInfo[ErrorDetail.entity] as? String, property: cause?.userInfo[ErrorDetail.property] as? String
     ).merging(models.details) { $1 }
     info[ErrorDetail.url] = url
@@ -289,7 +289,7 @@ internal enum MigrationErrors {
   ) -> NSError {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     let first = mismatches.first
-    var info = ErrorDetail.place(entity: first?.entity).merging(models.details) { $1 }
+    var info = ErrorDetail.userInfo(entity: first?.entity).merging(models.details) { $1 }
     info[ErrorDetail.url] = url
     info[ErrorDetail.mappingModelURL] = mapping
     info[ErrorDetail.mappingHash] = first?.wanted.map(ErrorDetail.hex)
@@ -429,13 +429,14 @@ internal enum MigrationErrors {
   ) -> NSError {
     let error = underlying as NSError
     let words = error.localizedFailureReason ?? error.localizedDescription
-    let told = failed(
+    let stageFailure = failed(
       url: url, reason: "The \(handler) of the stage \(stage) has failed: \(words) \(state)",
       suggestion:
         "Remove the cause and open the store again: the migration continues with this stage, and calls the handler "
         + "again.", entity: error.userInfo[ErrorDetail.entity] as? String, underlying: underlying)
     return NSError(
-      domain: told.domain, code: told.code, userInfo: told.userInfo.merging([ErrorDetail.stage: stage]) { $1 })
+      domain: stageFailure.domain, code: stageFailure.code,
+      userInfo: stageFailure.userInfo.merging([ErrorDetail.stage: stage]) { $1 })
   }
 }
 

@@ -45,7 +45,7 @@ struct InPlaceMigration {
       step: 1, stepCount: migration.steps.count, table: nil, rowsDone: 0, rowCount: 0, isStepDone: false)
     let running = RunningStatement()
     var isCancelled = false
-    func tell(_ event: MigrationProgress) throws {
+    func reportProgress(_ event: MigrationProgress) throws {
       do {
         try progress(event)
       } catch {
@@ -56,13 +56,13 @@ struct InPlaceMigration {
     var result = try connection.transaction(.exclusive) {
       // Called during long statements, so that they can be cancelled.
       func tick() throws {
-        try tell(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)))
+        try reportProgress(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)))
       }
       return try connection.checking(every: Self.instructionsBetweenChecks, tick) {
         let report = try integrity.whileChecking(isCancelled: { isCancelled }) {
           try self.runSteps(dropped, integrity, running) { event in
             latest = event
-            try tell(event)
+            try reportProgress(event)
           }
         }
         if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }

@@ -33,10 +33,12 @@ package final class ServerCopy {
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
     // Messages about the copy use the original's name.
-    let place = FileManager.default.temporaryDirectory.appendingPathComponent(
+    let location = FileManager.default.temporaryDirectory.appendingPathComponent(
       original.storeName.replacingOccurrences(of: "/", with: "_"))
-    directory = try ErrorTranslation.translating(url: place, during: .opening) { try CopyDirectory.make(for: place) }
-    url = directory.url.appendingPathComponent(place.lastPathComponent)
+    directory = try ErrorTranslation.translating(url: location, during: .opening) {
+      try CopyDirectory.make(for: location)
+    }
+    url = directory.url.appendingPathComponent(location.lastPathComponent)
     do {
       // The copy also carries the names of custom classes, which its own objects do not use.
       try withStore(metadata) { copy, _ in try copy.opened?.file.setCachedModel(model.document) }
@@ -125,7 +127,7 @@ package final class ServerCopy {
 
   /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   package func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    try ErrorPlace.naming(original, insteadOf: url, body)
+    try ErrorLocation.naming(original, insteadOf: url, body)
   }
 
   /// Returns an error of this framework with the name of the original store instead of the SQLite store; nil for any

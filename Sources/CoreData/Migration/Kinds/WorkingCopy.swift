@@ -101,8 +101,8 @@ final class WorkingCopy {
   /// - Returns: the location of the copy.
   /// - Throws: the errors of the file system.
   func keepOriginal() throws -> URL {
-    let place = StoreLocation(original)
-    let kept = BackupName.free(for: place.file, in: place.folder)
+    let location = StoreLocation(original)
+    let kept = BackupName.free(for: location.file, in: location.folder)
     try ErrorTranslation.translating(url: original, during: .opening) {
       guard let data = try WholeFile(original).read(limit: FileStore.largest) else {
         throw StoreFileProblem.missing(path: original.path)
@@ -120,6 +120,6 @@ final class WorkingCopy {
 
   /// Runs work on the SQLite store. Errors of this framework name the original store instead.
   func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    try ErrorPlace.naming(original, insteadOf: url, body)
+    try ErrorLocation.naming(original, insteadOf: url, body)
   }
 }

@@ -248,7 +248,7 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
-    try ErrorPlace.naming({ $0.isCocoa(NSMigrationManagerDestinationStoreError) ? destinationURL : sourceURL }) {
+    try ErrorLocation.naming({ $0.isCocoa(NSMigrationManagerDestinationStoreError) ? destinationURL : sourceURL }) {
       try migrate(
         from: sourceURL, sourceType, sourceOptions, by: mapping, to: destinationURL, destinationType, destinationOptions
       )
@@ -291,7 +291,7 @@ extension NSMigrationManager {
     defer { source.close() }
     let earlier = associationMark
     func write(_ draft: URL?) throws {
-      try self.write(by: mapping, from: source, to: destinationURL, draft: draft, destinationOptions)
+      try self.writeDestination(by: mapping, from: source, to: destinationURL, draft: draft, destinationOptions)
     }
     do {
       if isDraft {
@@ -300,7 +300,7 @@ extension NSMigrationManager {
         let journal = WorkJournal(
           purpose: .migration, source: ModelVersions.name(of: sourceModel),
           destination: ModelVersions.name(of: destinationModel))
-        try DestinationStore.write(
+        try DestinationStore.writeReplacing(
           to: destinationURL, journal,
           timeout: StoreOptions(destinationOptions).timeout ?? StoreOptions.defaultTimeout, write)
       }
@@ -337,7 +337,7 @@ extension NSMigrationManager {
     }
   }
 
-  private func write(
+  private func writeDestination(
     by mapping: NSMappingModel, from source: SourceStore, to url: URL, draft: URL?, _ options: [AnyHashable: Any]?
   ) throws {
     let destination = try DestinationStore(
@@ -356,7 +356,7 @@ extension NSMigrationManager {
       }
       try destination.complete { [run] in try run?.didIndexes($0) }
     } catch {
-      destination.abandon()
+      destination.rollBack()
       throw error
     }
   }

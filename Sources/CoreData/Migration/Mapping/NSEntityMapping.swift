@@ -132,7 +132,7 @@ extension NSEntityMapping {
   }
 
   /// Returns the source entities whose rows the mapping covers.
-  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
+  package func coveredEntities(of source: NSManagedObjectModel) -> Set<String> {
     guard mappingType != .addEntityMappingType else { return [] }
     var taken = Set([sourceEntityName].compactMap { $0 })
     guard case .fetch(let request, _, _)? = sourceSyntax else { return taken }
@@ -151,8 +151,8 @@ extension NSEntityMapping {
 extension NSMappingModel {
   /// Returns the source entities whose rows some entity mapping covers, by migrating them, passing them to a policy, or
   /// removing them.
-  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
-    (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.takenEntities(of: source)) }
+  package func coveredEntities(of source: NSManagedObjectModel) -> Set<String> {
+    (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.coveredEntities(of: source)) }
   }
 }
 

@@ -330,18 +330,18 @@ private enum Expressions {
 }
 
 /// The locations where a migration searches for mapping models.
-struct MappingPlaces {
+struct MappingLocations {
   /// Files and directories of mapping models.
   var urls: [URL] = []
   /// Mapping models created in code.
   var models: [NSMappingModel] = []
 
-  static var none: MappingPlaces { MappingPlaces() }
+  static var none: MappingLocations { MappingLocations() }
 
   /// Returns the resources of the program.
   ///
   /// - Throws: the error of `FileManager` for a directory that exists and cannot be listed.
-  static func program() throws -> MappingPlaces { MappingPlaces(urls: try ModelSearch.program.mappingModels()) }
+  static func program() throws -> MappingLocations { MappingLocations(urls: try ModelSearch.program.mappingModels()) }
 
   /// Reads the mapping models.
   ///
@@ -378,7 +378,7 @@ extension MappingFile {
   /// - Throws: 260 for a missing file; 259 for a file without a mapping model, and for a directory without any if that
   ///   is an error.
   package static func files(at urls: [URL], requiresSome: Bool = false) throws -> [MappingFile] {
-    try MappingPlaces(urls: urls).mappings(requiresSome: requiresSome)
+    try MappingLocations(urls: urls).mappings(requiresSome: requiresSome)
   }
 
   /// Reads a file.

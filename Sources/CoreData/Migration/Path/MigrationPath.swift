@@ -74,12 +74,12 @@ public struct MigrationPath {
   ) throws {
     try self.init(
       known: known, from: known.version(named: source), to: known.version(named: destination),
-      rules: Rules(mappings: MappingPlaces(urls: mappings), isProgressive: isProgressive))
+      rules: Rules(mappings: MappingLocations(urls: mappings), isProgressive: isProgressive))
   }
 
   /// The rules for choosing a path.
   struct Rules {
-    var mappings = MappingPlaces.none
+    var mappings = MappingLocations.none
     var infers = true
     var isProgressive = true
   }

@@ -138,7 +138,7 @@ struct PathPlanner {
     let code = legs.count { $0.mapping?.needsCode == true }
     if code > 0 { sentences.append("\(code == 1 ? "One step needs" : "\(code) steps need") policies of the program.") }
     for run in runs(of: legs) {
-      for (pair, mapping) in search.passed(between: run.start, and: run.end) {
+      for (pair, mapping) in search.mappingModels(between: run.start, and: run.end) {
         sentences.append(
           "The mapping model \(mapping.name) from '\(name(pair.source))' to '\(name(pair.destination))' is not used: no way "
             + "over it leads to '\(name(search.destination))'.")
@@ -152,18 +152,18 @@ struct PathPlanner {
 
   /// Returns sentences about mapping models that no step uses and that do not connect two versions on the path.
   private func unused(_ legs: [PathSearch.Leg]) -> [String] {
-    let passed = runs(of: legs).flatMap { search.passed(between: $0.start, and: $0.end) }.map(\.pair)
+    let passed = runs(of: legs).flatMap { search.mappingModels(between: $0.start, and: $0.end) }.map(\.pair)
     let steps = Set(legs.map { KnownMappings.Pair(source: $0.source, destination: $0.destination) } + passed)
     let others = search.mappings.fitting.filter { !steps.contains($0.key) }
       .sorted { ($0.key.source, $0.key.destination) < ($1.key.source, $1.key.destination) }
       .flatMap { pair, files in
         files.map { "\($0.name) is not used: it leads from '\(name(pair.source))' to '\(name(pair.destination))'." }
       }
-    let strange = search.mappings.unplaced.map {
+    let unplaced = search.mappings.unplaced.map {
       "\($0.name) is not used: no two of the versions have all the entities that it maps."
     }
     let rest = others.count - Self.namedCount
-    return (strange + others.prefix(Self.namedCount)).map { "The mapping model \($0)" }
+    return (unplaced + others.prefix(Self.namedCount)).map { "The mapping model \($0)" }
       + (rest > 0 ? ["\(rest) more mapping \(rest == 1 ? "model is" : "models are") for other versions."] : [])
   }
 
@@ -174,7 +174,7 @@ struct PathPlanner {
     var document = mapping.document
     if document.sourceVersionName == source.name, document.destinationVersionName == destination.name {
       // The hashes in a source are not trusted. Only missing entities prevent it from being compiled.
-      document.takeHashes(
+      document.updateHashes(
         source: source.hashes, destination: destination.hashes)
     }
     let mismatches = MappingFile.mismatches(

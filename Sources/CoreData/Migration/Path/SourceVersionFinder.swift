@@ -102,8 +102,8 @@ struct SourceModelSearch {
     if let version = list.versions.first(where: { fits($0.model) }) {
       let siblings = list.versions.filter { $0.fileName == version.fileName }
       return (
-        ModelVersion(name: version.place, model: version.model),
-        siblings.map { ModelVersion(name: $0.place, model: $0.model) }
+        ModelVersion(name: version.location, model: version.model),
+        siblings.map { ModelVersion(name: $0.location, model: $0.model) }
       )
     }
     let choice = ModelMerge.choice(
@@ -111,7 +111,7 @@ struct SourceModelSearch {
     guard choice.missing.isEmpty,
       let merged = NSManagedObjectModel(byMerging: choice.models, forStoreMetadata: metadata), fits(merged)
     else { return nil }
-    let names = choice.models.compactMap { model in list.versions.first { $0.model === model }?.place }
+    let names = choice.models.compactMap { model in list.versions.first { $0.model === model }?.location }
     return (ModelVersion(name: names.joined(separator: " + "), model: merged), [])
   }
 }

@@ -121,9 +121,9 @@ public struct StoreMigration {
     storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
     allowsLoss: AllowedLosses, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
   ) throws {
-    let metadata = try ErrorPlace.naming(url) { try SQLiteStore.metadataForPersistentStore(with: url) }
+    let metadata = try ErrorLocation.naming(url) { try SQLiteStore.metadataForPersistentStore(with: url) }
     let wanted = try known.version(named: version)
-    self = try ErrorPlace.naming(url) {
+    self = try ErrorLocation.naming(url) {
       try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted,
         configuration: known.configuration(fitting: metadata),

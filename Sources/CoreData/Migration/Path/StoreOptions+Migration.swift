@@ -8,21 +8,21 @@ extension StoreOptions {
   /// Returns the value of `MigrationOption.mappings`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
-  func migrationMappings() throws -> MappingPlaces? {
+  func migrationMappings() throws -> MappingLocations? {
     guard let value = self[MigrationOption.mappings] else { return nil }
     let wanted = "an array of URLs and NSMappingModels"
     guard let list = value as? [Any] else {
       throw StoreErrors.invalidOption(MigrationOption.mappings, value, wanted: wanted)
     }
-    var places = MappingPlaces()
+    var locations = MappingLocations()
     for element in list {
       switch element {
-      case let url as URL: places.urls.append(url)
-      case let model as NSMappingModel: places.models.append(model)
+      case let url as URL: locations.urls.append(url)
+      case let model as NSMappingModel: locations.models.append(model)
       default: throw StoreErrors.invalidOption(MigrationOption.mappings, element, wanted: wanted)
       }
     }
-    return places
+    return locations
   }
 
   /// Returns the value of `MigrationOption.managerFactory`, or nil.

@@ -21,7 +21,7 @@ struct MigrationByCopy {
   /// The steps, and the store that they start from.
   let migration: StoreMigration
   /// The location of the new store: that of the old one by default.
-  var place: StoreLocation
+  var location: StoreLocation
   var journal: WorkJournal
   let copyStep: CopyStep
 
@@ -35,7 +35,7 @@ struct MigrationByCopy {
         return try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
           .run(from: source, to: destination, progress: progress)
       }
-    place = StoreLocation(migration.storeURL)
+    location = StoreLocation(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
   }
 
@@ -48,7 +48,7 @@ struct MigrationByCopy {
     var report = MigrationReport(rows: [:], statements: [])
     var isCancelled = false
     do {
-      let outcome = try StoreReplacement(place: place, journal: journal, timeout: migration.busyTimeout)
+      let outcome = try StoreReplacement(location: location, journal: journal, timeout: migration.busyTimeout)
         .run(keptAt: keptAt) { hold in
           try makeDraft(hold, &report, isCancelled: { isCancelled }) { event in
             do {
@@ -91,7 +91,7 @@ struct MigrationByCopy {
     _ hold: StoreWriteLock?, _ report: inout MigrationReport, isCancelled: () -> Bool,
     _ progress: (MigrationProgress) throws -> Void
   ) throws -> StoreReplacement.Draft {
-    let isOwnSource = place.url == migration.storeURL
+    let isOwnSource = location.url == migration.storeURL
     let origin =
       if isOwnSource, let hold {
         StoreFile(url: migration.storeURL, connection: hold.connection)
@@ -124,7 +124,7 @@ struct MigrationByCopy {
     let model = migration.steps.last.map {
       StoreVerification.Model($0.destinationModel, configuration: migration.configuration)
     }
-    let verification = StoreVerification(url: place.newStore, model: model)
+    let verification = StoreVerification(url: location.newStore, model: model)
     let found = try verification.carryOut(leaving: hold?.modeOfReplacement ?? .wal)
     try account?.check(found.rows)
     report.rows = counts(before: before, after: found.rows)
@@ -154,14 +154,14 @@ struct MigrationByCopy {
       }
       account = nil
       if group.isInPlace {
-        let file = current ?? place.intermediateStore(group.first + 1)
+        let file = current ?? location.intermediateStore(group.first + 1)
         if current == nil { try StoreReplacement.copy(migration.storeURL, to: file) }
         let done = try runInPlace(group, at: file, progress)
         report.statements += done.statements
         rows = done.rows.mapValues(\.after)
         current = file
       } else {
-        let file = place.intermediateStore(group.first + 1)
+        let file = location.intermediateStore(group.first + 1)
         try checkMappings(of: group.steps[0], rows)
         try checkValues(of: group.steps[0], rows, in: current, origin)
         report.mappings += try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
@@ -172,7 +172,7 @@ struct MigrationByCopy {
         current = file
       }
     }
-    if current == nil { try StoreReplacement.copy(migration.storeURL, to: place.newStore) }
+    if current == nil { try StoreReplacement.copy(migration.storeURL, to: location.newStore) }
     if let current { try renameStore(current) }
     return account
   }
@@ -205,7 +205,7 @@ struct MigrationByCopy {
     _ group: Group, from source: URL, to destination: URL, _ progress: (MigrationProgress) throws -> Void
   ) throws -> [MappingExecution] {
     var (done, total) = (0, 0)
-    func tell(isStepDone: Bool) throws {
+    func reportProgress(isStepDone: Bool) throws {
       try progress(
         MigrationProgress(
           step: group.first + 1, stepCount: migration.steps.count, table: nil, rowsDone: done, rowCount: total,
@@ -216,14 +216,14 @@ struct MigrationByCopy {
       executions = try copyStep(group.steps[0], source, destination) { rows, all in
         total = max(all, total)
         done = min(max(rows, done), total)
-        try tell(isStepDone: false)
+        try reportProgress(isStepDone: false)
       }
     } catch let error as NSError where error.isCocoa {
       throw AppFailure(error: error)
     }
     for position in executions.indices { executions[position].step = group.first + 1 }
     done = total
-    try tell(isStepDone: true)
+    try reportProgress(isStepDone: true)
     return executions
   }
 
@@ -257,7 +257,7 @@ struct MigrationByCopy {
   ///
   /// - Throws: 134110.
   private func checkMappings(of step: StoreMigration.Step, _ rows: [String: Int]) throws {
-    let taken = step.mappingModel.takenEntities(of: step.sourceModel)
+    let taken = step.mappingModel.coveredEntities(of: step.sourceModel)
     let dropped = migration.allowsLoss.refused(
       rows.filter { $0.value > 0 && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
         DroppedContent(entity: $0.key, property: nil, isRelationship: false, count: $0.value)
@@ -289,7 +289,7 @@ struct MigrationByCopy {
   ///
   /// SQLite checkpoints a log when the last connection closes, but does not report a failure. The log is then kept, and
   /// the file alone may contain only half of a change.
-  private func foldLog(_ url: URL) throws {
+  private func removeLog(_ url: URL) throws {
     let companions = StoreLocation(url).companions
     guard companions.contains(where: FileCalls.exists) else { return }
     let connection = try SQLiteConnection(url: url, mode: .readWrite)
@@ -308,7 +308,7 @@ struct MigrationByCopy {
 
   private func addMetadata() throws {
     guard !migration.addedMetadata.isEmpty || migration.metadata[StoreMetadata.Key.pendingStage] != nil else { return }
-    let file = try StoreFile.open(place.newStore, isReadOnly: false)
+    let file = try StoreFile.open(location.newStore, isReadOnly: false)
     defer {
       // A failed write has already been thrown; closing changes nothing.
       try? file.close()
@@ -325,11 +325,11 @@ struct MigrationByCopy {
   }
 
   private func renameStore(_ url: URL) throws {
-    try foldLog(url)
-    try FileCalls.rename(url, to: place.newStore)
+    try removeLog(url)
+    try FileCalls.rename(url, to: location.newStore)
     let external = StoreFiles.externalData(of: url)
     guard FileCalls.exists(external) else { return }
-    try FileCalls.rename(external, to: StoreFiles.externalData(of: place.newStore))
+    try FileCalls.rename(external, to: StoreFiles.externalData(of: location.newStore))
   }
 
   // MARK: Counts
@@ -386,9 +386,9 @@ struct MigrationByCopy {
     let entities = step.destinationModel.entitiesByName
     var result: [String: Set<String>] = [:]
     for (source, names) in targets {
-      let heirs = names.filter { $0 == source || entities[$0]?.renamingIdentifier == source }
-      guard heirs.isEmpty else {
-        for heir in heirs { result[heir, default: []].insert(source) }
+      let successors = names.filter { $0 == source || entities[$0]?.renamingIdentifier == source }
+      guard successors.isEmpty else {
+        for successor in successors { result[successor, default: []].insert(source) }
         continue
       }
       if names.count == 1, let only = names.first { result[only, default: []].insert(source) }
@@ -425,13 +425,13 @@ struct ExpectedRows {
       $0.destinationEntityName ?? ""
     }
     expected = byDestination.compactMapValues { mappings in
-      let counts = mappings.map { Self.takesAll($0) ? rows[$0.sourceEntityName ?? ""] : nil }
+      let counts = mappings.map { Self.coversAllObjects($0) ? rows[$0.sourceEntityName ?? ""] : nil }
       return counts.reduce(0) { sum, count in sum.flatMap { sum in count.map { sum + $0 } } }
     }
   }
 
   /// Returns whether a mapping creates an object for every object of its source entity.
-  private static func takesAll(_ mapping: NSEntityMapping) -> Bool {
+  private static func coversAllObjects(_ mapping: NSEntityMapping) -> Bool {
     guard let source = mapping.sourceEntityName else { return false }
     switch mapping.mappingType {
     case .copyEntityMappingType, .transformEntityMappingType, .undefinedEntityMappingType:

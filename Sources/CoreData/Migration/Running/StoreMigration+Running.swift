@@ -29,7 +29,7 @@ extension StoreMigration {
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
     do {
-      return try ErrorPlace.naming(storeURL) { try runPlanned(progress) }
+      return try ErrorLocation.naming(storeURL) { try runPlanned(progress) }
     } catch let error as NSError
       where error.domain == NSCocoaErrorDomain
       && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)
@@ -56,7 +56,7 @@ extension StoreMigration {
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
         throw StoreErrors.readOnly(url: storeURL)
       }
-      try StoreFiles.bringBackValues(of: storeURL)
+      try StoreFiles.relinkExternalData(of: storeURL)
       if steps.allSatisfy(\.isInPlace) { return try runInPlace(progress) }
       let keptAt =
         keepsReplacedStore
@@ -66,7 +66,7 @@ extension StoreMigration {
   }
 
   private func runInPlace(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
-    let lock = dropsFiles ? try InterruptedWork.takeSettled(StoreLocation(storeURL), timeout: busyTimeout) : nil
+    let lock = dropsFiles ? try InterruptedWork.acquireSettled(StoreLocation(storeURL), timeout: busyTimeout) : nil
     let settled = try lock.map(\.settled) ?? StoreRecovery.settle(beforeOpening: storeURL)
     do {
       var report = try runInPlace(lock, progress)

@@ -17,18 +17,18 @@ extension StoreRecovery {
   ///   if the work directory cannot be read for lack of permission.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
     try ErrorTranslation.translating(url: url, during: .use) {
-      let place = StoreLocation(url)
-      guard FileCalls.exists(place.workFolder),
-        let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)),
+      let location = StoreLocation(url)
+      guard FileCalls.exists(location.workFolder),
+        let work = try WorkDirectory.open(location, in: OpenDirectory.open(location.folder)),
         try work.names().contains(where: StoreLocation.isOwn)
       else {
-        guard try StoreFile.hasHotJournal(place.file) else { return nil }
+        guard try StoreFile.hasHotJournal(location.file) else { return nil }
         return UnfinishedWork(
           purpose: .transaction, started: nil, process: nil, source: nil, destination: nil, isRunning: false,
           isCommitted: false)
       }
-      let isRunning = try MigrationLock.isHeld(work, place)
-      guard let journal = try WorkJournal.read(work, place) else {
+      let isRunning = try MigrationLock.isHeld(work, location)
+      guard let journal = try WorkJournal.read(work, location) else {
         return UnfinishedWork(
           purpose: nil, started: nil, process: nil, source: nil, destination: nil, isRunning: isRunning,
           isCommitted: false)
@@ -37,7 +37,7 @@ extension StoreRecovery {
         purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
         process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
         isCommitted: try journal.isCommitted(work)
-          && (journal.isInPlace != true || InterruptedWork.namesNothing(of: journal, place)))
+          && (journal.isInPlace != true || InterruptedWork.referencesNone(of: journal, location)))
     }
   }
 
@@ -50,11 +50,11 @@ extension StoreRecovery {
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try ErrorTranslation.translating(url: url, during: .use) {
-      let place = StoreLocation(url)
-      let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
+      let location = StoreLocation(url)
+      let isRolledBack = try StoreFile.rollBackHotJournal(location.file)
       let found =
-        FileCalls.exists(place.workFolder)
-        ? try InterruptedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+        FileCalls.exists(location.workFolder)
+        ? try InterruptedWork.settle(MigrationLock.acquire(location)).map(Outcome.init) : nil
       return found ?? (isRolledBack ? .rolledBack : nil)
     }
   }
@@ -99,15 +99,15 @@ extension StoreRecovery {
   /// - Throws: errors of reading the directory `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
     try ErrorTranslation.translating(url: url, during: .use) {
-      let place = StoreLocation(url)
-      guard FileCalls.exists(place.folder) else { return [] }
-      return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
-        .map { try stores(in: $0, of: place) } ?? []
+      let location = StoreLocation(url)
+      guard FileCalls.exists(location.folder) else { return [] }
+      return try OpenDirectory.open(location.folder).directoryIfPresent(SetAsideNote.folderName)
+        .map { try stores(in: $0, of: location) } ?? []
     }
   }
 
-  private static func stores(in folder: OpenDirectory, of place: StoreLocation) throws -> [SetAsideStore] {
-    let name = place.file.lastPathComponent
+  private static func stores(in folder: OpenDirectory, of location: StoreLocation) throws -> [SetAsideStore] {
+    let name = location.file.lastPathComponent
     return try folder.names().compactMap { stamp -> SetAsideStore? in
       guard let kind = folder.status(stamp), kind.st_mode & S_IFMT == S_IFDIR else { return nil }
       let directory = try folder.directory(stamp)
@@ -144,13 +144,13 @@ extension StoreRecovery {
   ) throws -> MigrationReport {
     try ErrorTranslation.translating(url: migration.storeURL, during: .use) {
       var work = MigrationByCopy(migration)
-      work.place = StoreLocation(url)
+      work.location = StoreLocation(url)
       work.journal = WorkJournal(
         purpose: .restoring, source: migration.source, destination: migration.destination)
       let note = SetAsideNote(MigrationErrors.replaced(by: migration.storeURL, url: url))
       work.journal.setAside = note
       let keptAt =
-        FileCalls.exists(work.place.file) ? try SettingAside.freePlace(for: work.place, date: note.date) : nil
+        FileCalls.exists(work.location.file) ? try SettingAside.unusedURL(for: work.location, date: note.date) : nil
       return try work.run(keptAt: keptAt, progress: progress)
     }
   }
@@ -297,24 +297,24 @@ struct SettingAside {
   /// - Throws: errors of the public API. On an error, the store stays in its place.
   func run(because error: NSError?) throws -> SetAsideStore {
     try ErrorTranslation.translating(url: url, during: .replacement) {
-      let place = StoreLocation(url)
-      guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+      let location = StoreLocation(url)
+      guard FileCalls.exists(location.file) else { throw StoreFileProblem.missing(path: url.path) }
       // Otherwise the store would be set aside in the middle of a transaction.
-      try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
+      try StoreFile.rollBackHotJournal(location.file, timeout: timeout)
       var journal = WorkJournal(purpose: .settingAside)
       let note = SetAsideNote(error)
       journal.setAside = note
-      try place.checkFile()
-      let keptAt = try Self.freePlace(for: place, date: note.date)
+      try location.checkFile()
+      let keptAt = try Self.unusedURL(for: location, date: note.date)
       let outcome = try StoreReplacement(
-        place: place, journal: journal, timeout: timeout, replacesDamaged: true
+        location: location, journal: journal, timeout: timeout, replacesDamaged: true
       ).run(keptAt: keptAt) { _ in
-        if let found, FileCalls.identity(place.file) != found { throw ReplacedMeanwhile() }
+        if let found, FileCalls.identity(location.file) != found { throw ReplacedMeanwhile() }
         try StoreFile.create(
-          at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
+          at: location.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
         let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal
         let verification = StoreVerification(
-          url: place.newStore, model: .init(model, configuration: configuration))
+          url: location.newStore, model: .init(model, configuration: configuration))
         return .init(external: try verification.carryOut(leaving: mode).external)
       }
       return SetAsideStore(url: outcome.kept ?? keptAt, date: note.date, code: note.code, reason: note.reason)
@@ -325,17 +325,17 @@ struct SettingAside {
   ///
   /// - Throws: `RegularFile.Problem.notDirectory` if the directory of such stores is a symbolic link, or not a
   ///   directory.
-  static func freePlace(for place: StoreLocation, date: Date) throws -> URL {
+  static func unusedURL(for location: StoreLocation, date: Date) throws -> URL {
     let stamp = dateName(date)
-    let folder = place.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
-    let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
+    let folder = location.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
+    let directory = try OpenDirectory.open(location.folder).directoryIfPresent(SetAsideNote.folderName)
     var number = 1
     while true {
       let name = number == 1 ? stamp : "\(stamp) \(number)"
       // Skips a name that is taken, for example by a symbolic link.
       if directory?.exists(name) != true {
         return folder.appendingPathComponent(name, isDirectory: true).appendingPathComponent(
-          place.file.lastPathComponent)
+          location.file.lastPathComponent)
       }
       number += 1
     }

@@ -142,7 +142,7 @@ final class StageModels {
     }
     if let beside { return beside }
     if let other = others.first(where: { $0.model.versionChecksum == checksum }) {
-      return ModelVersion(name: other.place, model: other.model)
+      return ModelVersion(name: other.location, model: other.model)
     }
     if let model = try own.get(), model.versionChecksum == checksum {
       return ModelVersion(name: SourceVersionFinder.storesOwnName, model: model)

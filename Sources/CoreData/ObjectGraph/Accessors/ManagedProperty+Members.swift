@@ -75,12 +75,12 @@ extension ManagedProperty {
 extension PropertyAccess {
   /// Returns the position of a to-many relationship in an object.
   fileprivate func members(of object: NSManagedObject) -> Int {
-    guard let place = place(in: object), object.table.relationship(at: place.position)?.isToMany == true else {
+    guard let location = location(in: object), object.table.relationship(at: location.position)?.isToMany == true else {
       // Traps.
       _ = object.mutableSetValue(forKey: name)
       return 0
     }
-    return place.position
+    return location.position
   }
 
   /// Returns the position of an ordered relationship in an object.

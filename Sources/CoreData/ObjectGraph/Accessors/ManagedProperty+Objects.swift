@@ -125,16 +125,16 @@ extension PropertyAccess {
   ///
   /// - Parameter areOrdered: whether the relationship must be ordered or unordered; nil for either.
   private func heldMembers(_ object: NSManagedObject, areOrdered: Bool? = nil) -> HeldMembers? {
-    guard let place = place(in: object), let found = object.table.areMembersOrdered(at: place.position),
+    guard let location = location(in: object), let found = object.table.areMembersOrdered(at: location.position),
       areOrdered == nil || found == areOrdered
     else { return nil }
-    if place.isPrimitive {
-      object.realize(for: object.table.names[place.position])
-      return object.members(at: place.position)
+    if location.isPrimitive {
+      object.fireFault(for: object.table.names[location.position])
+      return object.members(at: location.position)
     }
     object.willAccessValue(forKey: name)
     defer { object.didAccessValue(forKey: name) }
-    return object.members(at: place.position)
+    return object.members(at: location.position)
   }
 
   func anything<Value>(_ object: NSManagedObject) -> Value {

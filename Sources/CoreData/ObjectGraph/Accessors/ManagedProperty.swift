@@ -42,8 +42,8 @@ final class PropertyAccess: Sendable {
   let declared: Any.Type
 
   /// The property's place in the most recently accessed objects: the number of their `SlotTable` in the upper half, and
-  /// `Place.bits` in the lower half.
-  private let lastPlace = Atomic<UInt64>(0)
+  /// `Location.bits` in the lower half.
+  private let lastLocation = Atomic<UInt64>(0)
 
   init(_ name: String, _ declared: Any.Type) {
     self.name = name
@@ -51,7 +51,7 @@ final class PropertyAccess: Sendable {
   }
 
   /// The place of a property's value in an object.
-  struct Place {
+  struct Location {
     private static let primitive: UInt32 = 1 << 31
 
     fileprivate let bits: UInt32
@@ -71,21 +71,21 @@ final class PropertyAccess: Sendable {
 
   /// Returns the place of the property in an object; nil if the object has no slot for it.
   @inline(__always)
-  func place(in object: NSManagedObject) -> Place? {
-    let known = lastPlace.load(ordering: .relaxed)
+  func location(in object: NSManagedObject) -> Location? {
+    let known = lastLocation.load(ordering: .relaxed)
     let number = object.table.number
-    if UInt32(truncatingIfNeeded: known >> 32) == number { return Place(bits: UInt32(truncatingIfNeeded: known)) }
-    guard let place = findPlace(in: object.table) else { return nil }
-    lastPlace.store(UInt64(number) << 32 | UInt64(place.bits), ordering: .relaxed)
-    return place
+    if UInt32(truncatingIfNeeded: known >> 32) == number { return Location(bits: UInt32(truncatingIfNeeded: known)) }
+    guard let location = findLocation(in: object.table) else { return nil }
+    lastLocation.store(UInt64(number) << 32 | UInt64(location.bits), ordering: .relaxed)
+    return location
   }
 
-  private func findPlace(in table: SlotTable) -> Place? {
+  private func findLocation(in table: SlotTable) -> Location? {
     // The key of `addToURLs(_:)` is spelled `uRLs`.
     let upper = name.prefix(1).uppercased() + name.dropFirst()
-    if let position = table.position(of: name) ?? table.position(of: upper) { return Place(position) }
+    if let position = table.position(of: name) ?? table.position(of: upper) { return Location(position) }
     guard let (plain, lower) = ManagedPropertyName.withoutPrimitive(name) else { return nil }
-    return (table.position(of: lower) ?? table.position(of: plain)).map { Place($0, isPrimitive: true) }
+    return (table.position(of: lower) ?? table.position(of: plain)).map { Location($0, isPrimitive: true) }
   }
 
   // MARK: Reading
@@ -93,11 +93,12 @@ final class PropertyAccess: Sendable {
   /// Reads an attribute's slot, firing a fault; relationships are read by `value(of:)`.
   @inline(__always)
   func attribute(of object: NSManagedObject) -> Slot? {
-    guard let place = place(in: object), !place.isPrimitive, place.position < object.table.firstRelationship else {
+    guard let location = location(in: object), !location.isPrimitive, location.position < object.table.firstRelationship
+    else {
       return nil
     }
     object.willAccessValue(forKey: name)
-    let slot = object.slot(at: place.position)
+    let slot = object.slot(at: location.position)
     object.didAccessValue(forKey: name)
     if case .archived = slot { return nil }
     return slot
@@ -105,9 +106,9 @@ final class PropertyAccess: Sendable {
 
   /// Reads any property as `value(forKey:)` or `primitiveValue(forKey:)` does.
   func value(of object: NSManagedObject) -> Any? {
-    guard let place = place(in: object) else { return object.value(forKey: name) }
-    let key = object.table.names[place.position]
-    return place.isPrimitive ? object.primitiveValue(forKey: key) : object.value(forKey: key)
+    guard let location = location(in: object) else { return object.value(forKey: name) }
+    let key = object.table.names[location.position]
+    return location.isPrimitive ? object.primitiveValue(forKey: key) : object.value(forKey: key)
   }
 
   // MARK: Writing
@@ -119,11 +120,11 @@ final class PropertyAccess: Sendable {
   ///   - slot: returns the slot for an attribute type; nil if the type does not fit.
   @inline(__always)
   func write(_ object: NSManagedObject, _ value: @autoclosure () -> Any?, slot: (NSAttributeType) -> Slot?) {
-    if let place = place(in: object), !place.isPrimitive, place.position < object.table.firstRelationship,
-      let slot = slot(object.table.kinds[place.position])
+    if let location = location(in: object), !location.isPrimitive, location.position < object.table.firstRelationship,
+      let slot = slot(object.table.kinds[location.position])
     {
       object.willChangeValue(forKey: name)
-      object.replace(slot, at: place.position)
+      object.replace(slot, at: location.position)
       object.didChangeValue(forKey: name)
     } else {
       set(value(), of: object)
@@ -132,13 +133,13 @@ final class PropertyAccess: Sendable {
 
   /// Writes any property as `setValue(_:forKey:)` or `setPrimitiveValue(_:forKey:)` does.
   func set(_ value: Any?, of object: NSManagedObject) {
-    guard let place = place(in: object) else {
+    guard let location = location(in: object) else {
       // A custom initializer may set values of an object that only records a key path.
       if object.entity === KeyPathRecorder.entity { return }
       return object.setValue(value, forKey: name)
     }
-    let key = object.table.names[place.position]
-    if place.isPrimitive {
+    let key = object.table.names[location.position]
+    if location.isPrimitive {
       object.setPrimitiveValue(value, forKey: key)
     } else {
       object.setValue(value, forKey: key)

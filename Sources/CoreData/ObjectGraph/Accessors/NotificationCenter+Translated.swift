@@ -93,13 +93,13 @@ private final class MethodObservers: @unchecked Sendable {
       observer: observer, center: center, name: name, object: poster, block: block)
     let gone = lock.withLock {
       entries[ObjectIdentifier(observer), default: []].append(entry)
-      return entries.count > limit ? takeGone() : []
+      return entries.count > limit ? removeDeallocated() : []
     }
     for entry in gone { entry.center?.removeObserver(entry.block as Any) }
   }
 
   /// Removes and returns the entries of deallocated observers. Called with the lock held.
-  private func takeGone() -> [Entry] {
+  private func removeDeallocated() -> [Entry] {
     var gone: [Entry] = []
     for (key, list) in entries {
       let left = list.filter { $0.observer != nil && $0.center != nil }

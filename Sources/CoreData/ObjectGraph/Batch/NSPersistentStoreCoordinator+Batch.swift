@@ -133,7 +133,7 @@ extension NSPersistentStoreCoordinator {
             done.ids += added.ids
           }
         }
-        if stores.count > 1 { try together(stores.map { $0 }, work) } else { try work() }
+        if stores.count > 1 { try inTransactions(stores.map { $0 }, work) } else { try work() }
         return done
       }
     }

@@ -92,7 +92,7 @@ extension NSManagedObjectContext {
     }
     // Other objects may refer to objects that are not registered.
     for object in objects { hasChanged = object.replaceTemporaryIDs(includesRow: true) || hasChanged }
-    if hasChanged { readAhead.removeAll() }
+    if hasChanged { prefetchedRows.removeAll() }
   }
 
   /// Assigns permanent identifiers, made by the root's stores, to objects with temporary ones.
@@ -101,7 +101,7 @@ extension NSManagedObjectContext {
   func makePermanent(_ wanted: [(id: NSManagedObjectID, store: NSPersistentStore?)]) throws {
     if let parent {
       let known = wanted.map { ($0.id, $0.store ?? assignments[$0.id.key]) }
-      try parent.serving { try parent.makePermanent(known) }
+      try parent.runForChild { try parent.makePermanent(known) }
     } else {
       let open = wanted.filter { $0.id.current.isTemporaryID }
       let made = try coordinator.makeIdentifiers(

@@ -89,7 +89,7 @@ extension NSManagedObject {
   }
 
   /// Restores the saved transient values of an object whose fault has just fired.
-  final func takeTransients() {
+  final func restoreTransients() {
     guard let extraState, !extraState.transients.isEmpty else { return }
     for (position, slot) in extraState.transients {
       if position < table.firstRelationship { replace(slot, at: position) } else { setSlot(slot, at: position) }

@@ -50,7 +50,7 @@ extension NSManagedObjectContext {
     for object in objects where type(of: object) != NSManagedObject.self && !object.isDeleted && object.context === self
     {
       if !object.isRealized, object.snapshot == nil || stalenessInterval >= 0 { object.loseValues() }
-      object.realize()
+      object.fireFault()
       object.prepareForDeletion()
     }
   }
@@ -181,7 +181,7 @@ extension NSManagedObjectContext {
       next = unprocessedDeletions.count
       let related = readRelated(toDeleted: wave)
       for object in wave where object.context === self && object.isDeleted {
-        object.realize()
+        object.fireFault()
         for position in object.table.firstRelationship..<object.table.count {
           guard let relationship = object.table.relationship(at: position) else { continue }
           propagateDeletion(of: object, at: position, relationship)
@@ -214,7 +214,7 @@ extension NSManagedObjectContext {
     }
     repeatedDeletions = RepeatedDeletions(cascading: deletions.cascading + unlinked)
     for object in unlinked {
-      object.realize()
+      object.fireFault()
       for position in object.table.firstRelationship..<object.table.count {
         guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .nullifyDeleteRule
         else { continue }

@@ -18,7 +18,7 @@ extension NSManagedObjectContext {
   /// Returns whether members removed from an object's relationship are only recorded.
   func defersRemovals(from owner: NSManagedObject, at name: String) -> Bool {
     guard defersRemovals, let position = owner.table.position(of: name) else { return false }
-    owner.realize()
+    owner.fireFault()
     return canDeferRemovals(from: owner, at: position)
   }
 
@@ -38,7 +38,7 @@ extension NSManagedObjectContext {
   ///
   /// - Returns: false if the member must be removed immediately.
   func deferRemoval(of member: NSManagedObject, from owner: NSManagedObject, at position: Int) -> Bool {
-    owner.realize()
+    owner.fireFault()
     // `changedValuesForCurrentEvent()` must distinguish the removals of the last event from those of this one.
     if owner.eventChanges.isEmpty { owner.applyDeferredRemovals() }
     guard canDeferRemovals(from: owner, at: position) else { return false }

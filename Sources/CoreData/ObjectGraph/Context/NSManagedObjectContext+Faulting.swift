@@ -43,7 +43,7 @@ extension NSManagedObjectContext {
     willReadStoredRow()
     guard let row = try storedRow(for: id) else { throw ObjectGraphErrors.missingObject(id) }
     let object = object(for: row)
-    object.realize()
+    object.fireFault()
     return object
   }
 
@@ -77,7 +77,7 @@ extension NSManagedObjectContext {
       if let known = registry[id.key] { return known }
     }
     let object = NSManagedObject.makeFault(id, in: self)
-    object.snapshot = readAhead[id.key]
+    object.snapshot = prefetchedRows[id.key]
     registry.add(object)
     return object
   }
@@ -86,7 +86,7 @@ extension NSManagedObjectContext {
   func object(for destination: PackedRow.Destination) -> NSManagedObject {
     adoptPermanentIDs()
     if let known = registry[destination.key] { return known }
-    if let row = readAhead[destination.key] { return object(for: row) }
+    if let row = prefetchedRows[destination.key] { return object(for: row) }
     // Finding the object of a row requires no identifier.
     guard let layout = destination.layout(last: lastDestinationLayout) else {
       trap("The row of \(destination.key) was packed without an entity.")
@@ -122,7 +122,7 @@ extension NSManagedObjectContext {
     let isKnown = objects.map { $0 != nil }
     for index in objects.indices where !isKnown[index] {
       let made = NSManagedObject.makeFault(layout, rows.numbers[index], of: type)
-      made.snapshot = rows.row(at: index, for: self) ?? readAhead[layout.key(rows.numbers[index])]
+      made.snapshot = rows.row(at: index, for: self) ?? prefetchedRows[layout.key(rows.numbers[index])]
       objects[index] = made
     }
     registry.add(&objects, unless: isKnown) { layout.key(rows.numbers[$0]) }
@@ -132,14 +132,14 @@ extension NSManagedObjectContext {
   /// Keeps a row that has just been read: in the registered fault, or until its object is created.
   func keep(_ row: RowSnapshot) {
     let key = row.key
-    readAhead[key] = row
+    prefetchedRows[key] = row
     if let known = registry[key], known.isFault, known.snapshot == nil { _ = object(for: row) }
   }
 
   /// Returns the object for a row that has just been read. A fault keeps the row until its values are needed.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = fault(for: row)
-    take(row, for: object, refreshing: refreshing, stalenessInterval >= 0)
+    useRow(row, for: object, refreshing: refreshing, stalenessInterval >= 0)
     return object
   }
 
@@ -165,7 +165,7 @@ extension NSManagedObjectContext {
       registry.add(&found, unless: isKnown) { keys[$0] }
       for (offset, object) in found.enumerated() {
         if let object {
-          take(rows[start + offset], for: object, refreshing: refreshing, recordsTimes)
+          useRow(rows[start + offset], for: object, refreshing: refreshing, recordsTimes)
           objects.append(object)
         } else {
           objects.append(self.object(for: rows[start + offset], refreshing: refreshing))
@@ -178,7 +178,7 @@ extension NSManagedObjectContext {
   /// The number of rows whose objects are looked up together.
   private static let rowsAtOnce = 256
 
-  private func take(_ row: RowSnapshot, for object: NSManagedObject, refreshing: Bool, _ recordsTimes: Bool) {
+  private func useRow(_ row: RowSnapshot, for object: NSManagedObject, refreshing: Bool, _ recordsTimes: Bool) {
     if object.isInaccessible { revive(object) }
     if !object.isRealized {
       object.snapshot = row
@@ -237,7 +237,7 @@ extension NSManagedObjectContext {
     for object in objects where !object.hasTemporaryID {
       guard let position = object.table.position(of: name), object.table.relationship(at: position)?.isToMany == true
       else { continue }
-      object.realize()
+      object.fireFault()
       if object.isUnread(at: position) {
         unread[ObjectIdentifier(object.entity), default: []].append((object, position))
       }
@@ -248,7 +248,7 @@ extension NSManagedObjectContext {
       guard let relationship = group[0].object.table.relationship(at: group[0].position) else { continue }
       let members = try storedMembers(of: relationship, forAll: group.map(\.object.identifier))
       for (object, position) in group {
-        object.take(members[object.identifier.key] ?? [], at: position, of: relationship)
+        object.setReadMembers(members[object.identifier.key] ?? [], at: position, of: relationship)
       }
     }
   }
@@ -305,7 +305,7 @@ extension NSManagedObjectContext {
       if object.isInserted { forgetInsertion(of: object) } else { revive(object) }
       return true
     }
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     if object.isInaccessible { revive(object) }
     // Its deletion rules also apply to what others have related to it meanwhile. No conflict will report that any more.
     if keepingChanges, object.isDeleted { repeatDeletion(of: object) }
@@ -372,7 +372,7 @@ extension NSManagedObjectContext {
     undoManager?.removeAllActions()
     unprocessedDeletions = []
     repeatedDeletions = RepeatedDeletions()
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     touched = []
     releaseLiveSets()
     readingFailure = nil
@@ -425,7 +425,7 @@ extension NSManagedObjectContext {
       object.eventChanges = []
     }
     changed.removeAll()
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     touched = []
     releaseLiveSets()
     unprocessedDeletions = []

@@ -49,7 +49,7 @@ extension NSManagedObjectContext {
       _ = try QueryGeneration(coordinator)
       self.generation = .pinnedByNextRead
     }
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
   }
 
   /// Returns the state to read, and pins the context to it; nil for the current state at each read.
@@ -69,10 +69,10 @@ extension NSManagedObjectContext {
     let pinned = generation
     if case .latest = pinned { return try body() }
     generation = .latest
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     defer {
       generation = pinned
-      readAhead.removeAll()
+      prefetchedRows.removeAll()
     }
     return try body()
   }

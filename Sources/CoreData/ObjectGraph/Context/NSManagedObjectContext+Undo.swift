@@ -161,7 +161,7 @@ extension NSManagedObjectContext {
       object.changes = .inserted
       object.isInaccessible = false
       object.snapshot = nil
-      registry.take(object)
+      registry.register(object)
     }
     note(object, .revived)
     return true
@@ -171,7 +171,7 @@ extension NSManagedObjectContext {
   private func restoreValues(of entry: EventChanges.Entry) {
     let object = entry.object
     guard object.context === self, !object.isDeleted else { return }
-    object.realize()
+    object.fireFault()
     guard !object.isInaccessible else { return }
     var hasChanged = false
     for position in entry.before.indices where !entry.before[position].isSame(as: entry.after[position]) {
@@ -189,7 +189,7 @@ extension NSManagedObjectContext {
   private func withdraw(_ entry: EventChanges.Entry) {
     let object = entry.object
     guard object.context === self, !object.isDeleted else { return }
-    object.realize()
+    object.fireFault()
     // The other ends of relationships in that event have been restored. Deletion rules apply to the remaining ones.
     for position in object.table.firstRelationship..<object.table.count {
       switch (object.slots[position], entry.after[position]) {

@@ -44,7 +44,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows whose objects have not been created yet; kept until the next prefetching fetch or save.
-  @exclusivity(unchecked) var readAhead = ReadAhead()
+  @exclusivity(unchecked) var prefetchedRows = PrefetchedRows()
   /// The row layout of the last relationship destination for which an object was created.
   @exclusivity(unchecked) var lastDestinationLayout: RowLayout?
   /// The objects with `DeferredRemovals`; nil except during a save that allows deferring.
@@ -88,7 +88,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     concurrencyType = ct
     queue = ContextQueue(ct)
     super.init()
-    registry.serve(self)
+    registry.attach(to: self)
   }
 
   /// Creates a context without a queue, for the thread that creates it.
@@ -104,7 +104,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   deinit {
     for object in changed.objects { object.holds?.release() }
-    registry.abandon()
+    registry.contextWillDeallocate()
   }
 
   /// Creates a context.
@@ -281,7 +281,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       return
     }
     object.changes = .inserted
-    registry.take(object)
+    registry.register(object)
     note(object, .inserted)
     insertionDepth += 1
     defer { insertionDepth -= 1 }

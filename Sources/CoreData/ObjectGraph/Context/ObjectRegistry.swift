@@ -38,13 +38,13 @@ final class ObjectRegistry: @unchecked Sendable {
   var context: NSManagedObjectContext? { address.flatMap { WeakAddress.object(at: $0) } }
 
   /// Sets the context. Called once.
-  func serve(_ context: NSManagedObjectContext) {
+  func attach(to context: NSManagedObjectContext) {
     let served = WeakAddress(context)
     (self.served, address) = (served, served.address)
   }
 
   /// Releases what objects hold when the context is deallocated.
-  func abandon() {
+  func contextWillDeallocate() {
     keepsRows.store(false, ordering: .relaxed)
     // Retained objects retain the registry, and objects may hold each other.
     retainsObjects = false
@@ -118,7 +118,7 @@ final class ObjectRegistry: @unchecked Sendable {
   }
 
   /// Registers a new object. It can be found after it has got an identifier.
-  func take(_ object: NSManagedObject) {
+  func register(_ object: NSManagedObject) {
     object.registry = self
     if object.knownKey != nil { add(object) }
   }
@@ -128,7 +128,7 @@ final class ObjectRegistry: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     if let known = object.knownIdentifier { return known }
-    let id = object.takeIdentifier(TemporaryObjectID(for: object.entity))
+    let id = object.assignIdentifier(TemporaryObjectID(for: object.entity))
     // If the context has dropped the object meanwhile, nothing would ever remove its address.
     if object.registry === self { file(object, id.key) }
     return id

@@ -124,7 +124,7 @@ final class RelationshipSettlement {
     let other = context.object(for: id)
     guard !other.isDeleted, !other.isInaccessible else { return }
     if !isWritten(other) {
-      guard isStored, try takeStoredRow(of: other) else { return }
+      guard isStored, try rebaseOnStoredRow(of: other) else { return }
     }
     guard other.objectIDs(forRelationshipNamed: inverse.name).contains(where: { $0.key == object.key }) else { return }
     other.removeInverse(of: relationship, to: object)
@@ -142,12 +142,12 @@ final class RelationshipSettlement {
     if other.isInaccessible { return clear(object, at: position) }
     if other.isDeleted { return try leave(object, at: position, other, relationship, inverse) }
     if isKnown, inverse.isToMany || !isWritten(other) { return }
-    if !isWritten(other), try !takeStoredRow(of: other) { return clear(object, at: position) }
+    if !isWritten(other), try !rebaseOnStoredRow(of: other) { return clear(object, at: position) }
     let back = other.objectIDs(forRelationshipNamed: inverse.name)
     if back.contains(where: { $0.key == object.key }) { return }
     if !inverse.isToMany {
       for former in back.map({ context.object(for: $0) }) {
-        if !isWritten(former), try !takeStoredRow(of: former) { continue }
+        if !isWritten(former), try !rebaseOnStoredRow(of: former) { continue }
         cut.append(former)
       }
     }
@@ -174,7 +174,7 @@ final class RelationshipSettlement {
   }
 
   private func clear(_ object: NSManagedObject, at position: Int) {
-    object.realize()
+    object.fireFault()
     object.setSlot(.null, at: position)
     object.noteChange()
     object.holds?.update()
@@ -220,7 +220,7 @@ final class RelationshipSettlement {
       let present = try known.map { context.object(for: $0) }.filter { other in
         if other === object { return true }
         if other.isDeleted || other.isInaccessible { return false }
-        return try isWritten(other) || takeStoredRow(of: other)
+        return try isWritten(other) || rebaseOnStoredRow(of: other)
       }
       object.setSlot(
         relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null, at: position)
@@ -276,7 +276,7 @@ final class RelationshipSettlement {
   /// Bases an object on its current row, unless the save writes that row.
   ///
   /// - Returns: false if there is no row.
-  private func takeStoredRow(of object: NSManagedObject) throws -> Bool {
+  private func rebaseOnStoredRow(of object: NSManagedObject) throws -> Bool {
     guard let row = try context.coordinator.row(for: object.identifier, in: context) else { return false }
     if object.hasChanges { return context.renew(object, keepingChanges: true) }
     object.turnIntoFault(keeping: row, keepsTransients: true)

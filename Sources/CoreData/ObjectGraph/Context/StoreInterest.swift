@@ -63,10 +63,10 @@ final class StoreInterest {
     }
     reports.append(Report(isRegistered: isRegistered, store: store, ids: [id]))
     // If there were reports before, a scheduled block will process this one too.
-    if reports.count == 1 { coordinator.perform { self.tellStores() } }
+    if reports.count == 1 { coordinator.perform { self.notifyStores() } }
   }
 
-  private func tellStores() {
+  private func notifyStores() {
     let reports = lock.withLock {
       defer { self.reports = [] }
       return self.reports

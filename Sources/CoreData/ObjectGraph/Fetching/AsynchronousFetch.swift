@@ -127,10 +127,10 @@ final class AsynchronousFetch {
         for: ids.compactMap { rows[$0.key] }, refreshing: specification.shouldRefreshRefetchedObjects)
     }
     if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
-      for object in objects { object.realize() }
+      for object in objects { object.fireFault() }
     }
     let keyPaths = specification.relationshipKeyPathsForPrefetching ?? []
-    if !keyPaths.isEmpty { context.readAhead.removeAll() }
+    if !keyPaths.isEmpty { context.prefetchedRows.removeAll() }
     try Prefetching(context: context).prefetch(keyPaths, of: objects, areHeld: true)
     return objects
   }

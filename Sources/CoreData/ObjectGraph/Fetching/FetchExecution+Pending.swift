@@ -20,7 +20,7 @@ extension FetchExecution {
   }
 
   /// Whether a store executes whole requests.
-  private var hasExecutingStore: Bool { sources.contains { ($0 as? StoreReader)?.store is NSIncrementalStore } }
+  private var hasExecutingStore: Bool { sources.contains { ($0 as? CoordinatorReader)?.store is NSIncrementalStore } }
 
   /// Whether an object with unsaved changes may affect the order of others.
   private var isOrderedByUnsaved: Bool {
@@ -45,7 +45,7 @@ extension FetchExecution {
       guard let end = end(adding: 0) else { return nil }
       rows.limit = end
     }
-    if let store = (source as? StoreReader)?.store {
+    if let store = (source as? CoordinatorReader)?.store {
       // New objects have no rows.
       let keys = pending.lazy.filter { !$0.isInserted }.map(\.key)
       rows.excludedKeys = Set(keys.filter { $0.store == store.number }.map(\.number))
@@ -137,21 +137,23 @@ extension FetchExecution {
   }
 
   /// The positions of the stores among the sources, by the numbers of the stores.
-  private var places: [UInt32: Int] {
+  private var positions: [UInt32: Int] {
     Dictionary(
-      sources.enumerated().compactMap { place, source in (source as? StoreReader).map { ($0.store.number, place) } }
+      sources.enumerated().compactMap { position, source in
+        (source as? CoordinatorReader).map { ($0.store.number, position) }
+      }
     ) { first, _ in first }
   }
 
   /// Returns the objects in the order in which stores return rows that sort equally.
   func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
     guard areReadFromStores else { return objects }
-    let places = places
-    func place(_ object: NSManagedObject) -> (Int, Int64) {
+    let positions = positions
+    func position(_ object: NSManagedObject) -> (Int, Int64) {
       let key = object.key
-      return (places[key.store] ?? places.count, key.number)
+      return (positions[key.store] ?? positions.count, key.number)
     }
-    return objects.filter { !$0.isInserted }.sorted { place($0) < place($1) } + objects.filter(\.isInserted)
+    return objects.filter { !$0.isInserted }.sorted { position($0) < position($1) } + objects.filter(\.isInserted)
   }
 
   /// Returns the identifiers of all objects that may be within offset and limit, in order, without reading their rows.
@@ -242,39 +244,43 @@ extension FetchExecution {
     guard query.limit == 0, !pending.isEmpty, sources.count == 1, let found = try sources[0].identifiers(for: all)
     else { return nil }
     let unsaved = Set(pending.map(\.identifier.current.key))
-    var places: [ObjectKey: Int] = [:]
-    var unchanged: [(id: NSManagedObjectID, place: Int)] = []
-    for (place, id) in found.enumerated() {
-      if unsaved.contains(id.current.key) { places[id.current.key] = place } else { unchanged.append((id, place)) }
+    var positions: [ObjectKey: Int] = [:]
+    var unchanged: [(id: NSManagedObjectID, position: Int)] = []
+    for (position, id) in found.enumerated() {
+      if unsaved.contains(id.current.key) {
+        positions[id.current.key] = position
+      } else {
+        unchanged.append((id, position))
+      }
     }
     // Objects that the parent does not find come last.
-    func place(_ object: NSManagedObject) -> Int { places[object.identifier.current.key] ?? found.count }
+    func position(_ object: NSManagedObject) -> Int { positions[object.identifier.current.key] ?? found.count }
     let matching = try matchingPending().enumerated().sorted {
-      (place($0.element), $0.offset) < (place($1.element), $1.offset)
+      (position($0.element), $0.offset) < (position($1.element), $1.offset)
     }.map(\.element)
     let sorted = try ObjectOrder(query.order).sorted(matching)
-    return try merged(unchanged.map(\.id), sorted, \.objectID, stored) { unchanged[$0].place < place(sorted[$1]) }
+    return try merged(unchanged.map(\.id), sorted, \.objectID, stored) { unchanged[$0].position < position(sorted[$1]) }
   }
 
   /// Implements `mergedIdentifiers()` with the sort key values that the stores return for each row.
   private func identifiersOfSeveralStores() throws -> [NSManagedObjectID]? {
     typealias Entry = (id: NSManagedObjectID, values: [Any?], rank: (Int, Int64))
     var entries: [Entry] = []
-    for (place, source) in sources.enumerated() {
-      guard let reader = source as? StoreReader, let unchanged = unchanged(in: reader) else { return nil }
+    for (position, source) in sources.enumerated() {
+      guard let reader = source as? CoordinatorReader, let unchanged = unchanged(in: reader) else { return nil }
       if query.order.isEmpty {
         guard let ids = try reader.identifiers(for: unchanged) else { return nil }
-        entries += ids.lazy.map { ($0, [], (place, $0.key.number)) }
+        entries += ids.lazy.map { ($0, [], (position, $0.key.number)) }
       } else {
         guard let found = try reader.placedIdentifiers(for: unchanged) else { return nil }
-        entries += found.lazy.map { ($0.id, $0.values, (place, $0.id.key.number)) }
+        entries += found.lazy.map { ($0.id, $0.values, (position, $0.id.key.number)) }
       }
     }
-    let (order, places) = (ObjectOrder(query.order), places)
+    let (order, positions) = (ObjectOrder(query.order), positions)
     for (position, object) in try matchingPending().enumerated() {
       let rank =
         object.isInserted
-        ? (places.count + 1, Int64(position)) : (places[object.key.store] ?? places.count, object.key.number)
+        ? (positions.count + 1, Int64(position)) : (positions[object.key.store] ?? positions.count, object.key.number)
       entries.append((object.objectID, try order.values(of: object), rank))
     }
     // Each store's entries are already in order, so that sorting merges them.

@@ -168,7 +168,7 @@ struct FetchExecution {
   private var incrementalStore: NSIncrementalStore? { Self.incrementalStore(of: sources) }
 
   private static func incrementalStore(of sources: [any RowReading]) -> NSIncrementalStore? {
-    sources.count == 1 ? (sources[0] as? StoreReader)?.store as? NSIncrementalStore : nil
+    sources.count == 1 ? (sources[0] as? CoordinatorReader)?.store as? NSIncrementalStore : nil
   }
 
   /// The store, if it executes the whole request itself.
@@ -179,9 +179,9 @@ struct FetchExecution {
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
     if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
-      for object in found { object.realize() }
+      for object in found { object.fireFault() }
     }
-    if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.readAhead.removeAll() }
+    if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.prefetchedRows.removeAll() }
     try Prefetching(context: context).prefetch(
       specification.relationshipKeyPathsForPrefetching ?? [], of: found, areHeld: true)
     return found
@@ -310,7 +310,9 @@ struct FetchExecution {
 
   /// Returns the objects of a source that match a query, ignoring this context's changes.
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
-    if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
+    if let store = (source as? CoordinatorReader)?.store as? NSIncrementalStore {
+      return try matching(query, of: store)
+    }
     if !isOpaque, let objects = try objects(for: query, in: source) { return objects }
     // The store cannot express the predicate or the order, so read the rows that may match, and filter in memory.
     let rows = try candidates(query, in: source)

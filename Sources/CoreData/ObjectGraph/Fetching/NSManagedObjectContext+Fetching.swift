@@ -202,7 +202,7 @@ struct Prefetching {
         destinations.append(destination)
       }
     }
-    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.readAhead[$0.key] = $0 }
+    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.prefetchedRows[$0.key] = $0 }
     return destinations
   }
 
@@ -228,7 +228,7 @@ struct Prefetching {
       guard !object.hasTemporaryID, let position = object.table.position(of: key),
         object.table.relationship(at: position)?.isToMany == true
       else { return objects }
-      object.realize()
+      object.fireFault()
       if object.isUnread(at: position) {
         unread[ObjectIdentifier(object.entity), default: []].append(object)
       } else {
@@ -241,7 +241,7 @@ struct Prefetching {
       let entity = group[0].entity
       guard let position = entity.slotTable.position(of: key),
         let relationship = entity.slotTable.relationship(at: position),
-        let reader = try context.readers(for: entity).first as? StoreReader,
+        let reader = try context.readers(for: entity).first as? CoordinatorReader,
         try context.readers(for: entity).count == 1,
         let found = try reader.memberRows(
           of: relationship, entity: entity, primaryKeys: group.map(\.key.number))
@@ -249,12 +249,12 @@ struct Prefetching {
         rest += group
         continue
       }
-      let waiting = WaitingRows(found.rows, for: context)
-      context.readAhead.add(waiting)
+      let waiting = PrefetchedMembers(found.rows, for: context)
+      context.prefetchedRows.add(waiting)
       for object in group {
         let members = context.keepMembers(
           waiting, found.ranges[object.key.number] ?? 0..<0, isOrdered: relationship.isOrdered)
-        object.take(members, at: position)
+        object.setReadMembers(members, at: position)
       }
     }
     return rest
@@ -276,7 +276,7 @@ struct Prefetching {
     var rest: [NSManagedObject] = []
     var groups: [Destinations] = []
     for object in objects {
-      object.realize()
+      object.fireFault()
       guard let position = object.table.position(of: key),
         let destination = object.packedDestination(at: position), let entity = destination.entityDescription,
         context.registry[destination.key] == nil
@@ -294,14 +294,14 @@ struct Prefetching {
       groups[group].sources.append(object)
     }
     for group in groups {
-      let readers = try context.readers(for: group.entity).compactMap { $0 as? StoreReader }
+      let readers = try context.readers(for: group.entity).compactMap { $0 as? CoordinatorReader }
       guard let reader = readers.first(where: { $0.store.number == group.store }),
         let rows = try reader.rows(of: group.entity, primaryKeys: Array(Set(group.primaryKeys)))
       else {
         rest += group.sources
         continue
       }
-      context.readAhead.add(rows)
+      context.prefetchedRows.add(rows)
     }
     return rest
   }
@@ -334,7 +334,7 @@ extension Prefetching {
     guard context.parent == nil, !readers.isEmpty else { return false }
     var found: [RowSnapshot] = []
     for reader in readers {
-      guard let reader = reader as? StoreReader else { return false }
+      guard let reader = reader as? CoordinatorReader else { return false }
       let keys = faults.lazy.map(\.key).filter { $0.store == reader.store.number }.map(\.number)
       guard let rows = try reader.rows(of: faults[0].entity, primaryKeys: Array(keys)) else { return false }
       found += rows

@@ -42,7 +42,7 @@ extension RowReading {
 }
 
 /// Reads the rows of a store.
-struct StoreReader: RowReading {
+struct CoordinatorReader: RowReading {
   let store: any RowStore
   let context: NSManagedObjectContext
   let coordinator: NSPersistentStoreCoordinator
@@ -117,7 +117,7 @@ struct ParentReader: RowReading {
   var isRefreshing = false
 
   private func fetching<Result>(_ query: RowQuery, _ body: (FetchExecution) throws -> Result) throws -> Result {
-    try parent.serving {
+    try parent.runForChild {
       try body(FetchExecution(query, in: parent, affectedStores: affectedStores, isRefreshing: isRefreshing))
     }
   }
@@ -135,7 +135,7 @@ struct ParentReader: RowReading {
   }
 
   func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot] {
-    try parent.serving {
+    try parent.runForChild {
       let objects = ids.map { parent.object(for: $0) }
       try Prefetching(context: parent).readRows(of: objects.filter { $0.isFault && $0.snapshot == nil })
       return objects.compactMap(parent.rowForChild)
@@ -143,11 +143,11 @@ struct ParentReader: RowReading {
   }
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
-    try parent.serving { parent.rowForChild(parent.object(for: id)) }
+    try parent.runForChild { parent.rowForChild(parent.object(for: id)) }
   }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try parent.serving {
+    try parent.runForChild {
       let object = parent.object(for: id)
       guard parent.rowForChild(object) != nil else { return [] }
       return object.objectIDs(forRelationshipNamed: relationship.name)
@@ -157,7 +157,7 @@ struct ParentReader: RowReading {
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try parent.serving {
+    try parent.runForChild {
       let objects = ids.map { parent.object(for: $0) }
       try Prefetching(context: parent).readRows(of: objects.filter { $0.isFault && $0.snapshot == nil })
       let present = zip(ids, objects).filter { parent.rowForChild($1) != nil }
@@ -181,21 +181,21 @@ extension NSManagedObjectContext {
     let (coordinator, generation) = (coordinator, try readGeneration())
     return try coordinator.rowStores(for: entity, among: affectedStores).compactMap { store in
       guard let generation else {
-        return StoreReader(store: store, context: self, coordinator: coordinator, generation: nil)
+        return CoordinatorReader(store: store, context: self, coordinator: coordinator, generation: nil)
       }
       return generation[store].map {
-        StoreReader(store: store, context: self, coordinator: coordinator, generation: $0)
+        CoordinatorReader(store: store, context: self, coordinator: coordinator, generation: $0)
       }
     }
   }
 
   /// Returns the reader for an identifier's store in the pinned generation; nil if the context is not pinned, or to a
   /// generation without that store.
-  private func generationReader(for id: NSManagedObjectID) throws -> StoreReader? {
+  private func generationReader(for id: NSManagedObjectID) throws -> CoordinatorReader? {
     guard let generation = try readGeneration(), let store = id.rowStore,
       let state = generation[store]
     else { return nil }
-    return StoreReader(store: store, context: self, coordinator: coordinator, generation: state)
+    return CoordinatorReader(store: store, context: self, coordinator: coordinator, generation: state)
   }
 
   var isPinned: Bool {
@@ -240,7 +240,7 @@ extension NSManagedObjectContext {
   /// Runs a child's request on this context's queue, while the child waits.
   ///
   /// - Throws: what the body throws, and errors of reading rows.
-  func serving<Result>(_ body: () throws -> Result) throws -> Result {
+  func runForChild<Result>(_ body: () throws -> Result) throws -> Result {
     try queue.sync {
       adoptPermanentIDs()
       if !touched.isEmpty || !unprocessedDeletions.isEmpty || !repeatedDeletions.unlinked.isEmpty {
@@ -254,7 +254,7 @@ extension NSManagedObjectContext {
   }
 
   /// Returns the values of an object as a row for a child; nil if the object is deleted, has no row, or cannot be read.
-  /// In the last case `serving` throws.
+  /// In the last case `runForChild` throws.
   ///
   /// Transient values are not passed to children.
   func rowForChild(_ object: NSManagedObject) -> RowSnapshot? {
@@ -264,7 +264,7 @@ extension NSManagedObjectContext {
       if object.snapshot == nil { object.snapshot = readRow(for: object) }
       if object.snapshot == nil { return nil }
     }
-    object.realize()
+    object.fireFault()
     var slots = object.slots
     for position in slots.indices where object.table.isTransient(at: position) {
       slots[position] = object.table.defaults[position]

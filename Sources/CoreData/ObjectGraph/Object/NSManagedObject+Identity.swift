@@ -5,7 +5,7 @@ extension NSManagedObject {
   /// The identifier; nil for a new object whose identifier has not been accessed yet. May be read on any thread.
   final var knownIdentifier: NSManagedObjectID? {
     if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
-    return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
+    return rowLayout.map { assignIdentifier($0.identifier(primaryKey)) }
   }
 
   /// The row from which the identifier will be made; nil if the identifier exists, and for other objects.
@@ -25,7 +25,7 @@ extension NSManagedObject {
   final var identifier: NSManagedObjectID {
     if let knownIdentifier { return knownIdentifier }
     if let registry { return registry.identify(self) }
-    return takeIdentifier(TemporaryObjectID(for: entity))
+    return assignIdentifier(TemporaryObjectID(for: entity))
   }
 
   /// Whether the object has no permanent identifier yet.
@@ -37,7 +37,7 @@ extension NSManagedObject {
   /// Assigns an identifier, unless another thread has done so first.
   ///
   /// - Returns: the object's identifier.
-  final func takeIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
+  final func assignIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
     let reference = Unmanaged.passRetained(made)
     let (isFirst, known) = storedIdentifier.compareExchange(
       expected: nil, desired: reference, ordering: .acquiringAndReleasing)

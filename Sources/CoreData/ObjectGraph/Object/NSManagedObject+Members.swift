@@ -5,7 +5,7 @@
 extension NSManagedObject {
   /// Returns the number of members, without making a collection.
   final func memberCount(at position: Int) -> Int {
-    realize()
+    fireFault()
     readRelationship(at: position)
     guard case .toMany(let members) = slots[position] else { return 0 }
     return members.count
@@ -21,7 +21,7 @@ extension NSManagedObject {
 
   /// Returns the index of a member; nil if the object is not a member.
   final func memberIndex(of object: NSManagedObject, at position: Int) -> Int? {
-    realize()
+    fireFault()
     readRelationship(at: position)
     guard object.context === context, case .toMany(let members) = slots[position] else { return nil }
     return members.index(of: object.identifier)
@@ -29,7 +29,7 @@ extension NSManagedObject {
 
   /// Returns the member at an index; nil if the object has no context.
   final func member(_ index: Int, at position: Int) -> NSManagedObject? {
-    realize()
+    fireFault()
     readRelationship(at: position)
     guard let context, case .toMany(let members) = slots[position] else { return nil }
     return context.object(for: members.id(at: index))

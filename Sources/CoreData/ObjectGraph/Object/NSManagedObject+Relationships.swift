@@ -58,7 +58,7 @@ extension NSManagedObject {
 
   /// Returns the destinations of a relationship.
   final func linkedObjects(at position: Int) -> [NSManagedObject] {
-    realize()
+    fireFault()
     if let destination = packedDestination(at: position) { return context.map { [$0.object(for: destination)] } ?? [] }
     readRelationship(at: position)
     guard let context else { return [] }
@@ -71,7 +71,7 @@ extension NSManagedObject {
 
   /// Returns the destination of a to-one relationship.
   private func destination(at position: Int) -> NSManagedObject? {
-    realize()
+    fireFault()
     if let destination = packedDestination(at: position) { return context?.object(for: destination) }
     guard case .toOne(let id) = slots[position] else { return nil }
     return context?.object(for: id)
@@ -121,7 +121,7 @@ extension NSManagedObject {
     }
     noteInverseChange(of: inverse.name) {
       if let context, context.defersRemovals, context.deferRemoval(of: source, from: self, at: position) { return }
-      if !unlink(source, at: position), renewBehind(source) { unlink(source, at: position) }
+      if !unlink(source, at: position), refreshIfOlder(than: source) { unlink(source, at: position) }
     }
   }
 
@@ -131,7 +131,7 @@ extension NSManagedObject {
   ///
   /// - Returns: whether the object has been read again.
   @discardableResult
-  final func renewBehind(_ source: NSManagedObject) -> Bool {
+  final func refreshIfOlder(than source: NSManagedObject) -> Bool {
     guard let context, source !== self, !source.hasTemporaryID, !isInserted, !isDeleted, !isInaccessible,
       snapshot != nil, eventChanges.isEmpty, changedStoredSlots().isEmpty
     else { return false }
@@ -150,7 +150,7 @@ extension NSManagedObject {
 
   @discardableResult
   private func link(_ object: NSManagedObject, at position: Int, index: Int? = nil) -> Bool {
-    realize()
+    fireFault()
     readRelationship(at: position)
     let id = object.identifier
     if table.relationship(at: position)?.isToMany == false {
@@ -168,7 +168,7 @@ extension NSManagedObject {
 
   @discardableResult
   private func unlink(_ object: NSManagedObject, at position: Int) -> Bool {
-    realize()
+    fireFault()
     readRelationship(at: position)
     if case .toOne(let id) = slots[position] {
       guard id.current.key == object.identifier.key else { return false }
@@ -299,7 +299,7 @@ extension NSManagedObject {
 
   /// Returns whether an object is a member of a to-many relationship.
   final func isMember(_ object: NSManagedObject, at position: Int) -> Bool {
-    realize()
+    fireFault()
     readRelationship(at: position)
     guard object.context === context, case .toMany(let members) = slots[position] else { return false }
     return members.contains(object.identifier)
@@ -350,7 +350,7 @@ extension NSManagedObject {
     {
       return known
     }
-    realize()
+    fireFault()
     readRelationship(at: position)
     guard let registry, let context, case .toMany(let members) = slots[position], !members.isEmpty else {
       hold(nil, at: position)
@@ -386,12 +386,14 @@ extension NSManagedObject {
       return
     }
     // Unreadable members are treated as missing both in the slot and in the snapshot, so that no save removes them.
-    take(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
+    setReadMembers(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
   }
 
   /// Sets the members of a to-many relationship that have been read from the store.
-  final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
-    take(ToMany(members, isOrdered: relationship.isOrdered), at: position)
+  final func setReadMembers(
+    _ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription
+  ) {
+    setReadMembers(ToMany(members, isOrdered: relationship.isOrdered), at: position)
   }
 
   /// Returns whether a relationship is a fault, that is, whether its members have not been read.
@@ -409,7 +411,7 @@ extension NSManagedObject {
   /// - Parameter key: the relationship's name.
   public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
     let position = position(of: key)
-    realize()
+    fireFault()
     readRelationship(at: position)
     switch slots[position] {
     case .toOne(let id): return [id.current]

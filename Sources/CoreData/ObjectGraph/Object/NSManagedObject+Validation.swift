@@ -8,7 +8,7 @@ import Foundation
 extension NSManagedObject {
   /// Validates all properties, one after another, with `validateValue(_:forKey:)`.
   final func validateProperties() throws {
-    realize()
+    fireFault()
     // Values that the program has computed from an unreadable one may be wrong.
     var failures = missedValues.map { attribute, value in
       ValidationErrors.unreadable(.init(attribute, nil, self), value.problem, url: identifier.persistentStore?.url)

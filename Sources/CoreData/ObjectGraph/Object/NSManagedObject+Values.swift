@@ -17,7 +17,7 @@ extension NSManagedObject {
     case .unread: return "<relationship fault>"
     case .toOne(let id): return id.uriRepresentation().absoluteString
     case .toMany(let members): return "\(members.count) objects"
-    case let slot: return slot.publicValue.map { Operand.words($0) } ?? "nil"
+    case let slot: return slot.publicValue.map { Operand.described($0) } ?? "nil"
     }
   }
 
@@ -220,7 +220,7 @@ extension NSManagedObject {
   ///
   /// - Parameter keys: the names of properties; nil for all.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
-    realize()
+    fireFault()
     let positions = keys.map { $0.map { position(of: $0) } } ?? Array(table.properties.indices)
     guard let snapshot else { return [:] }
     return values(at: positions, in: snapshot.slots)
@@ -410,7 +410,7 @@ extension NSManagedObject {
     context.throwsForUnreadableValues = true
     defer { context.throwsForUnreadableValues = earlier }
     return try context.throwingReadingFailures {
-      realize()
+      fireFault()
       if isInaccessible, context.readingFailure == nil { throw ObjectGraphErrors.missingObject(identifier) }
       return try body()
     }

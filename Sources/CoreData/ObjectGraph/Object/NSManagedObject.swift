@@ -230,7 +230,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// - Parameter key: the property about to be read.
   open func willAccessValue(forKey key: String?) {
     ConcurrencyDebug.check(context)
-    realize(for: key)
+    fireFault(for: key)
   }
 
   /// Called after a property has been read.
@@ -239,7 +239,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Called before a property changes. Reads the object's row if the object is a fault.
   open func willChangeValue(forKey key: String) {
     ConcurrencyDebug.check(context)
-    realize(for: key)
+    fireFault(for: key)
   }
 
   /// Called after a property has changed. Marks the object as updated.
@@ -321,7 +321,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   ///
   /// - Parameter key: the property's name.
   open func primitiveValue(forKey key: String) -> Any? {
-    realize(for: key)
+    fireFault(for: key)
     if let recorder { return recorder.answer(forKey: key, of: self) }
     return heldValue(at: position(of: key))
   }
@@ -332,7 +332,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   ///   - value: the new value.
   ///   - key: the property's name.
   open func setPrimitiveValue(_ value: Any?, forKey key: String) {
-    realize()
+    fireFault()
     storePrimitive(value, at: position(of: key))
   }
 
@@ -381,7 +381,7 @@ extension NSManagedObject {
   /// unreadable row. A fault without a context becomes an object without values.
   ///
   /// - Parameter key: the property whose access fires the fault; nil if there is none.
-  final func realize(for key: String? = nil) {
+  final func fireFault(for key: String? = nil) {
     if isRealized { return }
     if snapshot == nil || registry?.keepsRows.load(ordering: .relaxed) != true {
       guard let context else { return loseValues() }
@@ -404,7 +404,7 @@ extension NSManagedObject {
     }
     takeValues(of: snapshot)
     flags.insert(.awakening)
-    takeTransients()
+    restoreTransients()
     awakeFromFetch()
     let isSet = flags.contains(.setWhileAwakening)
     flags.subtract([.awakening, .setWhileAwakening])

@@ -30,7 +30,8 @@ enum ObjectGraphErrors {
       reason: "'\(relationship)' of '\(entity)' leads from \(object.objectID.uriRepresentation().absoluteString) to "
         + "\(other.uriRepresentation().absoluteString), which is in another store.",
       suggestion: "Assign both objects to one store with assign(_:to:), or use a fetched property.",
-      ErrorDetail.place(entity: entity, property: relationship).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+      ErrorDetail.userInfo(entity: entity, property: relationship).merging([NSAffectedObjectsErrorKey: [object]]) { $1 }
+    )
   }
 
   static func abstractEntity(_ object: NSManagedObject) -> NSError {
@@ -39,7 +40,7 @@ enum ObjectGraphErrors {
       NSManagedObjectValidationError, "An object of an abstract entity cannot be saved.",
       reason: "'\(entity)' is abstract: only entities that inherit from it have objects.",
       suggestion: "Insert an object of one of its sub-entities.",
-      ErrorDetail.place(entity: entity).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+      ErrorDetail.userInfo(entity: entity).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
   }
 
   static func noStore(for entity: NSEntityDescription, coordinatorHasStores: Bool) -> NSError {
@@ -86,7 +87,7 @@ enum ObjectGraphErrors {
       NSCoreDataError, "The entity has no such property.",
       reason: "The entity '\(name)' has no property '\(key)'. It has: "
         + "\(entity.propertiesByName.keys.sorted().joined(separator: ", ")).",
-      suggestion: "Use the name of one of these properties.", ErrorDetail.place(entity: name, property: key))
+      suggestion: "Use the name of one of these properties.", ErrorDetail.userInfo(entity: name, property: key))
   }
 
   static func noValue(_ keyPath: String, of entity: NSEntityDescription, reason: String) -> NSError {
@@ -94,7 +95,7 @@ enum ObjectGraphErrors {
       NSCoreDataError, "The key path has no value.",
       reason: "'\(keyPath)' of '\(entity.name ?? "")': \(reason)",
       suggestion: "Use names of properties, with dots between relationships and what follows.",
-      ErrorDetail.place(entity: entity.name, property: keyPath))
+      ErrorDetail.userInfo(entity: entity.name, property: keyPath))
   }
 
   static func endlessSave(_ objects: [NSManagedObject]) -> NSError {
@@ -111,13 +112,13 @@ enum ObjectGraphErrors {
       NSCoreDataError, "The value of a derived attribute cannot be computed.",
       reason: "'\(attribute)' of '\(entity)' has a derivation expression that fails: \(reason).",
       suggestion: "Correct the expression in the model. It can be a key path, an aggregate, or a function of one.",
-      ErrorDetail.place(entity: entity, property: attribute).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+      ErrorDetail.userInfo(entity: entity, property: attribute).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
   }
 
   static func badRequest(_ reason: String, entity: NSEntityDescription?, suggestion: String) -> NSError {
     .cocoa(
       NSCoreDataError, "The fetch request cannot be executed.", reason: reason, suggestion: suggestion,
-      ErrorDetail.place(entity: entity?.name))
+      ErrorDetail.userInfo(entity: entity?.name))
   }
 }
 
@@ -295,7 +296,7 @@ enum ValidationErrors {
     _ code: Int, _ subject: Subject, _ description: String, reason: String, suggestion: String,
     predicate: NSPredicate? = nil, underlying: (any Error)? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: subject.entity, property: subject.property)
+    var info = ErrorDetail.userInfo(entity: subject.entity, property: subject.property)
     info[NSValidationObjectErrorKey] = subject.object
     info[NSValidationKeyErrorKey] = subject.property
     info[NSValidationValueErrorKey] = subject.value

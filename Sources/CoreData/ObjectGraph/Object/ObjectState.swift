@@ -289,7 +289,7 @@ extension NSManagedObject {
 
   /// Sets the members of a to-many relationship that have been read from the store. Reading is no change: the row gets
   /// them too.
-  final func take(_ members: ToMany, at position: Int) {
+  final func setReadMembers(_ members: ToMany, at position: Int) {
     let (read, decoded) = (Slot.toMany(members), decoded)
     decoded.slots[position] = read
     decoded.row?.slots[position] = read

@@ -247,9 +247,10 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     _ range: NSRange, options: NSSortOptions = [], usingComparator comparator: (Any, Any) -> ComparisonResult
   ) {
     change { members in
-      let places = range.location..<range.location + range.length
-      let sorted = NSArray(array: Array(members[places])).sortedArray(options: options, usingComparator: comparator)
-      members.replaceSubrange(places, with: sorted.map(managed))
+      let sortedBounds = range.location..<range.location + range.length
+      let sorted = NSArray(array: Array(members[sortedBounds])).sortedArray(
+        options: options, usingComparator: comparator)
+      members.replaceSubrange(sortedBounds, with: sorted.map(managed))
     }
   }
 

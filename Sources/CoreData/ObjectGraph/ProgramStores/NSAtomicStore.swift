@@ -245,7 +245,7 @@ extension NSAtomicStore: RowTableStore, ObjectWritingStore {
     return tables?.row(id.key)?.id ?? id
   }
 
-  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
+  func writeObjects(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
     try apply(changes) { try changeNodes(changes, of: context) }
   }
 

@@ -170,7 +170,7 @@ extension NSIncrementalStore: ObjectWritingStore {
     return references.id(entity, text: reference)
   }
 
-  package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+  package func hasTable(for entity: NSEntityDescription) -> Bool { true }
 
   /// False, because the custom class writes its metadata with the changes that it saves.
   package var hasUnsavedMetadata: Bool { false }
@@ -183,7 +183,7 @@ extension NSIncrementalStore: ObjectWritingStore {
   package func commitWriting() throws {}
   package func rollBackWriting() throws {}
 
-  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
+  func writeObjects(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let conflicts = try changes.compactMap { try conflict($0, context) }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }

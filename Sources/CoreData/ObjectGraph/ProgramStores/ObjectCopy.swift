@@ -17,7 +17,7 @@ struct ObjectCopy {
     let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     context.retainsRegisteredObjects = true
-    let entities = coordinator.managedObjectModel.entities.filter { source.hasPlace(for: $0) }
+    let entities = coordinator.managedObjectModel.entities.filter { source.hasTable(for: $0) }
     let rows = try entities.flatMap { entity in
       guard let rows = try source.rows(for: RowQuery(entity: entity, includesSubentities: false)) else {
         throw StoreErrors.operationFailed(
@@ -42,7 +42,7 @@ struct ObjectCopy {
       RowChange(
         kind: .insert, id: object.identifier, old: nil, slots: object.slots, changed: object.changedStoredSlots())
     }
-    try destination.write(changes, of: context)
+    try destination.writeObjects(changes, of: context)
     if destination.hasUnsavedMetadata { try destination.writeMetadata() }
   }
 

@@ -9,11 +9,11 @@ protocol ObjectWritingStore: RowStore, ObjectCopyDestination {
   /// Writes all changes of a context. The objects hold the values.
   ///
   /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
-  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws
+  func writeObjects(_ changes: [RowChange], of context: NSManagedObjectContext) throws
 }
 
 extension ObjectWritingStore {
-  package func takeCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws {
+  package func receiveCopies(of source: any RowStore, coordinator: NSPersistentStoreCoordinator) throws {
     try ObjectCopy(source: source, destination: self, coordinator: coordinator).run()
   }
 }

@@ -70,7 +70,7 @@ extension NSPersistentStoreCoordinator {
       let specification = request.specification
       return try context.results(of: specification, affectedStores: specification.affectedStores)
     case let request as NSSaveChangesRequest:
-      try context.write(request)
+      try context.executeSave(request)
       return [Any]()
     default: return try context.execute(request)
     }
@@ -79,7 +79,7 @@ extension NSPersistentStoreCoordinator {
 
 extension NSManagedObjectContext {
   /// Writes the objects of a request, without calling their methods and without notifications.
-  fileprivate func write(_ request: NSSaveChangesRequest) throws {
+  fileprivate func executeSave(_ request: NSSaveChangesRequest) throws {
     let inserted = request.insertedObjects ?? []
     let updated = (request.updatedObjects ?? []).subtracting(inserted)
     let deleted = request.deletedObjects ?? []
@@ -94,7 +94,7 @@ extension NSManagedObjectContext {
     try adoptPermanentIDs(for: objects.filter { $0.isInserted && !$0.isDeleted && $0.hasTemporaryID })
     let changes = objects.compactMap { $0.rowChange() }
     let check = ConflictCheck(self)
-    try coordinator.write(changes, for: self, after: check)
+    try coordinator.saveChanges(changes, for: self, after: check)
     check.finish()
     let written = Set(changes.map(\.id.key))
     for object in objects {

@@ -22,7 +22,7 @@ extension NSPersistentStoreCoordinator {
     let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
     if entities.contains(where: { $0.name == entity.name }) { return true }
     // Also sub-entities of the configuration's entities, if the store has tables for them.
-    return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasPlace(for: entity) == true
+    return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasTable(for: entity) == true
   }
 
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
@@ -137,7 +137,7 @@ extension NSPersistentStoreCoordinator {
   /// Writes a context's changes, store by store, and resolves conflicts by the context's merge policy.
   ///
   /// - Parameter check: runs first, in the same transactions.
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
+  func saveChanges(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
     let changed = try withLock { () -> [URL?] in
       var groups: [(store: any RowStore, changes: [RowChange])] = []
       var numbers: Set<UInt32> = []
@@ -164,14 +164,16 @@ extension NSPersistentStoreCoordinator {
       let isTogether = groups.count > 1 || !check.isEmpty
       func writeAll() throws {
         try check.run()
-        for group in groups { try resolution.write(group.changes, to: group.store, isInTransaction: isTogether) }
+        for group in groups {
+          try resolution.writeResolvingConflicts(group.changes, to: group.store, isInTransaction: isTogether)
+        }
       }
       if isTogether {
         let others = stores.compactMap { $0 as? any RowStore }.filter { store in
           !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
         }
         // Objects that a merge policy has changed would be merged a second time.
-        try together(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
+        try inTransactions(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
       } else {
         try writeAll()
       }
@@ -206,10 +208,10 @@ extension RowStore {
   /// Writes all changes of a context atomically.
   ///
   /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
-  func write(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
+  func writeRowsOrObjects(_ changes: [RowChange], of context: NSManagedObjectContext) throws {
     switch self {
-    case let store as any RowWritingStore: try store.write(changes)
-    case let store as any ObjectWritingStore: try store.write(changes, of: context)
+    case let store as any RowWritingStore: try store.writeRows(changes)
+    case let store as any ObjectWritingStore: try store.writeObjects(changes, of: context)
     default: trap("A store of the type '\(type)' writes neither rows nor objects.")
     }
   }

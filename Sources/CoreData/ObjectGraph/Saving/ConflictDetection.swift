@@ -14,7 +14,7 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     trap(
       unless: object.context === self, "The object \(object.objectID) belongs to another context: mark it there.")
-    object.realize()
+    object.fireFault()
     if !conflictChecks.contains(where: { $0 === object }) { conflictChecks.append(object) }
   }
 }

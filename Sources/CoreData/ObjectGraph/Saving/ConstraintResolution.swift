@@ -60,8 +60,8 @@ struct ConstraintSearch {
   private func changes(_ object: NSManagedObject, _ constraint: [String]) -> Bool {
     if object.isInserted { return true }
     let changed = object.changedStoredSlots()
-    let places = UniqueValuePlace.places(of: constraint, in: object.table) ?? []
-    return places.contains { changed.contains($0.position) }
+    let locations = UniqueValueLocation.locations(of: constraint, in: object.table) ?? []
+    return locations.contains { changed.contains($0.position) }
   }
 
   /// Returns the constraints of an entity, each with the ancestor that declares it.
@@ -72,8 +72,8 @@ struct ConstraintSearch {
       for constraint in entity.uniquenessConstraints {
         let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
         // The topmost declaration covers those of sub-entities.
-        guard let places = UniqueValuePlace.places(of: names, in: entity.slotTable) else { continue }
-        let paths = places.map(\.path)
+        guard let locations = UniqueValueLocation.locations(of: names, in: entity.slotTable) else { continue }
+        let paths = locations.map(\.path)
         found.removeAll { $0.1 == paths }
         found.append((entity, paths))
       }
@@ -87,8 +87,8 @@ struct ConstraintSearch {
     of object: NSManagedObject, at constraint: [String]
   ) -> [(key: AnyHashable, value: Any)]? {
     var values: [(key: AnyHashable, value: Any)] = []
-    for place in UniqueValuePlace.places(of: constraint, in: object.table) ?? [] {
-      switch place.value(in: object.slots[place.position]) {
+    for location in UniqueValueLocation.locations(of: constraint, in: object.table) ?? [] {
+      switch location.value(in: object.slots[location.position]) {
       // Equal strings may differ in their bytes, by which stores compare them.
       case .string(let text): values.append((Data(text.utf8), text))
       // Decimal numbers have no usable hash in Foundation on Linux.
@@ -117,7 +117,7 @@ struct ConstraintSearch {
     let keys = group.objects.first.flatMap { ConstraintSearch.values(of: $0, at: group.constraint) }?.map(\.key)
     return found.filter { object in
       guard !object.isDeleted, !group.objects.contains(object) else { return false }
-      object.realize()
+      object.fireFault()
       return ConstraintSearch.values(of: object, at: group.constraint)?.map(\.key) == keys
     }
   }
@@ -149,7 +149,7 @@ struct ConstraintResolution {
 
   /// - Throws: 133021 if only deleting a stored object could resolve the conflict; validation errors.
   func resolve() throws {
-    kept.realize()
+    kept.fireFault()
     var hasChanged = false
     for object in conflict.conflictingObjects where object !== kept && object.context === context && !object.isDeleted {
       if object.isInserted {
@@ -173,8 +173,8 @@ struct ConstraintResolution {
       object.turnIntoFault(keeping: snapshot)
       object.holds?.update()
     } else {
-      for place in UniqueValuePlace.places(of: conflict.constraint, in: object.table) ?? [] {
-        object.setSlot(snapshot.slots[place.position], at: place.position)
+      for location in UniqueValueLocation.locations(of: conflict.constraint, in: object.table) ?? [] {
+        object.setSlot(snapshot.slots[location.position], at: location.position)
         object.noteChange()
       }
       object.holds?.update()
@@ -185,15 +185,15 @@ struct ConstraintResolution {
 
   /// Drops a new object in favour of the kept one.
   private func merge(_ object: NSManagedObject) {
-    if !isStoreFirst { takeAttributes(of: object) }
-    for position in object.table.firstRelationship..<object.table.count { takeRelationship(of: object, at: position) }
+    if !isStoreFirst { moveAttributes(of: object) }
+    for position in object.table.firstRelationship..<object.table.count { moveRelationship(of: object, at: position) }
     redirectReferences(to: object)
     context.forgetUnsaved([object])
     kept.noteChange()
     kept.holds?.update()
   }
 
-  private func takeAttributes(of object: NSManagedObject) {
+  private func moveAttributes(of object: NSManagedObject) {
     for position in 0..<object.table.firstRelationship {
       guard let own = kept.table.position(of: object.table.names[position]), own < kept.table.firstRelationship,
         policy == .overwriteMergePolicyType || !object.slots[position].isNull
@@ -203,7 +203,7 @@ struct ConstraintResolution {
   }
 
   /// Moves the destinations of the dropped object to the kept one, as far as the policy allows.
-  private func takeRelationship(of object: NSManagedObject, at position: Int) {
+  private func moveRelationship(of object: NSManagedObject, at position: Int) {
     guard let relationship = object.table.relationship(at: position) else { return }
     let destinations = object.linkedObjects(at: position).filter { $0 !== object && $0 !== kept }
     for destination in object.linkedObjects(at: position) { object.remove(destination, at: position, of: relationship) }

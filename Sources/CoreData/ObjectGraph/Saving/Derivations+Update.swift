@@ -114,7 +114,7 @@ extension Derivations {
           guard let position = object.table.position(of: inverse.name) else { return [] }
           let owners = object.linkedObjects(at: position)
           for owner in owners where !owner.isDeleted && !owner.lists(object, in: relationship) {
-            owner.renewBehind(object)
+            owner.refreshIfOlder(than: object)
           }
           return owners
         }.filter { !$0.isDeleted && seen.insert(ObjectIdentifier($0)).inserted }
@@ -128,7 +128,7 @@ extension Derivations {
         return false
       }
       if rule.isTimed, !timed.insert("\(rule.name) \(object.identifier.key)").inserted { return false }
-      object.realize()
+      object.fireFault()
       let value: Any?
       do {
         value = try PredicateEvaluator().value(rule.expression, with: object)

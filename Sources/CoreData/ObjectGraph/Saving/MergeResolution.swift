@@ -18,15 +18,19 @@ struct MergeResolution {
 
   /// - Parameter isInTransaction: whether the store's transaction has already begun.
   /// - Throws: 133020 or 133021 for conflicts that the policy does not resolve; the store's errors.
-  func write(_ changes: [RowChange], to store: any RowStore, isInTransaction: Bool) throws {
+  func writeResolvingConflicts(_ changes: [RowChange], to store: any RowStore, isInTransaction: Bool) throws {
     var changes = changes
     if try writeInRounds(&changes, to: store) == nil { return }
     // Other writers keep changing the same rows.
-    func writeAlone() throws {
+    func writeExclusively() throws {
       try store.excludeWriters()
       if let last = try writeInRounds(&changes, to: store) { throw last }
     }
-    if isInTransaction { try writeAlone() } else { try context.coordinator.together([store], writeAlone) }
+    if isInTransaction {
+      try writeExclusively()
+    } else {
+      try context.coordinator.inTransactions([store], writeExclusively)
+    }
   }
 
   /// - Returns: the last error, if each round has met another conflict; nil on success.
@@ -34,7 +38,7 @@ struct MergeResolution {
     var last: NSError?
     for _ in 0..<MergeResolution.maximumRounds {
       do {
-        try store.write(changes, of: context)
+        try store.writeRowsOrObjects(changes, of: context)
         return nil
       } catch let conflicts as RowConflicts {
         let list = conflicts.conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) }
@@ -170,7 +174,7 @@ struct LockingResolution {
       let added = stored.filter { !knownKeys.contains($0.current.key) }
       if added.isEmpty { continue }
       isRelated = true
-      for id in added { try takeStoredRow(of: context.object(for: id)) }
+      for id in added { try rebaseOnStoredRow(of: context.object(for: id)) }
       object.setSlot(
         relationship.isToMany
           ? .toMany(ToMany(known + added, isOrdered: relationship.isOrdered)) : .toOne(added[0]), at: position)
@@ -186,7 +190,7 @@ struct LockingResolution {
   }
 
   /// Bases an object on its current row, which refers to the deleted one.
-  private func takeStoredRow(of other: NSManagedObject) throws {
+  private func rebaseOnStoredRow(of other: NSManagedObject) throws {
     if other.hasChanges {
       // If the object has a conflict of its own, that would be resolved with this row.
       _ = other.isDeleted || context.renew(other, keepingChanges: true)
@@ -205,7 +209,7 @@ struct LockingResolution {
   /// Bases the object on the current row. Keeps some of its values, the transient ones, and its own changes of to-many
   /// members, which are not part of the row.
   private func merge(_ row: RowSnapshot, keeping isKept: (Int) -> Bool) throws {
-    object.realize()
+    object.fireFault()
     let old = object.snapshot?.slots ?? []
     let changed = object.changedStoredSlots()
     var base = row

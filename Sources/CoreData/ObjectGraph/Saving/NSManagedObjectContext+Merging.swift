@@ -76,7 +76,7 @@ extension NSManagedObjectContext {
   func merge(_ saved: SavedIdentifiers) {
     adoptPermanentIDs()
     advanceGeneration()
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     let new =
       postsNotifications
       ? saved.inserted.filter { (!$0.current.isTemporaryID || parent != nil) && registry[$0.current.key] == nil } : []

@@ -27,11 +27,11 @@ extension NSManagedObjectContext {
     guard hasChanges else {
       if let parent {
         let check = ConflictCheck(self)
-        if !check.isEmpty { try parent.serving { try check.run() } }
+        if !check.isEmpty { try parent.runForChild { try check.run() } }
         check.finish()
       } else if !conflictChecks.isEmpty {
         let check = ConflictCheck(self)
-        try coordinator.write([], for: self, after: check)
+        try coordinator.saveChanges([], for: self, after: check)
         check.finish()
       } else {
         try persistentStoreCoordinator?.writeMetadata()
@@ -51,7 +51,7 @@ extension NSManagedObjectContext {
       concrete = object.entity
     }
     if validatesOnSave { try validate() }
-    if let parent { try write(to: parent) } else { try write() }
+    if let parent { try pushChanges(to: parent) } else { try writeToStores() }
   }
 
   /// Applies deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -128,7 +128,7 @@ extension NSManagedObjectContext {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  private func write() throws {
+  private func writeToStores() throws {
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
@@ -144,7 +144,7 @@ extension NSManagedObjectContext {
     let report = postsNotifications ? SaveReport(objects) : nil
     do {
       // The changes, which hold the values before and after, must be released early.
-      try coordinator.write(checkedChanges(), for: self, after: check)
+      try coordinator.saveChanges(checkedChanges(), for: self, after: check)
     } catch {
       for object in objects { object.isBeingWritten = false }
       stateBeforeMerging?.restore(in: self)
@@ -243,7 +243,7 @@ extension NSManagedObjectContext {
         object.isBeingWritten = false
       }
     }
-    readAhead.removeAll()
+    prefetchedRows.removeAll()
     // Only subclasses can override `didSave()`.
     if hasSubclasses { for object in objects { object.didSave() } }
     guard let report else { return }
@@ -261,7 +261,7 @@ extension NSManagedObjectContext {
     let generation = advanceGenerationAfterSave()
     post(NSManagedObjectContext.didSaveObjectsNotification, objectSets.merging(generation) { $1 })
     post(NSManagedObjectContext.didSaveObjectIDsNotification, identifierSets.merging(generation) { $1 })
-    if parent == nil { coordinator.tell(saved, savedBy: self) }
+    if parent == nil { coordinator.notifyOthers(of: saved, by: self) }
     mergeDown(saved)
   }
 }

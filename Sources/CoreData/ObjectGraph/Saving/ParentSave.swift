@@ -204,7 +204,7 @@ extension NSManagedObjectContext {
   ///
   /// - Throws: 133020 for objects that the parent has deleted, in which case nothing has changed; errors of reading
   ///   rows. If the parent then contains part of the changes, its next save throws the error too.
-  func write(to parent: NSManagedObjectContext) throws {
+  func pushChanges(to parent: NSManagedObjectContext) throws {
     let objects = changedInOrder
     var changes: [RowChange] = []
     var positions: [Int] = []
@@ -217,7 +217,7 @@ extension NSManagedObjectContext {
     var save = ParentSave(changes, stores: assignments, policy: policy, to: parent)
     let check = ConflictCheck(self)
     do {
-      try parent.serving {
+      try parent.runForChild {
         try check.run()
         let saved = try save.run()
         parent.mergeDown(saved, from: self)

@@ -32,7 +32,7 @@ enum FoldedTexts {
   private static let lock = NSLock()
   /// The entries, most recently requested last. Guarded by `lock`.
   private nonisolated(unsafe) static var entries: [Entry] = []
-  private static let greatestCount = 16
+  private static let maxCount = 16
   /// The minimum length of a list. Shorter lists are compared as fast.
   private static let leastLength = 8
 
@@ -53,7 +53,7 @@ enum FoldedTexts {
   private static func texts(of list: [PlainValue], _ options: ComparisonSyntax.Options) -> Texts {
     lock.withLock {
       guard let position = entries.lastIndex(where: { $0.isOf(list, options) }) else {
-        if entries.count >= greatestCount { entries.removeFirst() }
+        if entries.count >= maxCount { entries.removeFirst() }
         entries.append(Entry(list: list, options: options, texts: .notFolded))
         return .notFolded
       }

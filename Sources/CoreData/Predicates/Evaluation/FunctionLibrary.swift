@@ -136,9 +136,9 @@ enum FunctionLibrary {
       }
       return try Number(value, for: "CAST to NSNumber").value
     case "NSDecimalNumber":
-      let text = Operand.text(value) ?? Operand.words(value)
+      let text = Operand.text(value) ?? Operand.described(value)
       return Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")).map { NSDecimalNumber(decimal: $0) }
-    case "NSString", "String": return Operand.text(value) ?? Operand.words(value)
+    case "NSString", "String": return Operand.text(value) ?? Operand.described(value)
     case "NSArray": return Operand.elements(value)
     case "NSSet": return Operand.elements(value).map(ValueSet.make)
     default: throw EvaluationError.notEvaluable("A cast to \(type)")

@@ -47,11 +47,11 @@ enum Operand {
 
   static func description(_ value: Any?) -> String {
     guard let value = unwrapped(value) else { return "nil" }
-    return value is String ? "\"\(value)\"" : "\(words(value)) (\(type(of: value)))"
+    return value is String ? "\"\(value)\"" : "\(described(value)) (\(type(of: value)))"
   }
 
   /// Returns the description of a value. Foundation on Linux traps for the description of a NaN date.
-  static func words(_ value: Any) -> String {
+  static func described(_ value: Any) -> String {
     if let date = value as? Date, date.timeIntervalSinceReferenceDate.isNaN { return "nan" }
     return String(describing: value)
   }

@@ -79,7 +79,7 @@ enum ValueFunctions {
       case "self": return target
       case "description":
         if let number = target as? NSNumber { return number.stringValue }
-        return Operand.words(target)
+        return Operand.described(target)
       case "isEqual:": return NSNumber(value: Operand.areEqual(target, arguments.first ?? nil))
       default:
         let names = (known + ["self", "description", "isEqual:"]).sorted().joined(separator: ", ")

@@ -92,7 +92,7 @@ struct BinaryStoreFormat: StoreFormat {
   }
 
   private static func value(
-    _ position: Int, of row: RowSnapshot, _ plan: TablePlan, _ tables: RowTables
+    _ position: Int, of row: RowSnapshot, _ plan: MemoryRowPlan, _ tables: RowTables
   ) throws -> ArchiveValue {
     switch plan.steps[position] {
     case .transient: return none
@@ -134,7 +134,7 @@ struct BinaryStoreFormat: StoreFormat {
 
   /// The rows of one entity in the file.
   private struct Part {
-    let plan: TablePlan
+    let plan: MemoryRowPlan
     let positions: [Int]
     let rows: [(id: NSManagedObjectID, values: ArraySlice<ArchiveValue>)]
   }

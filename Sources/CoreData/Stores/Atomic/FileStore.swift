@@ -35,7 +35,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
         }
         self.contents = contents
         fileVersion = StoreVersion(metadata: contents.metadata)
-        take(contents.metadata)
+        setInitialMetadata(contents.metadata)
       } else if isReadOnly {
         throw StoreFileProblem.missing(path: url.path)
       } else {
@@ -55,7 +55,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
     self.tables = tables
     self.contents = nil
     if StoreOptions(options).ignoresVersioning, !isReadOnly {
-      take(
+      setInitialMetadata(
         metadata.merging(
           try StoreMetadata.versions(of: tables.model, configuration: customConfigurationName, url: url)
         ) { $1 })
@@ -102,7 +102,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
     var metadata = try StoreMetadata.new(
       type: type, model: model(), configuration: customConfigurationName, url: url)
     metadata[NSStoreUUIDKey] = identifier
-    take(metadata)
+    setInitialMetadata(metadata)
     let tables = RowTables(try model(), store: self)
     // Numbers of deleted objects are not reused.
     if let earlier = other?.tables { tables.reserve(from: earlier.nextNumber) }
@@ -119,10 +119,10 @@ class FileStore: MemoryStore, @unchecked Sendable {
     hasUnsavedMetadata = true
   }
 
-  override func takeRows(of other: MemoryStore) throws {
+  override func adoptRows(of other: MemoryStore) throws {
     file = url.map { WholeFile($0) }
     fileVersion = nil
-    try super.takeRows(of: other)
+    try super.adoptRows(of: other)
   }
 
   // MARK: Stores that are not open

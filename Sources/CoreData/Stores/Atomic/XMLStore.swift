@@ -184,7 +184,7 @@ struct XMLStoreNames {
   }
 
   /// Returns the property with a given name in the file.
-  func property(_ name: String, in plan: TablePlan) -> String? {
+  func property(_ name: String, in plan: MemoryRowPlan) -> String? {
     properties[ObjectIdentifier(plan.entity)]?.first { $0.value == name }?.key
   }
 }

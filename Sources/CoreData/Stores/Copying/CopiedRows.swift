@@ -88,7 +88,7 @@ package final class CopiedRows {
   }
 
   /// Returns the greatest number of an entity's rows in the destination; nil if it has none.
-  package func greatestNumber(_ position: Int) -> Int64? {
+  package func lastNumber(_ position: Int) -> Int64? {
     guard let own = keys[position].runs.last?.upperBound else { return nil }
     return max(own, target?.renumbered[position].values.max() ?? own)
   }
@@ -174,7 +174,7 @@ package final class CopiedRows {
   ///   - limit: the maximum number of rows read together.
   ///   - body: called with the rows that have members, and with the source's number of the last row read.
   package func forEachMembers(
-    of position: Int, after last: Int64? = nil, limit: Int = RowPages.greatestCount,
+    of position: Int, after last: Int64? = nil, limit: Int = RowPages.maxCount,
     _ body: ([CopiedMembers], Int64) throws -> Void
   ) throws {
     let entity = keys.entities[position]

@@ -6,7 +6,7 @@ import Foundation
 /// The rows of a store, page by page.
 package struct RowPages {
   /// The maximum number of rows in a page.
-  package static let greatestCount = 2_048
+  package static let maxCount = 2_048
   /// The target size of a page, in bytes.
   private static let wantedSize = 4 << 20
 
@@ -25,7 +25,7 @@ package struct RowPages {
   ///   - last: only rows with greater numbers are read; nil for all.
   ///   - limit: the greatest number of rows of a page.
   package init(
-    _ store: any RowStore, _ entity: NSEntityDescription, after last: Int64? = nil, limit: Int = greatestCount
+    _ store: any RowStore, _ entity: NSEntityDescription, after last: Int64? = nil, limit: Int = maxCount
   ) {
     (self.store, self.entity, self.limit) = (store, entity, limit)
     count = min(limit, 64)
@@ -150,7 +150,7 @@ package struct PresentKeys {
   /// - Parameter hashesVersions: whether to compute the state, which requires reading all rows.
   /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
   package init(of store: any RowStore, _ model: NSManagedObjectModel, hashesVersions: Bool = false) throws {
-    let entities = model.entities.filter { store.hasPlace(for: $0) }.sorted { ($0.name ?? "") < ($1.name ?? "") }
+    let entities = model.entities.filter { store.hasTable(for: $0) }.sorted { ($0.name ?? "") < ($1.name ?? "") }
     self.entities = entities
     positions = Dictionary(uniqueKeysWithValues: entities.enumerated().map { (ObjectIdentifier($1), $0) })
     positionsByName = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name ?? "", $0) })
@@ -190,7 +190,7 @@ package struct PresentKeys {
       }
       return
     }
-    let limit = 8 * RowPages.greatestCount
+    let limit = 8 * RowPages.maxCount
     var query = RowQuery(entity: entity, includesSubentities: false)
     (query.keys, query.limit) = (Int64.min...Int64.max, limit)
     while true {

@@ -22,7 +22,7 @@ package struct CopySettings {
   /// Whether persistent history is copied too, with its numbers and times.
   package var copiesHistory = false
   /// The maximum number of rows read at once.
-  package var pageLimit = RowPages.greatestCount
+  package var pageLimit = RowPages.maxCount
   /// The number of rows after which a part is committed, if the destination supports that.
   package var partSize = 50_000
   /// Called after each page of rows. An error ends the copy.
@@ -80,7 +80,7 @@ package struct StoreCopy {
   private func copy() throws -> StoreCopyResult {
     if let destination = destination as? any ObjectCopyDestination {
       copyMetadata()
-      try destination.takeCopies(of: source, coordinator: coordinator)
+      try destination.receiveCopies(of: source, coordinator: coordinator)
       return StoreCopyResult(keepsNumbers: false, digest: nil, leftOutLinks: 0)
     }
     guard let destination = destination as? any CopyDestination else {
@@ -285,7 +285,7 @@ private final class RowCopy {
 
   private func reserveNumbers() throws {
     for (position, entity) in keys.entities.enumerated() {
-      guard let greatest = rows.greatestNumber(position) else { continue }
+      guard let greatest = rows.lastNumber(position) else { continue }
       try destination.reserveNumbers(of: entity, through: greatest)
     }
   }

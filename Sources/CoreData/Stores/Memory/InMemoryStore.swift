@@ -22,7 +22,7 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
   }
 
   /// Sets the metadata read from a file, or those of a new store.
-  package final func take(_ metadata: [String: Any]) {
+  package final func setInitialMetadata(_ metadata: [String: Any]) {
     keptMetadata = metadata
     hasUnsavedMetadata = false
   }
@@ -33,7 +33,8 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
   }
 
   package override func loadMetadata() throws {
-    take(try StoreMetadata.new(type: type, model: model(), configuration: customConfigurationName, url: url))
+    setInitialMetadata(
+      try StoreMetadata.new(type: type, model: model(), configuration: customConfigurationName, url: url))
   }
 
   package func finishOpening() throws { tables = RowTables(try model(), store: self) }
@@ -47,14 +48,14 @@ package class MemoryStore: NSPersistentStore, RowTableStore, RowWritingStore, Co
   /// Takes over all rows of another store, with their identifiers and versions, and writes them to this store's file.
   ///
   /// - Throws: the errors of the file system. On an error, the other store keeps its rows.
-  package func takeRows(of other: MemoryStore) throws {
+  package func adoptRows(of other: MemoryStore) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let rows = try other.openTables()
-    take((other.metadata ?? [:]).merging([NSStoreTypeKey: type]) { $1 })
+    setInitialMetadata((other.metadata ?? [:]).merging([NSStoreTypeKey: type]) { $1 })
     tables = rows
     try saveFile()
     rows.store = self
-    takeIdentifiers(of: other)
+    adoptIdentifiers(of: other)
     other.tables = nil
   }
 

@@ -7,7 +7,7 @@ import Foundation
 package enum MemoryStoreErrors {
   /// 133021: duplicate values under a uniqueness constraint.
   package static func notUnique(entity: String, properties: [String], ids: [NSManagedObjectID], url: URL?) -> NSError {
-    var details: [String: Any] = ErrorDetail.place(entity: entity, property: properties.first ?? "")
+    var details: [String: Any] = ErrorDetail.userInfo(entity: entity, property: properties.first ?? "")
     details[ErrorDetail.url] = url
     return .cocoa(
       NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",

@@ -66,7 +66,7 @@ extension RowTableStore {
   }
 
   /// Returns true: sub-entities of a configuration's entities are stored together with them.
-  package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+  package func hasTable(for entity: NSEntityDescription) -> Bool { true }
 
   /// Applies changes to the tables and, outside a transaction, to the file.
   ///
@@ -75,7 +75,7 @@ extension RowTableStore {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let tables = try openTables()
     try orUndo(to: tables.mark) {
-      try tables.write(changes)
+      try tables.apply(changes)
       try didChange()
       if !isInTransaction { try saveFile() }
     }
@@ -138,5 +138,5 @@ extension RowTableStore where Self: RowWritingStore {
     return ids
   }
 
-  package func write(_ changes: [RowChange]) throws { try apply(changes) }
+  package func writeRows(_ changes: [RowChange]) throws { try apply(changes) }
 }

@@ -8,21 +8,21 @@ extension RowTables {
   ///
   /// - Throws: `RowConflicts` with every row that has changed since it was read; 133021 for duplicate values under a
   ///   uniqueness constraint; 134060 for a value that cannot be archived.
-  package func write(_ changes: [RowChange]) throws {
+  package func apply(_ changes: [RowChange]) throws {
     let conflicts = changes.compactMap(conflict)
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     let mark = mark
     do {
       beginCheckingUniqueness()
       for change in changes where change.kind == .delete { remove(change.id) }
-      for change in changes where change.kind != .delete { try write(change) }
+      for change in changes where change.kind != .delete { try writeRow(change) }
       connect(changes)
       try checkUniqueness()
     } catch {
       rollBack(to: mark)
       throw error
     }
-    tidy()
+    compact()
   }
 
   private func conflict(_ change: RowChange) -> RowConflicts.Conflict? {
@@ -32,7 +32,7 @@ extension RowTables {
     return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
   }
 
-  private func write(_ change: RowChange) throws {
+  private func writeRow(_ change: RowChange) throws {
     let plan = plan(change.id.entityDescription)
     let old = change.kind == .insert ? nil : row(change.id.key)
     var slots = old?.slots ?? plan.emptySlots
@@ -176,7 +176,7 @@ extension RowTables {
 
   /// Inserts rows, and adds them to the inverses of their to-one relationships.
   ///
-  /// - Throws: as `write(_:)`.
+  /// - Throws: as `apply(_:)`.
   package func insertCopies(_ rows: [RowChange]) throws {
     let conflicts = rows.compactMap(conflict)
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
@@ -279,7 +279,7 @@ extension RowTables {
   }
 }
 
-extension TablePlan {
+extension MemoryRowPlan {
   /// The slots of a row with no values.
   package var emptySlots: [Slot] {
     var slots = steps.map { step -> Slot in

@@ -46,7 +46,7 @@ package final class RowTables {
   package unowned var store: NSPersistentStore
   /// The number of the next new row.
   package private(set) var nextNumber: Int64 = 1
-  private var plans: [ObjectIdentifier: TablePlan] = [:]
+  private var plans: [ObjectIdentifier: MemoryRowPlan] = [:]
   private var tables: [UInt32: Table] = [:]
   private var lists: [ListKey: [NSManagedObjectID]] = [:]
   private var relationshipNumbers: [String: Int] = [:]
@@ -65,7 +65,7 @@ package final class RowTables {
     for entity in model.entities {
       var root = entity
       while let parent = root.superentity { root = parent }
-      plans[ObjectIdentifier(entity)] = TablePlan(entity, root: roots[root.name ?? ""] ?? 0) {
+      plans[ObjectIdentifier(entity)] = MemoryRowPlan(entity, root: roots[root.name ?? ""] ?? 0) {
         number(ofRelationship: $0)
       }
     }
@@ -87,7 +87,7 @@ package final class RowTables {
   }
 
   /// Returns the plan for storing an entity's rows. The entity must belong to the model.
-  package func plan(_ entity: NSEntityDescription) -> TablePlan {
+  package func plan(_ entity: NSEntityDescription) -> MemoryRowPlan {
     if let plan = plans[ObjectIdentifier(entity)] { return plan }
     // An identifier's entity may belong to an equal model.
     if let own = model.entitiesByName[entity.name ?? ""], let plan = plans[ObjectIdentifier(own)] { return plan }
@@ -201,7 +201,7 @@ package final class RowTables {
   }
 
   /// Removes the numbers of removed rows once they are the majority.
-  package func tidy() {
+  package func compact() {
     for (root, table) in tables where table.numbers.count > 2 * table.rows.count + 64 {
       tables[root]?.numbers = table.numbers.filter { table.rows[$0] != nil }
     }
@@ -221,7 +221,7 @@ package final class RowTables {
 }
 
 /// The plan for storing an entity's rows in `RowTables`.
-package final class TablePlan {
+package final class MemoryRowPlan {
   /// Which end determines the members of a to-many relationship.
   package enum Membership {
     /// The inverse, which is a to-one relationship.
@@ -244,7 +244,7 @@ package final class TablePlan {
   /// By slot.
   package let steps: [Step]
   package let table: SlotTable
-  private let constraints: [(owner: String, names: [String], places: [UniqueValuePlace])]
+  private let constraints: [(owner: String, names: [String], locations: [UniqueValueLocation])]
 
   package init(_ entity: NSEntityDescription, root: UInt32, number: (String) -> Int) {
     self.entity = entity
@@ -265,13 +265,13 @@ package final class TablePlan {
         return .members(own, inverse.isToMany ? .ofToMany(inverse: number(inverse.name)) : .ofToOne)
       }
     }
-    var constraints: [(String, [String], [UniqueValuePlace])] = []
+    var constraints: [(String, [String], [UniqueValueLocation])] = []
     var owner: NSEntityDescription? = entity
     while let current = owner {
       for constraint in current.uniquenessConstraints {
         let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
-        if let places = UniqueValuePlace.places(of: names, in: table) {
-          constraints.append((current.name ?? "", names, places))
+        if let locations = UniqueValueLocation.locations(of: names, in: table) {
+          constraints.append((current.name ?? "", names, locations))
         }
       }
       owner = current.superentity
@@ -282,8 +282,8 @@ package final class TablePlan {
   /// Returns the values of a row that must be unique. Rows with a missing value are not compared.
   package func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
     constraints.compactMap { constraint in
-      let values = constraint.places.compactMap { UniqueKey.Value($0.value(in: row.slots[$0.position])) }
-      guard values.count == constraint.places.count else { return nil }
+      let values = constraint.locations.compactMap { UniqueKey.Value($0.value(in: row.slots[$0.position])) }
+      guard values.count == constraint.locations.count else { return nil }
       return UniqueKey(owner: constraint.owner, names: constraint.names, values: values)
     }
   }

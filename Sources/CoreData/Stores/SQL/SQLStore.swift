@@ -20,9 +20,9 @@ package protocol SQLStore: HistoryCopying, GenerationalStore, BatchStore, RowWri
   var isInBatch: Bool { get set }
 
   /// Runs a body with the connection, and translates the errors of lower layers.
-  func asking<Result>(_ body: (Connection) throws -> Result) throws -> Result
+  func withState<Result>(_ body: (Connection) throws -> Result) throws -> Result
 
-  /// Runs a body that only reads, as `asking(_:)` does. All its reads see the same state.
+  /// Runs a body that only reads, as `withState(_:)` does. All its reads see the same state.
   ///
   /// - Parameter isSearch: whether it searches rows by anything other than their keys.
   func reading<Result>(isSearch: Bool, _ body: (Connection) throws -> Result) throws -> Result
@@ -96,7 +96,7 @@ extension SQLStore {
 
   package func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
 
-  package func hasPlace(for entity: NSEntityDescription) -> Bool { opened?.entities.number(of: entity) != nil }
+  package func hasTable(for entity: NSEntityDescription) -> Bool { opened?.entities.number(of: entity) != nil }
 
   package func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
     guard let entities = opened?.entities, let entity = entities.schema[entityName], reference.hasPrefix("p"),

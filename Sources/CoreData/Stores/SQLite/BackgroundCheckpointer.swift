@@ -168,7 +168,7 @@ final class BackgroundCheckpointer: Sendable {
   // MARK: Limits
 
   private static let leastLimit = 2_000
-  private static let greatestLimit = 16_000
+  private static let maxLimit = 16_000
   /// The number of additional pages after which the free space is measured again.
   private static let measuringStep = 64
 
@@ -176,7 +176,7 @@ final class BackgroundCheckpointer: Sendable {
   /// limits.
   private var limit: Int {
     let size = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: source.path)))
-    return max(Self.leastLimit, min(2 * size / max(source.pageSize, 1), Self.greatestLimit))
+    return max(Self.leastLimit, min(2 * size / max(source.pageSize, 1), Self.maxLimit))
   }
 
   private var isLong: Bool { DatabaseCompanions.logFileSize(source.path) > Self.restingSize }

@@ -46,7 +46,7 @@ package enum RemoteChanges {
     let isChanged = coordinator.withLock {
       info[NSStoreUUIDKey] = store.identifier
       // An error says nothing about the change. The next reader of the store gets it.
-      let others = (try? (store as? SQLiteStore)?.takeOthersCommits()) ?? true
+      let others = (try? (store as? SQLiteStore)?.checkForExternalCommits()) ?? true
       return isKnown || others
     }
     guard isChanged else { return }

@@ -16,9 +16,9 @@ struct RowWriter {
 
   /// Writes the changes.
   ///
-  /// - Throws: as `SQLRowSource.write(_:by:)`.
-  func write(_ changes: [RowChange]) throws {
-    try state.write(changes) { kind, positions in
+  /// - Throws: as `SQLRowSource.writeInOrder(_:by:)`.
+  func writeChanges(_ changes: [RowChange]) throws {
+    try state.writeInOrder(changes) { kind, positions in
       switch kind {
       case .delete: return try positions.filter { try !delete(changes[$0]) }
       case .update: return try update(positions, of: changes)
@@ -68,7 +68,9 @@ struct RowWriter {
   }
 
   /// Writes the members of relationships, for rows that have no members yet.
-  func connectCopies(_ rows: [RowChange]) throws { try state.relationships.write(rows, positionsFollow: true) }
+  func connectCopies(_ rows: [RowChange]) throws {
+    try state.relationships.writeRelationships(rows, positionsFollow: true)
+  }
 
   private func insert(_ change: RowChange, _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())

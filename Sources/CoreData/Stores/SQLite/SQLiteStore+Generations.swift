@@ -8,7 +8,7 @@ import Foundation
 
 extension SQLiteStore {
   func openGeneration() throws -> any StoreGeneration {
-    try asking { state in
+    try withState { state in
       guard let url, !RegularFile.isNullDevice(url), try state.connection.journalMode() == .wal else {
         throw StoreErrors.noGenerations(
           of: self, reason: "Only a SQLite file with a write-ahead log keeps earlier states for its readers.")

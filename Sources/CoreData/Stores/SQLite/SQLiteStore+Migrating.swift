@@ -36,7 +36,7 @@ extension SQLiteStore {
 
   /// Returns whether an entity has a row with a primary key.
   func hasRow(entity number: Int, primaryKey: Int64) throws -> Bool {
-    try asking { state in
+    try withState { state in
       guard let layout = state.entities.schema.entity(number: number) else { return false }
       let sql = "SELECT Z_ENT FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
       guard let stored = try state.connection.scalar(sql, [.integer(primaryKey)])?.integer else { return false }
@@ -46,7 +46,7 @@ extension SQLiteStore {
 
   /// Returns the range of primary keys in an entity's table; nil for an empty table.
   func keyRange(ofEntity number: Int) throws -> ClosedRange<Int64>? {
-    try asking { state in
+    try withState { state in
       guard let layout = state.entities.schema.entity(number: number) else { return nil }
       let table = SQLName.quoted(layout.table)
       // SQLite answers each of two queries from one end of the table, but a combined query by reading the whole table.
@@ -58,8 +58,8 @@ extension SQLiteStore {
   }
 
   /// Returns the greatest primary key assigned so far in a root entity's table.
-  func greatestKey(ofRoot number: Int) throws -> Int64 {
-    try asking { state in
+  func lastKey(ofRoot number: Int) throws -> Int64 {
+    try withState { state in
       let sql = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
       let recorded = try state.connection.scalar(sql, [.integer(Int64(number))])?.integer ?? 0
       return max(recorded, try keyRange(ofEntity: number)?.upperBound ?? 0, 0)
@@ -68,7 +68,7 @@ extension SQLiteStore {
 
   /// Reserves all primary keys of a root entity up to a key.
   func reserveKeys(ofRoot number: Int, through key: Int64) throws {
-    try asking { state in
+    try withState { state in
       try state.connection.run(
         "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND IFNULL(Z_MAX, 0) < ?1",
         [.integer(key), .integer(Int64(number))])
@@ -77,7 +77,7 @@ extension SQLiteStore {
 
   /// Returns the primary keys in a range of an entity's rows, without its sub-entities, in ascending order.
   func primaryKeys(ofEntity number: Int, in keys: ClosedRange<Int64>, limit: Int) throws -> [Int64] {
-    try asking { state in
+    try withState { state in
       guard let layout = state.entities.schema.entity(number: number) else { return [] }
       let hierarchy = state.entities.schema.entity(number: layout.rootNumber)?.numbers ?? []
       let test = hierarchy.count == 1 ? "" : " AND Z_ENT = \(number)"
@@ -99,7 +99,7 @@ extension SQLiteStore {
   }
 
   /// Runs a closure with the state of the open store, and translates the errors of lower layers.
-  func asking<Result>(_ body: (Opened) throws -> Result) throws -> Result {
+  func withState<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     let state = try state()
     return try translating { try body(state) }
   }
@@ -116,11 +116,11 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs a read-only closure as `asking(_:)` does, in one transaction.
+  /// Runs a read-only closure as `withState(_:)` does, in one transaction.
   ///
   /// - Parameter isSearch: whether it searches rows by anything other than their keys.
   func reading<Result>(isSearch: Bool, _ body: (Opened) throws -> Result) throws -> Result {
-    try asking { state in
+    try withState { state in
       if isSearch { try willSearch?(state) }
       return try state.reading { try body(state) }
     }

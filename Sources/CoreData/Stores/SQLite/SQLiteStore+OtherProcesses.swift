@@ -35,7 +35,7 @@ extension SQLiteStore {
   /// Returns whether another connection has committed since the last call. The coordinator's lock must be held.
   ///
   /// - Throws: the errors of SQLite.
-  func takeOthersCommits() throws -> Bool {
+  func checkForExternalCommits() throws -> Bool {
     guard let opened else { return false }
     let version = try opened.connection.dataVersion()
     defer { knownVersion = version }

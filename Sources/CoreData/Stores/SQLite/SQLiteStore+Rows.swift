@@ -96,7 +96,7 @@ extension SQLiteStore.Opened {
 }
 
 extension SQLiteStore {
-  func writeMetadata() throws { try write([]) }
+  func writeMetadata() throws { try writeRows([]) }
 
   func makeIdentifiers(for entityRuns: [EntityRun]) throws -> [NSManagedObjectID] {
     let state = try writableState()
@@ -137,7 +137,7 @@ extension SQLiteStore {
     return last + 1
   }
 
-  func write(_ changes: [RowChange]) throws {
+  func writeRows(_ changes: [RowChange]) throws {
     let state = try writableState()
     return try translating {
       try repeatingIfFull(state) {
@@ -147,7 +147,7 @@ extension SQLiteStore {
           try state.withCache(for: changes) {
             try state.writing {
               try recordHistory(changes, state)
-              try writer.write(changes)
+              try writer.writeChanges(changes)
               if hasReconnected { try noteKeys(of: changes, state) }
               if hasUnsavedMetadata { try writeMetadata(state) }
             }
@@ -223,7 +223,7 @@ extension SQLiteStore {
 
   /// Begins a read transaction, so that all reads see the same state of the store.
   func beginReading() throws {
-    try asking { state in
+    try withState { state in
       try state.connection.begin(.deferred)
       do {
         _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
@@ -240,7 +240,7 @@ extension SQLiteStore {
   /// Ends what `beginReading()` began.
   func endReading() throws {
     connections.resume()
-    try asking { try $0.connection.rollback() }
+    try withState { try $0.connection.rollback() }
   }
 
   /// Makes SQLite verify the store's pages while a body reads it.
@@ -253,7 +253,7 @@ extension SQLiteStore {
 
   /// Begins a transaction as `beginWriting()` does, with attached databases that are only read. An immediate
   /// transaction would lock them too.
-  func beginWritingBesideAttached() throws {
+  func beginWritingWithAttached() throws {
     try beginWriting { connection in
       try connection.begin(.deferred)
       try connection.run("UPDATE main.Z_METADATA SET Z_VERSION = Z_VERSION WHERE 0")
@@ -261,7 +261,7 @@ extension SQLiteStore {
   }
 
   private func beginWriting(_ begin: (SQLiteConnection) throws -> Void) throws {
-    try asking { state in
+    try withState { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
       connections.pause()
       do {
@@ -279,7 +279,7 @@ extension SQLiteStore {
   }
 
   func commitWriting() throws {
-    try asking { state in
+    try withState { state in
       try state.connection.commit()
       connections.resume()
       state.external.isHoldingBack = false
@@ -288,7 +288,7 @@ extension SQLiteStore {
   }
 
   func rollBackWriting() throws {
-    try asking { state in
+    try withState { state in
       defer {
         connections.resume()
         state.external.isHoldingBack = false

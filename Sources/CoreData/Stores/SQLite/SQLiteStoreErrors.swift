@@ -129,22 +129,22 @@ extension SchemaProblem: TranslatableError {
     return NSError.cocoa(
       NSPersistentStoreIncompatibleSchemaError,
       isOfModel ? "The model cannot be stored in tables." : "The store's tables do not match the model.",
-      reason: description, suggestion: suggestion, underlying: self, context.details.merging(place) { $1 })
+      reason: description, suggestion: suggestion, underlying: self, context.details.merging(locationDetails) { $1 })
   }
 
   /// The entity and property of the problem.
-  private var place: [String: Any] {
+  private var locationDetails: [String: Any] {
     switch self {
     case .unknownConfiguration, .foreignTable: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
       .entityNotInStore(let entity), .unusableNumber(let entity, _), .tableNotInStore(let entity, _),
       .keyNotPrimary(let entity, _):
-      ErrorDetail.place(entity: entity)
+      ErrorDetail.userInfo(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
       .inverseOfAnother(let entity, let property, _),
       .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _),
       .columnOfOtherType(let entity, let property, _, _, _):
-      ErrorDetail.place(entity: entity, property: property)
+      ErrorDetail.userInfo(entity: entity, property: property)
     }
   }
 }

@@ -67,7 +67,7 @@ struct TextExpressionTests {
     let texts = try #require(TextExpression(expression, inputs: ["a"]))
     let connection = try SQLiteConnection.inMemory()
     try connection.register(directFunction: "texts", argumentCount: 1) { call in
-      if !texts.answer(call) { call.giveBack("evaluator") }
+      if !texts.answer(call) { call.setResult("evaluator") }
     }
     #expect(try connection.scalar("SELECT texts(\(value))") == "evaluator")
     #expect(try connection.scalar("SELECT texts('A b')") == "A")

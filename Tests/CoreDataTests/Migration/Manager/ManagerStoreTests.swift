@@ -472,7 +472,7 @@ struct ManagerStoreTests {
       nonisolated(unsafe) static var seen: [Int] = []
 
       private func note(_ manager: NSMigrationManager) throws {
-        let count = try manager.running.destination.store.asking {
+        let count = try manager.running.destination.store.withState {
           try $0.connection.scalar("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")?
             .integer
         }

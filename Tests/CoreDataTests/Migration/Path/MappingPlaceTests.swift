@@ -59,7 +59,7 @@ struct MappingPlaceTests {
     try store.close()
     let mapping = try mapping(.load(contentsOf: url, version: ends.0), .load(contentsOf: url, version: ends.1))
     let known = try ModelVersions(contentsOf: url)
-    var places = MappingPlaces.none
+    var places = MappingLocations.none
     places.models = [mapping]
     let path = try MigrationPath(
       known: known, from: known.version(named: source), to: known.version(named: destination),
@@ -126,7 +126,7 @@ struct MappingPlaceTests {
     ).entityMappings.filter { $0.sourceEntityName == "Y" }
     for models in [[own, changed], [changed, own]] {
       let path = try MigrationPath(
-        known: known, from: source, to: destination, rules: .init(mappings: MappingPlaces(models: models)))
+        known: known, from: source, to: destination, rules: .init(mappings: MappingLocations(models: models)))
       #expect(path.steps.map(\.kind) == [.mapping, .inferred], "\(path.explanation)")
       #expect(path.steps[0].mappingModel.entityMappings.count == 2)
     }

@@ -114,7 +114,7 @@ final class NoteVersions {
         PropertyMappingDocument(name: "a", valueExpression: .keyPathOf(.variable("source"), "name")))
     }
     var document = MappingDocument(entityMappings: [entity])
-    document.takeHashes(
+    document.updateHashes(
       source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName)
     let url = mappings.appendingPathComponent(name)
     try document.writeCompiled(to: url)

@@ -143,7 +143,7 @@ struct HostileWorkTests {
 
   @Test("A new work directory is its owner's alone")
   func newDirectory() throws {
-    let lock = try MigrationLock.take(place)
+    let lock = try MigrationLock.acquire(place)
     #expect(try lock.work.status().st_mode & 0o7777 == 0o700)
     try lock.removeWorkFolder()
   }

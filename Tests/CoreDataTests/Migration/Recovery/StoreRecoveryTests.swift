@@ -44,7 +44,7 @@ struct StoreRecoveryTests {
   /// Leaves what a process leaves that ends before the exchange.
   private func interrupt() throws {
     let place = StoreLocation(store.url)
-    let lock = try MigrationLock.take(place)
+    let lock = try MigrationLock.acquire(place)
     var journal = WorkJournal(purpose: .migration, source: "1", destination: "2")
     journal.phase = .exchanging
     journal.added = [UUID().uuidString]
@@ -80,7 +80,7 @@ struct StoreRecoveryTests {
     try reading.remove(
       reading.addPersistentStore(type: .sqlite, at: place.url, options: [NSReadOnlyPersistentStoreOption: true]))
     #expect(FileCalls.exists(place.workFolder))
-    let lock = try MigrationLock.take(place)
+    let lock = try MigrationLock.acquire(place)
     #expect(try StoreRecovery.inspect(storeAt: place.url)?.isRunning == true)
     #expect(try RecoverySample.content(place.url) == before)
     #expect(FileCalls.exists(place.newStore))
@@ -151,9 +151,9 @@ struct StoreRecoveryTests {
         isDone = true
         do { try intrude() } catch { failure = error }
       }
-      #expect(throws: expected, "\(moment)") { try hold.takeAlone() }
+      #expect(throws: expected, "\(moment)") { try hold.upgradeToExclusive() }
       connection.setTrace(nil)
-      hold.giveBack()
+      hold.release()
       #expect(isDone && failure == nil, "\(String(describing: failure))")
     }
     try FileCalls.rename(other, to: store.url)
@@ -174,10 +174,10 @@ struct StoreRecoveryTests {
         refusal = error as? SQLiteError
       }
     }
-    try hold.takeAlone()
+    try hold.upgradeToExclusive()
     #expect(refusal?.isBusy == true)
     connection.setTrace(nil)
-    hold.giveBack()
+    hold.release()
     #expect(try RecoverySample.content(store.url) == before)
   }
 
@@ -192,7 +192,7 @@ struct StoreRecoveryTests {
     DispatchQueue.concurrentPerform(iterations: 4) { _ in
       do {
         for _ in 0..<60 {
-          let lock = try MigrationLock.take(place, timeout: 60)
+          let lock = try MigrationLock.acquire(place, timeout: 60)
           let count = room.inside.withLock { count in
             count += 1
             return count
@@ -219,7 +219,7 @@ struct StoreRecoveryTests {
     let names = try ExternalReferences.names(in: connection).sorted()
     try connection.close()
     let place = StoreLocation(store.url)
-    let lock = try MigrationLock.take(place)
+    let lock = try MigrationLock.acquire(place)
     var journal = WorkJournal(purpose: .migration)
     journal.phase = .exchanging
     journal.obsolete = names
@@ -287,7 +287,7 @@ struct StoreRecoveryTests {
   @Test("A lock that is given back is free, though a process that was just started still has its file open")
   func inheritedLock() throws {
     let place = StoreLocation(store.url)
-    var lock: MigrationLock? = try MigrationLock.take(place)
+    var lock: MigrationLock? = try MigrationLock.acquire(place)
     let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init)
     // Some descriptors are gone by now.
     let inherited = names.filter { number in
@@ -300,7 +300,7 @@ struct StoreRecoveryTests {
     withExtendedLifetime(lock) {}
     lock = nil
     #expect(try !isHeld(place))
-    try MigrationLock.take(place).removeWorkFolder()
+    try MigrationLock.acquire(place).removeWorkFolder()
   }
   #endif
 }

@@ -145,7 +145,7 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
 
   override func loadMetadata() throws {
     try super.loadMetadata()
-    if let saved = url.flatMap(Self.saved(at:)) { take(saved.metadata) }
+    if let saved = url.flatMap(Self.saved(at:)) { setInitialMetadata(saved.metadata) }
   }
 
   override func finishOpening() throws {
@@ -157,7 +157,7 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
   func recordCopy(_ progress: CopyProgress?) throws {
     var metadata: [String: Any] = self.metadata ?? [:]
     metadata[StoreMetadata.Key.unfinishedCopy] = progress?.propertyList
-    take(metadata)
+    setInitialMetadata(metadata)
   }
 
   override func saveFile() throws {

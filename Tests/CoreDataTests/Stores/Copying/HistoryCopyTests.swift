@@ -65,7 +65,7 @@ struct HistoryCopyTests {
     let task = try #require(bench.model.entitiesByName["Task"])
     let id = try #require(try store(copy).makeIdentifiers(for: [task]).first)
     let slots = task.slotTable.defaults
-    try store(copy).write([RowChange(kind: .insert, id: id, old: nil, slots: slots, changed: SlotSet())])
+    try store(copy).writeRows([RowChange(kind: .insert, id: id, old: nil, slots: slots, changed: SlotSet())])
     #expect(try store(copy).lastTransaction() == 4)
   }
 

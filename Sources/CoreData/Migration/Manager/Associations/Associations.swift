@@ -251,7 +251,7 @@ struct RunIndex: Sendable {
   private struct Entry {
     let first: Int64
     let position: Int
-    var greatestEnd: Int64
+    var maxEnd: Int64
   }
 
   private static let longestTail = 64
@@ -264,11 +264,11 @@ struct RunIndex: Sendable {
     let settled = runs.count - 1
     guard settled - covered > max(Self.longestTail, covered / 4) else { return }
     entries = runs[..<settled].enumerated().map { position, run in
-      Entry(first: run.destinations.lowerBound, position: position, greatestEnd: run.destinations.upperBound)
+      Entry(first: run.destinations.lowerBound, position: position, maxEnd: run.destinations.upperBound)
     }
     entries.sort { ($0.first, $0.position) < ($1.first, $1.position) }
     for position in entries.indices.dropFirst() {
-      entries[position].greatestEnd = max(entries[position].greatestEnd, entries[position - 1].greatestEnd)
+      entries[position].maxEnd = max(entries[position].maxEnd, entries[position - 1].maxEnd)
     }
     covered = settled
   }
@@ -277,7 +277,7 @@ struct RunIndex: Sendable {
   func runs(around number: Int64, in runs: [AssociationTable.Run]) -> [Int] {
     var found: [Int] = []
     var position = entries.firstPosition { $0.first > number } - 1
-    while position >= 0, entries[position].greatestEnd >= number {
+    while position >= 0, entries[position].maxEnd >= number {
       if runs[entries[position].position].destinations.contains(number) { found.append(entries[position].position) }
       position -= 1
     }

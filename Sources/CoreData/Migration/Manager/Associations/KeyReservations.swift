@@ -70,15 +70,15 @@ struct KeyReservations: Sendable {
 /// Arithmetic on ranges of primary keys, which can be any integers in a file.
 enum KeyArithmetic {
   /// The maximum number of parts of a range. Keys can be far apart: a file may have one row at each end of the range.
-  private static let greatestPartCount: UInt64 = 10_000
+  private static let maxPartCount: UInt64 = 10_000
 
   /// Calls a body for the consecutive parts of a range.
   ///
   /// - Parameter size: the number of keys in a part, unless there would be too many parts.
-  static func goThrough(
+  static func forEachPart(
     _ keys: ClosedRange<Int64>, by size: UInt64, _ body: (ClosedRange<Int64>) throws -> Void
   ) rethrows {
-    let step = max(size, distance(keys) / greatestPartCount)
+    let step = max(size, distance(keys) / maxPartCount)
     var next: Int64? = keys.lowerBound
     while let first = next {
       let left = distance(first...keys.upperBound)

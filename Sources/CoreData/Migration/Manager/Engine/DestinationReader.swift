@@ -12,10 +12,10 @@ struct DestinationReader {
   var readsRows: Bool
   /// Keys read ahead for later batches, so that not every batch waits for pending writes, with the number of deletions
   /// at that time.
-  private var keysAhead: (keys: ArraySlice<Int64>, deletionCount: Int) = ([], 0)
+  private var prefetchedKeys: (keys: ArraySlice<Int64>, deletionCount: Int) = ([], 0)
 
   /// The number of batches whose keys are read together.
-  private static let batchesAhead = 32
+  private static let prefetchedBatchCount = 32
 
   init(run: MigrationRun, table: Int, readsRows: Bool) {
     (self.run, self.table, self.readsRows) = (run, table, readsRows)
@@ -67,13 +67,13 @@ struct DestinationReader {
     in range: ClosedRange<Int64>, of entity: Int32, limit: Int
   ) throws -> ArraySlice<Int64> {
     let deletionCount = run.destination.context.deletionCount
-    var known = keysAhead.deletionCount == deletionCount ? keysAhead.keys : []
+    var known = prefetchedKeys.deletionCount == deletionCount ? prefetchedKeys.keys : []
     if known.first.map({ !range.contains($0) }) ?? true || known.count < limit {
       known = try run.destination.store.primaryKeys(
-        ofEntity: Int(entity), in: range, limit: limit * Self.batchesAhead)[...]
+        ofEntity: Int(entity), in: range, limit: limit * Self.prefetchedBatchCount)[...]
     }
     let keys = known.prefix(limit)
-    keysAhead = (known.dropFirst(limit), deletionCount)
+    prefetchedKeys = (known.dropFirst(limit), deletionCount)
     return keys
   }
 
@@ -202,7 +202,7 @@ final class DestinationListing {
       let root = store.rootNumber(ofEntity: number)
     else { return nil }
     guard
-      id.key.number > run.greatestKeysBefore[root] ?? 0
+      id.key.number > run.lastKeysBefore[root] ?? 0
         || rows[Int32(number)]?.contains(where: { $0.contains(id.key.number) }) == true
     else { return nil }
     do {
@@ -229,7 +229,7 @@ final class DestinationListing {
       for range in ranges { try load(range, of: entity) }
     }
     // Objects that a policy holds, or that other objects refer to, need their values too.
-    for object in run.destination.context.registry.objects where object.isFault { object.realize() }
+    for object in run.destination.context.registry.objects where object.isFault { object.fireFault() }
   }
 
   private func load(_ keys: ClosedRange<Int64>, of number: Int32) throws {
@@ -242,7 +242,7 @@ final class DestinationListing {
       let found = try run.destination.store.rows(for: query) ?? []
       for row in found {
         let object = run.destination.context.object(for: row)
-        if !object.isDeleted { object.realize() }
+        if !object.isDeleted { object.fireFault() }
         made.insert(object)
       }
       guard found.count == query.limit, let last = found.last?.key.number, last < keys.upperBound else { return }
@@ -256,7 +256,7 @@ struct DestinationValidation {
   private let run: MigrationRun
   private var validated: Set<String> = []
   /// The number of failures after which validation stops.
-  private static let mostFailures = 100
+  private static let maxFailureCount = 100
 
   init(run: MigrationRun) {
     self.run = run
@@ -273,14 +273,14 @@ struct DestinationValidation {
     if try run.sql?.hasValidRows(of: entity) ?? false { return }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.limit = run.batchSize
-    var next = (run.greatestKeysBefore[root] ?? 0) + 1
+    var next = (run.lastKeysBefore[root] ?? 0) + 1
     var failures: [NSError] = []
-    while failures.count < Self.mostFailures {
+    while failures.count < Self.maxFailureCount {
       query.keys = next...Int64.max
       guard let rows = try run.destination.store.rows(for: query), let last = rows.last else { break }
-      for row in rows where failures.count < Self.mostFailures {
+      for row in rows where failures.count < Self.maxFailureCount {
         let object = run.destination.context.object(for: row)
-        object.realize()
+        object.fireFault()
         // A save skips unread relationships, because they cannot have changed. Here they have never been validated.
         for position in entity.slotTable.restricted { object.readRelationship(at: position) }
         do {

@@ -47,16 +47,16 @@ struct MappingResolver {
   }
 
   static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
-    let place = MappingErrors.Place(
+    let subject = MappingErrors.Subject(
       mapping: mapping.name ?? "", entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
     guard let name = mapping.entityMigrationPolicyClassName, !name.isEmpty else {
       if mapping.mappingType == .customEntityMappingType {
-        throw MappingErrors.noPolicy(place, class: nil, isKnown: false)
+        throw MappingErrors.noPolicy(subject, class: nil, isKnown: false)
       }
       return NSEntityMigrationPolicy.self
     }
     guard let type = MigrationPolicyClasses.type(named: name) else {
-      throw MappingErrors.noPolicy(place, class: name, isKnown: MigrationPolicyClasses.isKnown(name))
+      throw MappingErrors.noPolicy(subject, class: name, isKnown: MigrationPolicyClasses.isKnown(name))
     }
     return type
   }
@@ -92,15 +92,15 @@ struct MappingResolver {
     }
   }
 
-  private func place(_ property: NSPropertyMapping, _ mapping: NSEntityMapping) -> MappingErrors.Place {
-    MappingErrors.Place(
+  private func subject(_ property: NSPropertyMapping, _ mapping: NSEntityMapping) -> MappingErrors.Subject {
+    MappingErrors.Subject(
       mapping: mapping.name ?? "", entity: mapping.destinationEntityName, property: property.name,
       expression: property.valueSyntax.map { PredicatePrinter().format($0) })
   }
 
   private func unknown(_ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ what: String) -> NSError {
     MappingErrors.failed(
-      place(property, mapping),
+      subject(property, mapping),
       reason: "The entity mapping '\(mapping.name ?? "")' has \(what) '\(property.name ?? "")', which the entity "
         + "'\(mapping.destinationEntityName ?? "")' does not have.")
   }
@@ -115,20 +115,21 @@ struct MappingResolver {
     else { throw unknown(property, mapping, "a value for the attribute") }
     // Derived attributes are computed from the other values on every save.
     guard let syntax = property.valueSyntax, !(attribute is NSDerivedAttributeDescription) else { return nil }
-    try checkNames(in: syntax, place(property, mapping))
+    try checkNames(in: syntax, subject(property, mapping))
     return ResolvedAttribute(
       name: name, position: position, attribute: attribute,
-      value: try value(of: syntax, for: attribute, source, place(property, mapping)), syntax: syntax, mapping: property,
+      value: try value(of: syntax, for: attribute, source, subject(property, mapping)), syntax: syntax,
+      mapping: property,
       keepsDefault: mappings.inferred != nil && !attribute.isOptional && attribute.defaultValue != nil)
   }
 
   private func value(
     of syntax: ExpressionSyntax, for attribute: NSAttributeDescription, _ source: NSEntityDescription?,
-    _ place: MappingErrors.Place
+    _ subject: MappingErrors.Subject
   ) throws -> ResolvedAttribute.Value {
     if case .constant(let constant) = syntax {
       guard let slot = Slot(constant == .null ? nil : constant.foundationValue(), for: attribute) else {
-        throw MappingErrors.unfitValue(place, found: "\(constant)", wanted: attribute.wantedValue)
+        throw MappingErrors.unfitValue(subject, found: "\(constant)", wanted: attribute.wantedValue)
       }
       return .constant(slot)
     }
@@ -160,7 +161,7 @@ struct MappingResolver {
       let position = destination.slotTable.position(of: name)
     else { throw unknown(property, mapping, "objects for the relationship") }
     guard let syntax = property.valueSyntax else { return nil }
-    try checkNames(in: syntax, place(property, mapping))
+    try checkNames(in: syntax, subject(property, mapping))
     return ResolvedRelationship(
       name: name, position: position, relationship: relationship, value: value(of: syntax, source), syntax: syntax,
       mapping: property)
@@ -186,10 +187,10 @@ struct MappingResolver {
   }
 
   /// Throws for names of unknown mappings, before anything is written.
-  private func checkNames(in syntax: ExpressionSyntax, _ place: MappingErrors.Place) throws {
+  private func checkNames(in syntax: ExpressionSyntax, _ subject: MappingErrors.Subject) throws {
     for name in syntax.mappingNames
     where !earlierNames.contains(name) && !mappings.entityMappings.contains(where: { $0.name == name }) {
-      throw MappingErrors.unknownMapping(name, known: mappings.entityMappings.compactMap(\.name), place)
+      throw MappingErrors.unknownMapping(name, known: mappings.entityMappings.compactMap(\.name), subject)
     }
   }
 }

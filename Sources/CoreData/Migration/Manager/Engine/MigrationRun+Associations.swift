@@ -38,18 +38,18 @@ extension MigrationRun {
       let number = plan.destinationNumber, plan.sourceKeys?.contains(source.number) ?? false,
       let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
       destination.context.registry[id.key] == nil,
-      try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
+      try !hasDestinationRow(RowKey(entity: number, number: id.key.number), source, plan)
     else {
       try destination.context.obtainPermanentIDs(for: [object])
       return
     }
     if destination.context.adopt(id, for: object) {
-      object.tellRelatedObjects(all: plan.isTargetWithoutInverse)
+      object.replaceTemporaryIDInRelatedObjects(all: plan.isTargetWithoutInverse)
     }
   }
 
   /// Returns whether the destination row that corresponds to a source already exists.
-  private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: ResolvedMapping) throws -> Bool {
+  private func hasDestinationRow(_ key: RowKey, _ source: RowKey, _ plan: ResolvedMapping) throws -> Bool {
     guard let table = plan.table else { return false }
     let associations = manager.associations.tables[table]
     if associations.isBeyond(source) { return false }
@@ -183,7 +183,7 @@ extension NSManagedObject {
   ///
   /// - Parameter all: whether there may be a relationship to it without an inverse. Then all changed objects are
   ///   searched.
-  fileprivate func tellRelatedObjects(all: Bool) {
+  fileprivate func replaceTemporaryIDInRelatedObjects(all: Bool) {
     if all {
       for object in context?.changed.objects ?? [] { object.replaceTemporaryIDs() }
       return

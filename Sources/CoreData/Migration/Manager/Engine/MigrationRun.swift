@@ -23,7 +23,7 @@ final class MigrationRun {
   /// Whether there are unsaved relationships of which only one side has been set.
   private var hasOneSides = false
   /// The greatest primary keys before the migration, by the destination's root entities.
-  private(set) var greatestKeysBefore: [Int: Int64] = [:]
+  private(set) var lastKeysBefore: [Int: Int64] = [:]
   private var progress: RunProgress
   /// The number of source objects per batch. Each batch is saved before the next is read.
   let batchSize: Int
@@ -47,7 +47,7 @@ final class MigrationRun {
     self.destination = destination
     self.batchSize = batchSize
     progress = RunProgress(manager: manager)
-    try source.store.asking { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
+    try source.store.withState { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]
     if manager.associations.stores != stores { manager.associations = Associations(stores: stores) }
     plans = try MappingResolver(
@@ -57,7 +57,7 @@ final class MigrationRun {
     for entity in self.destination.model.entities {
       guard let number = destination.store.number(of: entity), destination.store.rootNumber(ofEntity: number) == number
       else { continue }
-      greatestKeysBefore[number] = try destination.store.greatestKey(ofRoot: number)
+      lastKeysBefore[number] = try destination.store.lastKey(ofRoot: number)
     }
     for plan in plans { try prepareAssociations(of: plan) }
     try progress.count(plans, in: source)
@@ -151,12 +151,12 @@ final class MigrationRun {
     else { return }
     let reserved = keys.reserve(
       range, of: .init(entity: Int(from), root: sourceRoot), for: .init(entity: Int(to), root: root),
-      inUse: greatestKeysBefore[root] ?? 0)
+      inUse: lastKeysBefore[root] ?? 0)
     guard let (offset, last) = reserved else { return }
     plan.offset = offset
     plan.sourceKeys = range
     // If the keys stay the same, those of deleted source objects must not be reused either.
-    let through = offset == 0 ? max(last, try source.store.greatestKey(ofRoot: sourceRoot)) : last
+    let through = offset == 0 ? max(last, try source.store.lastKey(ofRoot: sourceRoot)) : last
     try destination.store.reserveKeys(ofRoot: root, through: through)
   }
 

@@ -15,7 +15,7 @@ final class ObjectExecutor: MappingExecutor {
   /// marked as changed.
   private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
   /// Sets the relationships of the current mapping that need no objects; nil if all of them do.
-  private var keys: WaitingKeys?
+  private var keys: PendingKeys?
 
   init(run: MigrationRun) {
     self.run = run
@@ -43,7 +43,7 @@ final class ObjectExecutor: MappingExecutor {
     let plan = run.plan(of: mapping)
     guard let entity = plan.destinationEntity else { return }
     let destination = NSManagedObject(entity: entity, insertInto: run.destination.context)
-    source.realize()
+    source.fireFault()
     for attribute in plan.attributes { try setAttribute(attribute, of: destination, from: source, plan) }
     manager.associate(sourceInstance: source, withDestinationInstance: destination, for: mapping)
   }
@@ -81,7 +81,7 @@ final class ObjectExecutor: MappingExecutor {
     if value == nil, attribute.keepsDefault { return }
     guard let slot = Slot(migrated: value, for: attribute.attribute) else {
       throw MappingErrors.unfitValue(
-        plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
+        plan.subject(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: attribute.attribute.wantedValue)
     }
     destination.setSlot(slot, at: attribute.position)
@@ -93,7 +93,7 @@ final class ObjectExecutor: MappingExecutor {
     guard let table = plan.table else { return }
     let isInherited = !PolicyMethods.overridesRelationships(type(of: plan.policy))
     if isInherited, plan.relationships.isEmpty { return run.didObjects(plan.sourceCount) }
-    keys = hasDerivations ? nil : try WaitingKeys(plan, run)
+    keys = hasDerivations ? nil : try PendingKeys(plan, run)
     defer { keys = nil }
     if isInherited, try keys?.setAll() == true { return }
     if keys != nil { run.writeKeysBeforeAsking() }
@@ -141,7 +141,7 @@ final class ObjectExecutor: MappingExecutor {
 
   /// Writes the relationships that were set without objects.
   func writeKeys() throws {
-    try keys?.write()
+    try keys?.flush()
   }
 
   /// Sets relationships object by object until the next save, after a policy has queried the stores.
@@ -161,7 +161,7 @@ final class ObjectExecutor: MappingExecutor {
             || tables.contains { run.manager.associations.tables[$0].destination == key.entity }
         }
       } catch let failure as EvaluationError {
-        throw MappingErrors.failedExpression(plan.place(relationship.name, relationship.syntax), failure)
+        throw MappingErrors.failedExpression(plan.subject(relationship.name, relationship.syntax), failure)
       }
     case .anyMapping(let sources):
       return try run.anyDestinationKeys(of: rows(sources, of: key))
@@ -200,7 +200,7 @@ final class ObjectExecutor: MappingExecutor {
     return try (Operand.elements(value) ?? [value]).map { element in
       guard let object = element as? NSManagedObject, object.context === context else {
         throw MappingErrors.unfitValue(
-          plan.place(relationship.name, relationship.syntax), found: Operand.description(element),
+          plan.subject(relationship.name, relationship.syntax), found: Operand.description(element),
           wanted: "objects of the destination context")
       }
       // Relationships are set by row, so a new object needs its permanent identifier now.
@@ -221,7 +221,7 @@ final class ObjectExecutor: MappingExecutor {
         fits(key, description)
       else {
         throw MappingErrors.unfitValue(
-          plan.place(relationship.name, relationship.syntax),
+          plan.subject(relationship.name, relationship.syntax),
           found: "an object of '\(run.destination.store.entity(number: Int(key.entity))?.name ?? "")'",
           wanted: "one of '\(description.destinationEntity?.name ?? "")'")
       }
@@ -229,7 +229,7 @@ final class ObjectExecutor: MappingExecutor {
     }
     if !description.isToMany, objects.contains(where: { $0 !== objects[0] }) {
       throw MappingErrors.unfitValue(
-        plan.place(relationship.name, relationship.syntax), found: "\(objects.count) objects",
+        plan.subject(relationship.name, relationship.syntax), found: "\(objects.count) objects",
         wanted: "one object for the to-one relationship '\(relationship.name)'")
     }
     if destination.relate(objects, at: relationship.position, description, mayBeOneSided: !hasDerivations) {
@@ -252,7 +252,7 @@ final class ObjectExecutor: MappingExecutor {
     do {
       return try evaluator.value(syntax, with: source)
     } catch let failure as EvaluationError {
-      throw MappingErrors.failedExpression(plan.place(name, syntax), failure)
+      throw MappingErrors.failedExpression(plan.subject(name, syntax), failure)
     }
   }
 
@@ -267,9 +267,9 @@ final class ObjectExecutor: MappingExecutor {
   }
 
   static func failed(_ plan: ResolvedMapping, _ syntax: ExpressionSyntax, _ cause: any Error) -> NSError {
-    var place = plan.place
-    place.expression = PredicatePrinter().format(syntax)
-    return MappingErrors.failedExpression(place, cause)
+    var subject = plan.subject
+    subject.expression = PredicatePrinter().format(syntax)
+    return MappingErrors.failedExpression(subject, cause)
   }
 
   private func prepare(_ plan: ResolvedMapping) {
@@ -292,7 +292,7 @@ extension NSManagedObject {
   fileprivate func relate(
     _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription, mayBeOneSided: Bool
   ) -> Bool {
-    realize()
+    fireFault()
     let isOneSided =
       mayBeOneSided && relationship.inverseRelationship?.isToMany == true
       && relationship.inverseRelationship !== relationship
@@ -341,7 +341,7 @@ extension NSRelationshipDescription {
 /// To-one relationships of a policy's objects that SQL sets for ranges of rows, without reading values on either side.
 ///
 /// An object qualifies as long as it is a fault. The relationships are written before anything can read them.
-final class WaitingKeys {
+final class PendingKeys {
   /// The number of ranges of rows that are set between checks for cancellation.
   private static let spansPerStep = 1_000
 
@@ -372,7 +372,7 @@ final class WaitingKeys {
       run.destination.context.deletionCount == 0, !run.isKeepingObjects
     else { return false }
     if associationCount != run.manager.associations.changeCount {
-      try write()
+      try flush()
       relationships = try run.sql?.keyRelationships(of: plan)
       associationCount = run.manager.associations.changeCount
     }
@@ -399,12 +399,12 @@ final class WaitingKeys {
     var count = 0
     func finishStep() throws {
       try run.manager.checkCancellation()
-      try write()
+      try flush()
       run.didObjects(count)
       count = 0
     }
     for keys in all {
-      try KeyArithmetic.goThrough(keys.destinations, by: SQLExecutor.keysPerStep) { part in
+      try KeyArithmetic.forEachPart(keys.destinations, by: SQLExecutor.keysPerStep) { part in
         rows.append(RowSpan(entity: number, keys: part))
         offsets.append(keys.offset)
         count += min(Int(clamping: KeyArithmetic.distance(part)), Int(SQLExecutor.keysPerStep)) + 1
@@ -416,7 +416,7 @@ final class WaitingKeys {
   }
 
   /// Sets the relationships of the added objects.
-  func write() throws {
+  func flush() throws {
     if rows.isEmpty { return }
     defer { (rows, offsets) = ([], []) }
     try relationships?.setKeys(rows, offsets: offsets)

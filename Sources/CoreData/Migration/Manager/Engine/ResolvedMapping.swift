@@ -89,15 +89,15 @@ final class ResolvedMapping {
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }
 
   /// The location in the mapping model, for errors.
-  var place: MappingErrors.Place {
-    MappingErrors.Place(mapping: name, entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
+  var subject: MappingErrors.Subject {
+    MappingErrors.Subject(mapping: name, entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
   }
 
-  func place(_ property: String, _ expression: ExpressionSyntax?) -> MappingErrors.Place {
-    var place = place
-    place.property = property
-    place.expression = expression.map { PredicatePrinter().format($0) }
-    return place
+  func subject(_ property: String, _ expression: ExpressionSyntax?) -> MappingErrors.Subject {
+    var subject = subject
+    subject.property = property
+    subject.expression = expression.map { PredicatePrinter().format($0) }
+    return subject
   }
 }
 

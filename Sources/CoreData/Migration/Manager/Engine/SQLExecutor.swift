@@ -79,7 +79,7 @@ final class SQLExecutor: MappingExecutor {
   }
 
   /// Returns whether SQL has created the rows of a mapping.
-  func hasMade(_ plan: ResolvedMapping) -> Bool { made[ObjectIdentifier(plan)] != nil }
+  func hasCreatedRows(_ plan: ResolvedMapping) -> Bool { made[ObjectIdentifier(plan)] != nil }
 
   // MARK: First pass
 
@@ -108,14 +108,14 @@ final class SQLExecutor: MappingExecutor {
     let mark = destination.external.mark
     do {
       let connection = destination.connection
-      let relationships = try foreseenRelationships(of: mapping.resolved)
+      let relationships = try plannedRelationships(of: mapping.resolved)
       let insertion = mapping.insertion { relationships?.insertedColumns($0) ?? [] }
       if !derivesLast, !mapping.derivations.isEmpty { try run.destination.store.willSearch?(destination) }
       try connection.transaction {
         try mapping.rows.writeKeys(of: mapping, connection)
         try mapping.functions.calling(on: connection) {
           var count = 0
-          try goThrough(insertion, keys, connection) { changes, _ in
+          try forEachPart(insertion, keys, connection) { changes, _ in
             count += changes
             run.didObjects(changes)
           }
@@ -132,7 +132,7 @@ final class SQLExecutor: MappingExecutor {
     }
   }
 
-  private func foreseenRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
+  private func plannedRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
     guard relationshipObstacle == nil, run.isPlain,
       run.destination.context.coordinator.derivations.isEmpty || derivesLast
     else { return nil }
@@ -195,11 +195,11 @@ final class SQLExecutor: MappingExecutor {
   }
 
   /// Runs a statement for each part of a range of keys. The bounds of the part are its last two parameters.
-  private func goThrough(
+  private func forEachPart(
     _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
     _ didChange: (_ changes: Int, _ fraction: Double) throws -> Void
   ) throws {
-    try KeyArithmetic.goThrough(keys, by: Self.keysPerStep) { part in
+    try KeyArithmetic.forEachPart(keys, by: Self.keysPerStep) { part in
       try run.manager.checkCancellation()
       let before = connection.totalChanges
       try connection.run(statement.sql, statement.values + [.integer(part.lowerBound), .integer(part.upperBound)])
@@ -213,10 +213,10 @@ final class SQLExecutor: MappingExecutor {
   // MARK: Second pass
 
   func createRelationships(of plan: ResolvedMapping) throws {
-    if !run.hasTable(plan) || (plan.relationships.isEmpty && hasMade(plan)) {
+    if !run.hasTable(plan) || (plan.relationships.isEmpty && hasCreatedRows(plan)) {
       return plan.execution.setRelationshipsInSQL = true
     }
-    guard hasMade(plan), try relate(plan) else {
+    guard hasCreatedRows(plan), try relate(plan) else {
       if plan.isPlain, relationshipObstacle == nil { try leaveToObjects(before: plan) }
       return try run.objects.createRelationships(of: plan)
     }
@@ -233,7 +233,7 @@ final class SQLExecutor: MappingExecutor {
   ///
   /// - Returns: a predicate of which a mapping is the subject.
   private func obstacleOfPairs() -> String? {
-    let finder = MadeRowsFinder(run: run, source: source, target: target, foreseen: nil)
+    let finder = DestinationRowsFinder(run: run, source: source, target: target, willRunInSQL: nil)
     for plan in relating {
       guard canCarryOut(plan), let number = plan.sourceNumber, let from = source.schema.entity(number: Int(number)),
         let own = plan.destinationNumber, let entity = target.schema.entity(number: Int(own))
@@ -262,10 +262,10 @@ final class SQLExecutor: MappingExecutor {
         // Rows created twice from one source row would each claim the same pairs.
         guard areOfDifferentSources(owners), areOfDifferentSources(members) else { return reason }
         let numbers = origin.map { source.schema[$0.destinationEntity]?.numbers ?? [] } ?? [Int(number)]
-        let told = finder.inverses(of: layout, origin, of: plan)
-        guard told.allSatisfy(\.isExact),
+        let inverses = finder.inverses(of: layout, origin, of: plan)
+        guard inverses.allSatisfy(\.isExact),
           members.allSatisfy({ member in
-            !finder.asks(relationship, member, numbers.map { Int32($0) }) || told.contains { $0.plan === member }
+            !finder.asks(relationship, member, numbers.map { Int32($0) }) || inverses.contains { $0.plan === member }
           })
         else { return reason }
       }
@@ -292,7 +292,7 @@ final class SQLExecutor: MappingExecutor {
     if relationshipObstacle == nil, !checkedAllRelationships {
       checkedAllRelationships = true
       for plan in relating {
-        guard hasMade(plan) else {
+        guard hasCreatedRows(plan) else {
           relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
           break
         }
@@ -331,7 +331,7 @@ final class SQLExecutor: MappingExecutor {
         throw SQLObstacle("has source objects that a policy has changed or associated")
       }
       if !run.destination.context.coordinator.derivations.isEmpty,
-        !derivesLast || !run.plans.allSatisfy({ hasMade($0) || !run.hasTable($0) })
+        !derivesLast || !run.plans.allSatisfy({ hasCreatedRows($0) || !run.hasTable($0) })
       {
         throw SQLObstacle("has relationships that derived attributes may depend on")
       }
@@ -341,8 +341,8 @@ final class SQLExecutor: MappingExecutor {
       let count = plan.sourceCount
       var statements = 0.0
       try relationships.set { statement, keys in
-        try goThrough(statement, keys, connection) { _, fraction in
-          run.didPart((statements + fraction) / Double(relationships.greatestStatementCount), of: count)
+        try forEachPart(statement, keys, connection) { _, fraction in
+          run.didPart((statements + fraction) / Double(relationships.maxStatementCount), of: count)
         }
         statements += 1
       }
@@ -373,9 +373,9 @@ final class SQLExecutor: MappingExecutor {
   /// Computes the derived attributes that depend on relationships.
   func finishRelationships() throws {
     guard derivesLast else { return }
-    for plan in run.plans where hasMade(plan) {
+    for plan in run.plans where hasCreatedRows(plan) {
       guard let mapping = mappings[ObjectIdentifier(plan)], !mapping.derivations.isEmpty else { continue }
-      try run.destination.store.asking { state in
+      try run.destination.store.withState { state in
         try run.destination.store.willSearch?(state)
         try mapping.functions.calling(on: state.connection) {
           for sql in mapping.derivations { try state.connection.run(sql.sql, sql.values) }
@@ -389,8 +389,8 @@ final class SQLExecutor: MappingExecutor {
   /// Returns whether SQL alone has created all rows of an entity, and they are valid.
   func hasValidRows(of entity: NSEntityDescription) throws -> Bool {
     let plans = run.plans.filter { $0.destinationEntity === entity && run.hasTable($0) }
-    guard run.isPlain, !plans.isEmpty, plans.allSatisfy(hasMade) else { return false }
-    return try run.destination.store.asking { state in
+    guard run.isPlain, !plans.isEmpty, plans.allSatisfy(hasCreatedRows) else { return false }
+    return try run.destination.store.withState { state in
       try run.destination.store.willSearch?(state)
       return try plans.allSatisfy { plan in
         try mappings[ObjectIdentifier(plan)].map {

@@ -42,9 +42,9 @@ struct SourceReader {
   }
 
   private func unfit(_ syntax: ExpressionSyntax, _ found: String, _ wanted: String) -> NSError {
-    var place = plan.place
-    place.expression = PredicatePrinter().format(syntax)
-    return MappingErrors.unfitValue(place, found: found, wanted: wanted)
+    var subject = plan.subject
+    subject.expression = PredicatePrinter().format(syntax)
+    return MappingErrors.unfitValue(subject, found: found, wanted: wanted)
   }
 
   /// Returns the query equivalent to a request; nil for a request with an order, limits, or a predicate that contains a
@@ -114,9 +114,9 @@ struct SourceReader {
     do {
       return try PredicateEvaluator().evaluate(filter, with: object)
     } catch let failure as EvaluationError {
-      var place = plan.place
-      place.expression = PredicatePrinter().format(filter)
-      throw MappingErrors.failedExpression(place, failure)
+      var subject = plan.subject
+      subject.expression = PredicatePrinter().format(filter)
+      throw MappingErrors.failedExpression(subject, failure)
     }
   }
 

@@ -61,7 +61,7 @@ struct RowValidation {
   }
 
   private func isPassed(_ layout: RelationshipLayout, _ relationship: NSRelationshipDescription) throws -> Bool {
-    switch layout.place {
+    switch layout.storage {
     case .foreignKey(let key):
       return try relationship.isOptional || hasNone("r.\(SQLName.quoted(key.column)) IS NULL")
     case .inverseForeignKey(let far, let key):

@@ -16,7 +16,7 @@ struct SQLFunction {
 
   func answer(_ call: SQLiteFunctionCall) throws {
     if let texts, texts.answer(call) { return }
-    call.giveBack(try body((0..<call.argumentCount).map(call.value)))
+    call.setResult(try body((0..<call.argumentCount).map(call.value)))
   }
 }
 

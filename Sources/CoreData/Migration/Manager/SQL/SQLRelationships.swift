@@ -6,8 +6,8 @@ import CoreDataStoreFiles
 
 /// The relationships of an entity mapping in SQL. Each is set from the source's relationship named by its expression.
 ///
-/// The association tables convert the keys of source rows to those of destination rows (`MadeRows`). The statements
-/// have the same result as setting the relationships of all objects, in the order of the mappings.
+/// The association tables convert the keys of source rows to those of destination rows (`DestinationRows`). The
+/// statements have the same result as setting the relationships of all objects, in the order of the mappings.
 final class SQLRelationships {
   /// A relationship mapping.
   private struct Link {
@@ -16,20 +16,20 @@ final class SQLRelationships {
     let origin: RelationshipLayout?
     /// The destination rows of each mapping that the expression refers to, with the mapping; nil for a mapping of an
     /// earlier pass.
-    let members: [(rows: MadeRows, plan: ResolvedMapping?)]
+    let members: [(rows: DestinationRows, plan: ResolvedMapping?)]
     /// The mappings of the inverse relationship that refer back to this mapping, and whether they name the same
     /// pairs.
     let inverses: [(plan: ResolvedMapping, isExact: Bool)]
 
     var key: ForeignKeyLayout? {
-      if case .foreignKey(let key) = layout.place { key } else { nil }
+      if case .foreignKey(let key) = layout.storage { key } else { nil }
     }
 
     /// Whether a mapping of the inverse names other pairs.
     var isContradicted: Bool { inverses.contains { !$0.isExact } }
 
     /// Returns whether a mapping without a policy sets the same pairs from the inverse.
-    func isTold(by plan: ResolvedMapping?) -> Bool {
+    func isSetFromInverse(by plan: ResolvedMapping?) -> Bool {
       guard let plan, plan.isPlain else { return false }
       return inverses.contains { $0.plan === plan && $0.isExact }
     }
@@ -43,23 +43,23 @@ final class SQLRelationships {
   private let sourceEntity: EntityLayout
   private let entity: EntityLayout
   /// The destination rows of this mapping.
-  private let owners: MadeRows
+  private let owners: DestinationRows
   private let functions: [SQLFunction]
   /// The relationships whose keys are inserted together with the rows.
   private(set) var inserted: Set<String>
 
   /// - Parameters:
-  ///   - foreseen: returns whether SQL will create the rows of a mapping; nil once all rows exist.
+  ///   - willRunInSQL: returns whether SQL will create the rows of a mapping; nil once all rows exist.
   ///   - inserted: the relationships whose keys were inserted together with the rows.
   /// - Throws: `SQLObstacle` for relationships that only objects can set.
   init(
     _ plan: ResolvedMapping, _ run: MigrationRun, from source: MappedStore, to target: MappedStore,
-    foreseen: ((ResolvedMapping) -> Bool)? = nil, inserted: Set<String> = []
+    willRunInSQL: ((ResolvedMapping) -> Bool)? = nil, inserted: Set<String> = []
   ) throws {
     guard let from = plan.sourceNumber, let to = plan.destinationNumber,
       let sourceEntity = source.schema.entity(number: Int(from)), let entity = target.schema.entity(number: Int(to))
     else { throw SQLObstacle("has an entity that its store does not have") }
-    let finder = MadeRowsFinder(run: run, source: source, target: target, foreseen: foreseen)
+    let finder = DestinationRowsFinder(run: run, source: source, target: target, willRunInSQL: willRunInSQL)
     (self.plan, self.run, self.source, self.target) = (plan, run, source, target)
     (self.sourceEntity, self.entity, self.inserted) = (sourceEntity, entity, inserted)
     owners = try plan.table.map { try finder.rows([$0]) } ?? .none(entity)
@@ -73,7 +73,7 @@ final class SQLRelationships {
 
   private static func link(
     _ relationship: ResolvedRelationship, _ layout: RelationshipLayout, of plan: ResolvedMapping,
-    _ sourceEntity: EntityLayout, _ finder: MadeRowsFinder
+    _ sourceEntity: EntityLayout, _ finder: DestinationRowsFinder
   ) throws -> Link {
     guard let asked = relationship.sources else {
       throw SQLObstacle(
@@ -102,7 +102,7 @@ final class SQLRelationships {
     if !link.layout.isToMany, Set(link.members.map(\.rows.source)).count < link.members.count {
       try refuse("may find more than one object for the to-one relationship '\(name)'")
     }
-    switch (link.layout.place, link.origin?.place) {
+    switch (link.layout.storage, link.origin?.storage) {
     case (.foreignKey, .foreignKey), (.foreignKey, nil):
       guard let opposite = opposite(of: link) else { return }
       if opposite.table == entity.table, opposite.key.column == link.key?.column {
@@ -111,7 +111,7 @@ final class SQLRelationships {
       if let origin = link.origin, !isOneToOne(origin) || link.isContradicted {
         try refuse("may find more than one object for the one-to-one relationship '\(name)'")
       }
-      if !run.isPlain, !link.members.allSatisfy({ link.isTold(by: $0.plan) }) {
+      if !run.isPlain, !link.members.allSatisfy({ link.isSetFromInverse(by: $0.plan) }) {
         try refuse("sets the one-to-one relationship '\(name)', as policies may too")
       }
     case (.foreignKey, _): try refuse("chooses one of several objects for '\(name)'")
@@ -119,9 +119,9 @@ final class SQLRelationships {
     case (.inverseForeignKey, .foreignKey):
       if let origin = link.origin, !isOneToOne(origin) { try refuse("chooses one of several owners for '\(name)'") }
     case (.inverseForeignKey, _): return
-    case (.joinTable(let end), let place):
+    case (.joinTable(let end), let originStorage):
       var isReflexive = false
-      if case .joinTable(let origin) = place { isReflexive = origin.isReflexive }
+      if case .joinTable(let origin) = originStorage { isReflexive = origin.isReflexive }
       if end.inverseOrderColumn != nil, !isAlone(link) {
         try refuse("orders the inverse of '\(name)', as policies may too")
       }
@@ -141,7 +141,7 @@ final class SQLRelationships {
   /// Returns the foreign key of the inverse of a one-to-one relationship.
   private func opposite(of link: Link) -> (table: String, key: ForeignKeyLayout)? {
     guard let name = link.layout.inverseName, let far = target.schema[link.layout.destinationEntity],
-      let inverse = far.relationships[name], !inverse.isToMany, case .foreignKey(let key) = inverse.place
+      let inverse = far.relationships[name], !inverse.isToMany, case .foreignKey(let key) = inverse.storage
     else { return nil }
     return (far.table, key)
   }
@@ -160,8 +160,8 @@ final class SQLRelationships {
   /// - Parameter alias: the alias of the source row.
   func insertedColumns(_ alias: String) -> [(name: String, value: BoundSQL)] {
     links.flatMap { link -> [(name: String, value: BoundSQL)] in
-      guard link.key != nil, isAlone(link), link.members.allSatisfy({ $0.plan != nil && $0.rows.isForeseen }),
-        opposite(of: link) == nil || link.members.allSatisfy({ link.isTold(by: $0.plan) })
+      guard link.key != nil, isAlone(link), link.members.allSatisfy({ $0.plan != nil && $0.rows.willBeCreated }),
+        opposite(of: link) == nil || link.members.allSatisfy({ link.isSetFromInverse(by: $0.plan) })
       else { return [] }
       inserted.insert(link.layout.name)
       return columns(of: link, alias)
@@ -170,7 +170,7 @@ final class SQLRelationships {
 
   private func columns(of link: Link, _ alias: String) -> [(name: String, value: BoundSQL)] {
     guard let key = link.key else { return [] }
-    let (near, place) = nearKey(link.origin, alias)
+    let (near, position) = nearKey(link.origin, alias)
     let keys = link.members.map { ($0.rows.keyOrNull(near), $0.rows.entity.number) }
     var columns = [(name: key.column, value: Self.first(keys.map(\.0)))]
     if let name = key.entityColumn {
@@ -179,7 +179,7 @@ final class SQLRelationships {
     }
     guard let name = key.orderColumn else { return columns }
     if isAlone(link) {
-      columns.append((name, "\(raw: place ?? "NULL")"))
+      columns.append((name, "\(raw: position ?? "NULL")"))
     } else {
       // As with objects, a row that keeps its owner keeps its position, and new members come last.
       let (old, order) = (SQLName.quoted(key.column), SQLName.quoted(name))
@@ -192,8 +192,8 @@ final class SQLRelationships {
   private func isAlone(_ link: Link) -> Bool { run.isPlain && !link.isContradicted }
 
   /// Returns the foreign key of a to-one relationship of the source, and its order column.
-  private func nearKey(_ origin: RelationshipLayout?, _ alias: String) -> (key: String, place: String?) {
-    guard case .foreignKey(let key) = origin?.place else { return ("\(alias).Z_PK", nil) }
+  private func nearKey(_ origin: RelationshipLayout?, _ alias: String) -> (key: String, position: String?) {
+    guard case .foreignKey(let key) = origin?.storage else { return ("\(alias).Z_PK", nil) }
     return ("\(alias).\(SQLName.quoted(key.column))", key.orderColumn.map { "\(alias).\(SQLName.quoted($0))" })
   }
 
@@ -220,7 +220,7 @@ final class SQLRelationships {
   func setKeys(_ rows: [RowSpan], offsets: [Int64]) throws {
     guard let sql = keyUpdate(links, offset: "?3")?.sql else { return }
     let ranges = zip(rows, offsets).map { ($0.keys, $1) }
-    try run.destination.store.asking { state in
+    try run.destination.store.withState { state in
       try functions.calling(on: state.connection) {
         for (keys, offset) in ranges {
           try state.connection.run(sql, [.integer(keys.lowerBound), .integer(keys.upperBound), .integer(offset)])
@@ -232,7 +232,7 @@ final class SQLRelationships {
   // MARK: All relationships
 
   /// The maximum number of statements that `set(step:)` runs.
-  var greatestStatementCount: Int { 1 + links.reduce(0) { $0 + max($1.members.count, 1) } }
+  var maxStatementCount: Int { 1 + links.reduce(0) { $0 + max($1.members.count, 1) } }
 
   /// Sets the relationships of all rows that SQL has created for the mapping.
   ///
@@ -240,20 +240,20 @@ final class SQLRelationships {
   func set(step: (BoundSQL, ClosedRange<Int64>) throws -> Void) throws {
     guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
     let destinations = (keys.lowerBound + offset)...(keys.upperBound + offset)
-    try run.destination.store.asking { state in
+    try run.destination.store.withState { state in
       try functions.calling(on: state.connection) {
         let rest = links.filter { !inserted.contains($0.layout.name) }
         if let update = keyUpdate(rest, offset: "(\(offset))") { try step(update, destinations) }
         for link in links {
-          if case .foreignKey = link.layout.place {
+          if case .foreignKey = link.layout.storage {
             try setOpposite(link, state.connection, step)
           } else {
             try setPairs(link, state.connection, step)
           }
-          for places in MissingPlaces.all(of: link.layout, entity, target) where try places.areMissing(state.connection)
-          {
+          for positions in MissingPositions.all(of: link.layout, entity, target)
+          where try positions.areMissing(state.connection) {
             try run.destination.store.willSearch?(state)
-            try places.fill(state.connection)
+            try positions.fill(state.connection)
           }
         }
       }
@@ -264,15 +264,15 @@ final class SQLRelationships {
     _ link: Link, _ connection: SQLiteConnection, _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
   ) throws {
     guard let (table, key) = opposite(of: link) else { return }
-    for member in link.members where !link.isTold(by: member.plan) {
-      try write(try pairs(link, member.rows, connection), to: key, of: table, step)
+    for member in link.members where !link.isSetFromInverse(by: member.plan) {
+      try setForeignKeys(try pairs(link, member.rows, connection), to: key, of: table, step)
     }
   }
 
   private func setPairs(
     _ link: Link, _ connection: SQLiteConnection, _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
   ) throws {
-    var members = link.members.filter { !isAlreadyTold(link, by: $0.plan) }
+    var members = link.members.filter { !isAlreadySetFromInverse(link, by: $0.plan) }
     if members.isEmpty { return }
     if !isAlone(link) {
       members = link.members
@@ -280,8 +280,8 @@ final class SQLRelationships {
     }
     for member in members {
       guard let pairs = try pairs(link, member.rows, connection) else { continue }
-      switch link.layout.place {
-      case .inverseForeignKey(let table, let key): try write(pairs, to: key, of: table, step)
+      switch link.layout.storage {
+      case .inverseForeignKey(let table, let key): try setForeignKeys(pairs, to: key, of: table, step)
       case .joinTable(let end): try step(insertion(pairs, end), pairs.keys)
       case .foreignKey: break
       }
@@ -290,11 +290,13 @@ final class SQLRelationships {
 
   /// Returns whether the inverse's mapping sets the same pairs: foreign keys at any time, join table rows before this
   /// mapping.
-  private func isAlreadyTold(_ link: Link, by other: ResolvedMapping?) -> Bool {
-    guard let other, other.isPlain, !link.isContradicted, link.isTold(by: other) else { return false }
+  private func isAlreadySetFromInverse(_ link: Link, by other: ResolvedMapping?) -> Bool {
+    guard let other, other.isPlain, !link.isContradicted, link.isSetFromInverse(by: other) else { return false }
     // In a migration with policies, the owners' keys are set without an order.
-    if case .inverseForeignKey(_, let key) = link.layout.place, key.orderColumn != nil, !isAlone(link) { return false }
-    guard case .joinTable(let end) = link.layout.place, !end.isReflexive else { return !isReflexive(link) }
+    if case .inverseForeignKey(_, let key) = link.layout.storage, key.orderColumn != nil, !isAlone(link) {
+      return false
+    }
+    guard case .joinTable(let end) = link.layout.storage, !end.isReflexive else { return !isReflexive(link) }
     if other !== plan { return other.position < plan.position }
     let names = links.map(\.layout.name)
     guard let near = names.firstIndex(of: link.layout.name),
@@ -304,7 +306,7 @@ final class SQLRelationships {
   }
 
   private func isReflexive(_ link: Link) -> Bool {
-    if case .joinTable(let end) = link.layout.place { end.isReflexive } else { false }
+    if case .joinTable(let end) = link.layout.storage { end.isReflexive } else { false }
   }
 
   /// Removes the existing relationships of the mapping's rows.
@@ -317,7 +319,7 @@ final class SQLRelationships {
       let name = SQLName.quoted(column)
       return "\(name) " + rows.replacingOccurrences(of: "%@", with: name)
     }
-    switch link.layout.place {
+    switch link.layout.storage {
     case .foreignKey: return
     case .inverseForeignKey(let table, let key):
       let columns = [key.column] + [key.entityColumn, key.orderColumn].compactMap { $0 }
@@ -340,26 +342,26 @@ final class SQLRelationships {
     var table: String
     var conditions: [BoundSQL]
     /// The position of the member among the owner's members, and of the owner among the member's owners.
-    var place: String?
-    var ownerPlace: String?
+    var position: String?
+    var ownerPosition: String?
     /// The integer key of the queried rows, and its range.
     var key: String
     var keys: ClosedRange<Int64>
   }
 
   /// Returns the pairs of a relationship; nil if the source's table is empty.
-  private func pairs(_ link: Link, _ member: MadeRows, _ connection: SQLiteConnection) throws -> Pairs? {
+  private func pairs(_ link: Link, _ member: DestinationRows, _ connection: SQLiteConnection) throws -> Pairs? {
     func column(_ name: String) -> String { "s.\(SQLName.quoted(name))" }
     var (table, key, near, far) = (sourceEntity.table, "Z_PK", "s.Z_PK", "s.Z_PK")
-    var (place, ownerPlace): (String?, String?)
-    switch link.origin?.place {
+    var (position, ownerPosition): (String?, String?)
+    switch link.origin?.storage {
     case nil: break
-    case .foreignKey(let origin): (far, ownerPlace) = (column(origin.column), origin.orderColumn.map(column))
+    case .foreignKey(let origin): (far, ownerPosition) = (column(origin.column), origin.orderColumn.map(column))
     case .inverseForeignKey(let name, let origin):
-      (table, near, place) = (name, column(origin.column), origin.orderColumn.map(column))
+      (table, near, position) = (name, column(origin.column), origin.orderColumn.map(column))
     case .joinTable(let end):
       (table, key, near, far) = (end.table, "rowid", column(end.sourceColumn), column(end.destinationColumn))
-      (place, ownerPlace) = (end.orderColumn.map(column), end.inverseOrderColumn.map(column))
+      (position, ownerPosition) = (end.orderColumn.map(column), end.inverseOrderColumn.map(column))
     }
     let name = source.table(table)
     // SQLite answers each of two statements with a single lookup at one end of the table.
@@ -368,7 +370,8 @@ final class SQLRelationships {
     else { return nil }
     return Pairs(
       owner: owners.key(near), member: member.key(far), table: "\(name) s",
-      conditions: [owners.hasKey(near), member.hasKey(far)], place: place, ownerPlace: ownerPlace, key: "s.\(key)",
+      conditions: [owners.hasKey(near), member.hasKey(far)], position: position, ownerPosition: ownerPosition,
+      key: "s.\(key)",
       keys: least...greatest)
   }
 
@@ -380,7 +383,7 @@ final class SQLRelationships {
   }
 
   /// Writes the owners' keys into the members' rows.
-  private func write(
+  private func setForeignKeys(
     _ pairs: Pairs?, to key: ForeignKeyLayout, of table: String,
     _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
   ) throws {
@@ -389,7 +392,7 @@ final class SQLRelationships {
     if let name = key.entityColumn { settings.append("\(SQLName.quoted(name)) = \(entity.number)") }
     if let name = key.orderColumn { settings.append("\(SQLName.quoted(name)) = p.P") }
     let values: [BoundSQL] = [
-      "\(pairs.owner) AS O", "\(pairs.member) AS M", "\(raw: pairs.place ?? "NULL") AS P",
+      "\(pairs.owner) AS O", "\(pairs.member) AS M", "\(raw: pairs.position ?? "NULL") AS P",
     ]
     // The limit makes SQLite iterate over the pairs and look up the rows, not the other way round.
     try step(
@@ -406,10 +409,10 @@ final class SQLRelationships {
       // The table holds a pair once, for both directions.
       values = ["MIN(\(pairs.owner), \(pairs.member))", "MAX(\(pairs.owner), \(pairs.member))"]
     }
-    for (column, place) in [(end.orderColumn, pairs.place), (end.inverseOrderColumn, pairs.ownerPlace)] {
-      guard let column, let place else { continue }
+    for (column, position) in [(end.orderColumn, pairs.position), (end.inverseOrderColumn, pairs.ownerPosition)] {
+      guard let column, let position else { continue }
       columns.append(column)
-      values.append("\(raw: place)")
+      values.append("\(raw: position)")
     }
     return """
       INSERT OR IGNORE INTO \(raw: target.table(end.table)) \
@@ -420,7 +423,7 @@ final class SQLRelationships {
 
 /// Assigns positions to members of an ordered relationship that have none: after the others, in the order of their
 /// primary keys.
-private struct MissingPlaces {
+private struct MissingPositions {
   let table: String
   let key: String
   let owner: String
@@ -428,23 +431,25 @@ private struct MissingPlaces {
   let order: String
 
   /// Returns the orders that setting a relationship affects.
-  static func all(of relationship: RelationshipLayout, _ entity: EntityLayout, _ target: MappedStore) -> [MissingPlaces]
+  static func all(of relationship: RelationshipLayout, _ entity: EntityLayout, _ target: MappedStore)
+    -> [MissingPositions]
   {
-    func places(_ table: String, _ key: String, _ owner: String, _ member: String, _ order: String?) -> [MissingPlaces]
+    func positions(_ table: String, _ key: String, _ owner: String, _ member: String, _ order: String?)
+      -> [MissingPositions]
     {
       guard let order else { return [] }
       return [
-        MissingPlaces(
+        MissingPositions(
           table: target.table(table), key: key, owner: SQLName.quoted(owner), member: SQLName.quoted(member),
           order: SQLName.quoted(order))
       ]
     }
-    return switch relationship.place {
-    case .foreignKey(let key): places(entity.table, "Z_PK", key.column, "Z_PK", key.orderColumn)
-    case .inverseForeignKey(let table, let key): places(table, "Z_PK", key.column, "Z_PK", key.orderColumn)
+    return switch relationship.storage {
+    case .foreignKey(let key): positions(entity.table, "Z_PK", key.column, "Z_PK", key.orderColumn)
+    case .inverseForeignKey(let table, let key): positions(table, "Z_PK", key.column, "Z_PK", key.orderColumn)
     case .joinTable(let end):
-      places(end.table, "rowid", end.sourceColumn, end.destinationColumn, end.orderColumn)
-        + places(end.table, "rowid", end.destinationColumn, end.sourceColumn, end.inverseOrderColumn)
+      positions(end.table, "rowid", end.sourceColumn, end.destinationColumn, end.orderColumn)
+        + positions(end.table, "rowid", end.destinationColumn, end.sourceColumn, end.inverseOrderColumn)
     }
   }
 

@@ -142,7 +142,7 @@ enum SourcePath {
         self = entity.attributesByName[name]?.isTransient == true && rest.isEmpty ? .nothing : .other
         return
       }
-      guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
+      guard case .foreignKey(let key) = relationship.storage, !relationship.isToMany else {
         self = rest.isEmpty ? .relationship : .other
         return
       }

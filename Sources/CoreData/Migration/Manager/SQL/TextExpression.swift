@@ -85,16 +85,16 @@ indirect enum TextExpression {
   func answer(_ call: SQLiteFunctionCall) -> Bool {
     switch slice(call) {
     case .value(let bytes):
-      call.giveBack(text: bytes)
+      call.setResult(text: bytes)
       return true
     case .nothing:
-      call.giveBack(.null)
+      call.setResult(.null)
       return true
     case .unknown: break
     }
     switch text(call) {
-    case .value(let text): call.giveBack(.text(text))
-    case .nothing: call.giveBack(.null)
+    case .value(let text): call.setResult(.text(text))
+    case .nothing: call.setResult(.null)
     case .unknown: return false
     }
     return true

@@ -29,7 +29,7 @@ final class DestinationStore {
   ///   - write: writes the store. Its parameter is the draft's file; nil for an existing store.
   /// - Throws: the errors of `write`; 134160 if the draft cannot be moved to its location. On an error, there is no new
   ///   store.
-  static func write(
+  static func writeReplacing(
     to url: URL, _ journal: WorkJournal, timeout: TimeInterval, _ write: (_ draft: URL?) throws -> Void
   ) throws {
     struct Failure: Error {
@@ -39,14 +39,14 @@ final class DestinationStore {
       guard try StoreFile.isNew(url) else {
         do { return try write(nil) } catch { throw Failure(error: error) }
       }
-      let place = StoreLocation(url)
+      let location = StoreLocation(url)
       // The next process to open the store removes what remains of the work directory.
-      _ = try StoreReplacement(place: place, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
-        do { try write(place.newStore) } catch { throw Failure(error: error) }
+      _ = try StoreReplacement(location: location, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
+        do { try write(location.newStore) } catch { throw Failure(error: error) }
         guard try StoreFile.isNew(url) else {
           throw StoreErrors.operationFailed(url: url, reason: "Another program has meanwhile made a store there.")
         }
-        return .init(external: Set(try SupportDirectory(store: place.newStore).names()))
+        return .init(external: Set(try SupportDirectory(store: location.newStore).names()))
       }
     } catch let failure as Failure {
       throw failure.error
@@ -98,10 +98,10 @@ final class DestinationStore {
       guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
       stack = opened
       var attached = try AttachedSource(source.stack, to: stack)
-      try stack.store.beginWritingBesideAttached()
+      try stack.store.beginWritingWithAttached()
       try attached.hold()
       self.source = attached
-      let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
+      let indexes = try stack.store.withState { try DeferredIndexes($0, isNew: draft != nil) }
       stack.store.willSearch = { try indexes.prepareSearch($0) }
       self.indexes = indexes
     } catch {
@@ -118,7 +118,7 @@ final class DestinationStore {
   ///
   /// - Parameter progress: called with the finished fraction of the indexes.
   /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed. The
-  ///   caller then calls `abandon()`.
+  ///   caller then calls `rollBack()`.
   func complete(progress: (Double) throws -> Void) throws {
     // Rows are written to disk while they are sorted. The rest is synced with the whole file before the store is moved
     // to its location. Closing a file releases SQLite's locks on it, which a draft does not need.
@@ -126,13 +126,13 @@ final class DestinationStore {
     let synchronization = isLarge ? draft.map { draft in ParallelWork { try FileCalls.synchronize(draft) } } : nil
     // After a failure, nothing depends on it.
     defer { try? synchronization?.wait() }
-    try stack.store.asking { try indexes.restore($0, url: url, progress: progress) }
+    try stack.store.withState { try indexes.restore($0, url: url, progress: progress) }
     do {
       try synchronization?.wait()
       try stack.store.commitWriting()
-      try stack.store.asking { _ in try source.detach() }
+      try stack.store.withState { _ in try source.detach() }
       if draft != nil {
-        try stack.store.asking { _ = try $0.connection.setPragma("journal_mode", to: .text(journalMode)) }
+        try stack.store.withState { _ = try $0.connection.setPragma("journal_mode", to: .text(journalMode)) }
       }
       stack.close()
       if let draft, let log = StoreLocation(draft).companions.first(where: FileCalls.exists) {
@@ -153,7 +153,7 @@ final class DestinationStore {
   }
 
   /// Rolls back everything that was written, and closes the store.
-  func abandon() {
+  func rollBack() {
     // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or next
     // opened.
     try? stack.store.rollBackWriting()

@@ -21,7 +21,7 @@ struct MigrationStack {
     // An unreadable value must not become nil in the new store.
     store.toleratesUnreadableFiles = false
     try store.loadMetadata()
-    coordinator.take(store)
+    coordinator.adopt(store)
     context = MigrationContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
   }
@@ -61,7 +61,7 @@ struct MigrationStack {
 
   /// Turns all unchanged objects into faults.
   func releaseValues() {
-    context.readAhead.removeAll()
+    context.prefetchedRows.removeAll()
     for object in context.registry.objects where !object.hasChanges && !object.isInaccessible {
       object.turnIntoFault(keeping: nil)
     }

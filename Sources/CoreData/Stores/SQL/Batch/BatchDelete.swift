@@ -93,7 +93,7 @@ struct BatchDelete {
     for (relationship, description) in relationships(layout, [.nullifyDeleteRule, .cascadeDeleteRule]) {
       guard let inverse = description.inverseRelationship, !inverse.isToMany,
         let destination = run.entities.schema[inverse.owningEntity?.name ?? relationship.destinationEntity],
-        case .foreignKey(let key)? = destination.relationships[inverse.name]?.place
+        case .foreignKey(let key)? = destination.relationships[inverse.name]?.storage
       else { continue }
       let others = try run.rows()
       let owners = "SELECT Z_PK FROM \(rows.table) WHERE Z_ENT = \(layout.number)"
@@ -118,7 +118,7 @@ struct BatchDelete {
   private func forgetRelationships(_ rows: BatchRows, _ layout: EntityLayout) throws {
     let owners = "(SELECT Z_PK FROM \(rows.table) WHERE Z_ENT = \(layout.number))"
     for relationship in layout.relationships.values {
-      switch relationship.place {
+      switch relationship.storage {
       case .foreignKey: continue
       case .inverseForeignKey(let table, let key):
         guard relationship.inverseName == nil else { continue }

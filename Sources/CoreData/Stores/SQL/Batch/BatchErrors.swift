@@ -11,7 +11,7 @@ package enum BatchErrors {
   {
     .cocoa(
       NSCoreDataError, "The batch request cannot be executed.", reason: reason, suggestion: suggestion,
-      ErrorDetail.place(entity: entity, property: property))
+      ErrorDetail.userInfo(entity: entity, property: property))
   }
 
   /// 1570
@@ -63,7 +63,7 @@ package enum BatchErrors {
     _ code: Int, _ property: String, _ entity: String, _ description: String, reason: String, suggestion: String,
     value: Any? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: entity, property: property)
+    var info = ErrorDetail.userInfo(entity: entity, property: property)
     info[NSValidationKeyErrorKey] = property
     info[NSValidationValueErrorKey] = value
     return .cocoa(code, description, reason: reason, suggestion: suggestion, info)

@@ -194,7 +194,7 @@ struct BatchUpdate {
   }
 
   private func assignments(_ name: String, _ id: NSManagedObjectID?) throws -> [BoundSQL] {
-    guard let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.place else {
+    guard let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.storage else {
       return []
     }
     if let id, !run.entities.owns(id) {

@@ -20,7 +20,7 @@ extension SQLStore {
           Data(
             """
             CoreData: Store opened without NSPersistentHistoryTrackingKey but previously had been opened with \
-            NSPersistentHistoryTrackingKey - Forcing into Read Only mode store at '\(url?.place ?? "")'\n
+            NSPersistentHistoryTrackingKey - Forcing into Read Only mode store at '\(url?.locationText ?? "")'\n
             """.utf8))
       }
       return
@@ -71,7 +71,7 @@ extension SQLStore {
     _ range: HistoryReader.Range, withChanges: Bool,
     _ body: (HistoryTransaction, [ObjectHistoryChange]) throws -> Void
   ) throws {
-    try asking { state in
+    try withState { state in
       try state.readingOnce {
         try history(state).read(
           range, withChanges: withChanges, in: state.database, of: self, external: state.files, body)
@@ -86,7 +86,7 @@ extension SQLStore {
   package func readStoredHistory(
     _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
   ) throws -> Int64 {
-    try asking { state in
+    try withState { state in
       try state.readingOnce {
         let reader = try HistoryReader(state.database)
         try reader.transactions(.all) { transaction in

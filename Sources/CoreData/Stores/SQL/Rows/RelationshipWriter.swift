@@ -21,7 +21,7 @@ package struct RelationshipWriter {
       let kind = changes[position].kind
       if kind == .delete { return true }
       let plan = try plans.plan(for: changes[position].id.entityDescription)
-      if kind == .update ? !plan.outside.isEmpty : plan.hasPlaces { return true }
+      if kind == .update ? !plan.outside.isEmpty : plan.hasPositions { return true }
     }
     return false
   }
@@ -32,7 +32,7 @@ package struct RelationshipWriter {
   /// - Parameters:
   ///   - changes: insertions and updates.
   ///   - positionsFollow: whether other changes write the positions of these changes' members in ordered relationships.
-  package func write(_ changes: [RowChange], positionsFollow: Bool = false) throws {
+  package func writeRelationships(_ changes: [RowChange], positionsFollow: Bool = false) throws {
     // Positions come last, because they are written to rows that must already have their keys.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
@@ -47,15 +47,15 @@ package struct RelationshipWriter {
             before, by: members.ids, of: relationship, owner: owner, positionsFollow ? nil : arranged)
           if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
         case .toOne(let id):
-          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
-          let place = ArrangedOwner(table: plan.layout.table, column: key.column, owner: id.key.number)
-          if !arranged.contains(place) {
+          guard case .foreignKey(let key) = relationship.storage, let order = key.orderColumn else { continue }
+          let arrangedOwner = ArrangedOwner(table: plan.layout.table, column: key.column, owner: id.key.number)
+          if !arranged.contains(arrangedOwner) {
             try appendToOrder(plan.layout.table, key: key.column, order: order, row: owner)
           } else if change.kind == .update {
             try forgetOrder(plan.layout.table, order: order, row: owner)
           }
         case .null:
-          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
+          guard case .foreignKey(let key) = relationship.storage, let order = key.orderColumn else { continue }
           try forgetOrder(plan.layout.table, order: order, row: owner)
         default: continue
         }
@@ -79,7 +79,7 @@ package struct RelationshipWriter {
       for (position, relationship) in plan.outside where change.changed.contains(position) {
         guard case .toMany = change.slot(at: position), relationship.isOrdered else { continue }
         let owner = change.id.key.number
-        switch relationship.place {
+        switch relationship.storage {
         case .foreignKey: continue
         case .inverseForeignKey(let table, let key):
           owners.insert(ArrangedOwner(table: table, column: key.column, owner: owner))
@@ -94,7 +94,7 @@ package struct RelationshipWriter {
   /// Removes references to deleted rows of an entity from rows without a change of their own.
   package func forget(_ keys: [Int64], _ layout: EntityLayout) throws {
     for relationship in layout.relationships.values {
-      switch relationship.place {
+      switch relationship.storage {
       case .foreignKey: continue
       case .inverseForeignKey(let table, let foreign):
         guard relationship.inverseName == nil else { continue }
@@ -134,7 +134,7 @@ package struct RelationshipWriter {
     let kept = Set(before.map(\.key)).intersection(after.map(\.key))
     let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
     let added = after.filter { !kept.contains($0.key) }.map(\.key.number)
-    switch relationship.place {
+    switch relationship.storage {
     case .foreignKey: return
     case .inverseForeignKey(let table, let key):
       // If there is an inverse, the members' own changes write the column.
@@ -201,7 +201,7 @@ package struct RelationshipWriter {
   /// Assigns positions in the given order, keeping positions that already fit.
   private func arrange(_ members: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64) throws {
     let (table, member, column, filter): (String, String, String, String)
-    switch relationship.place {
+    switch relationship.storage {
     case .foreignKey: return
     case .inverseForeignKey(let name, let key):
       guard let order = key.orderColumn else { return }
@@ -217,10 +217,10 @@ package struct RelationshipWriter {
     let current = Dictionary(
       rows.compactMap { row in row[0].integer.map { ($0, row[1].integer) } }, uniquingKeysWith: { first, _ in first })
     let keys = OrderKeys.arranged(members.map { current[$0.key.number] ?? nil })
-    for (id, place) in zip(members, keys) where (current[id.key.number] ?? nil) != place {
+    for (id, orderKey) in zip(members, keys) where (current[id.key.number] ?? nil) != orderKey {
       try database.run(
         "UPDATE \(quotedTable) SET \(quotedColumn) = ? WHERE \(quotedMember) = ? AND \(quotedFilter) = ?",
-        [.integer(place), .integer(id.key.number), .integer(owner)])
+        [.integer(orderKey), .integer(id.key.number), .integer(owner)])
     }
   }
 }

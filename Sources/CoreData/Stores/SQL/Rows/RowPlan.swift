@@ -27,7 +27,7 @@ package final class RowPlan {
   /// The slots of relationships that are stored outside the row.
   package let outside: [(position: Int, relationship: RelationshipLayout)]
   /// Whether the row, or its members, have positions in an ordered relationship.
-  package let hasPlaces: Bool
+  package let hasPositions: Bool
   private let indexes: [String: Int]
   /// The columns that slots write, in the order of their parameters.
   package let columns: [String]
@@ -50,7 +50,7 @@ package final class RowPlan {
     outside = table.names.enumerated().compactMap { position, name in
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
     }
-    hasPlaces = outside.contains { RowPlan.hasPlaces($0.relationship) }
+    hasPositions = outside.contains { RowPlan.hasPositions($0.relationship) }
   }
 
   private static func step(of name: String, in layout: EntityLayout, parameter: Int) -> Step {
@@ -58,7 +58,7 @@ package final class RowPlan {
       guard attribute.column != nil, let coding = ColumnCoding(attribute) else { return .columns(attribute) }
       return .column(coding, attribute, parameter: parameter)
     }
-    if let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.place {
+    if let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.storage {
       return .key(relationship, key, parameter: parameter)
     }
     return .nothing
@@ -76,15 +76,15 @@ package final class RowPlan {
   /// Returns whether a change of the relationship is written outside the row. If it has an inverse, its members' rows
   /// contain the keys.
   private static func isOutside(_ relationship: RelationshipLayout) -> Bool {
-    switch relationship.place {
+    switch relationship.storage {
     case .foreignKey(let key): key.orderColumn != nil
     case .inverseForeignKey: relationship.inverseName == nil || relationship.isOrdered
     case .joinTable: true
     }
   }
 
-  private static func hasPlaces(_ relationship: RelationshipLayout) -> Bool {
-    switch relationship.place {
+  private static func hasPositions(_ relationship: RelationshipLayout) -> Bool {
+    switch relationship.storage {
     case .foreignKey(let key): key.orderColumn != nil
     case .inverseForeignKey: relationship.isOrdered
     case .joinTable(let end): end.orderColumn != nil || end.inverseOrderColumn != nil

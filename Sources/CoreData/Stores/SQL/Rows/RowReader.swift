@@ -208,7 +208,7 @@ package enum RowStep {
       self = .null
       return
     }
-    guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
+    guard case .foreignKey(let key) = relationship.storage, !relationship.isToMany else {
       self = .unread
       return
     }

@@ -36,7 +36,7 @@ extension SQLRowSource {
   /// - Parameter write: writes the changes of one kind at some positions, and returns the positions of those whose rows
   ///   have changed since they were read.
   /// - Throws: `RowConflicts` with every row that has changed since it was read. The caller must then roll back.
-  package func write(
+  package func writeInOrder(
     _ changes: [RowChange], by write: (RowChange.Kind, [Int]) throws -> [Int]
   ) throws {
     var (conflicting, outside): ([Int], [Int]) = ([], [])
@@ -54,7 +54,7 @@ extension SQLRowSource {
     if outside.isEmpty { return }
     // In the program's order of changes.
     outside.sort()
-    try relationships.write(outside.map { changes[$0] })
+    try relationships.writeRelationships(outside.map { changes[$0] })
   }
 
   /// The writer of what is stored outside the rows.

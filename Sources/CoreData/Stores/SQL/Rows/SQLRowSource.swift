@@ -124,7 +124,7 @@ extension SQLRowSource {
     let select = try entities.selects.select(results, of: entities.layout(of: query.entity), query.criteria)
     let reader = try DictionaryReader(select, of: query.entity, entities: entities, external: files)
     try database.forEachRow(select.statement) { row in
-      if let doubt = select.doubt, row.double(at: doubt) != 0 { throw NotExpressibleInSQL() }
+      if let inexactCount = select.inexactCount, row.double(at: inexactCount) != 0 { throw NotExpressibleInSQL() }
       try body(reader, row)
     }
   }

@@ -7,7 +7,7 @@ import Foundation
 ///
 /// Many errors arise where the store is unknown: in a mapping model, a model, a statement. The code that opens and
 /// migrates stores adds it, so that the reason says which store is affected.
-package enum ErrorPlace {
+package enum ErrorLocation {
   /// Runs a body. If it throws an error of this framework that does not name the store, adds a sentence that does to
   /// the reason.
   ///
@@ -50,7 +50,7 @@ extension NSError {
   /// not an error of this framework.
   fileprivate func naming(_ url: URL) -> NSError? {
     let texts = [localizedDescription, localizedFailureReason, localizedRecoverySuggestion].compactMap { $0 }
-    guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.place) }) else { return nil }
+    guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.locationText) }) else { return nil }
     var info = userInfo
     let reason = localizedFailureReason ?? ""
     let end = reason.isEmpty || reason.hasSuffix(".") ? "" : "."
@@ -59,7 +59,7 @@ extension NSError {
     return NSError(domain: domain, code: code, userInfo: info)
   }
 
-  private static func sentence(_ url: URL) -> String { " The store is '\(url.place)'." }
+  private static func sentence(_ url: URL) -> String { " The store is '\(url.locationText)'." }
 
   /// The reason without the location of the store, for messages that already name the store.
   package var reasonWithoutStore: String? {
@@ -79,7 +79,7 @@ extension NSError {
       switch value {
       case let url as URL where url.path == copy.path: result = original
       case let text as String where text.contains(copy.path):
-        result = text.replacingOccurrences(of: copy.path, with: original.place)
+        result = text.replacingOccurrences(of: copy.path, with: original.locationText)
       case let error as NSError: result = error.moved(from: copy, to: original)
       case let list as [NSError]:
         let errors = list.map { $0.moved(from: copy, to: original) }

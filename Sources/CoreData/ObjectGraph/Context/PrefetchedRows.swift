@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Rows read by prefetching, kept until objects are created for them.
-struct ReadAhead {
+struct PrefetchedRows {
   private var rows: [ObjectKey: RowSnapshot] = [:]
-  private var members: [WaitingRows] = []
+  private var members: [PrefetchedMembers] = []
 
   subscript(key: ObjectKey) -> RowSnapshot? {
     get { rows.isEmpty ? nil : rows[key] }
@@ -18,7 +18,7 @@ struct ReadAhead {
   }
 
   /// Keeps the rows of members, which relationships find without a search.
-  mutating func add(_ waiting: WaitingRows) { members.append(waiting) }
+  mutating func add(_ waiting: PrefetchedMembers) { members.append(waiting) }
 
   mutating func removeAll() {
     rows = [:]
@@ -31,7 +31,7 @@ extension NSManagedObjectContext {
   /// Keeps the members of a relationship that have just been read, and their rows.
   ///
   /// - Returns: the members.
-  func keepMembers(_ waiting: WaitingRows, _ range: Range<Int>, isOrdered: Bool) -> ToMany {
+  func keepMembers(_ waiting: PrefetchedMembers, _ range: Range<Int>, isOrdered: Bool) -> ToMany {
     let rows = waiting.rows[range]
     guard let layout = rows.first?.packed?.layout, rows.allSatisfy({ $0.packed?.layout === layout }) else {
       for row in rows { keep(row) }
@@ -50,7 +50,7 @@ extension NSManagedObjectContext {
   func keepRows(of members: MemberRows) {
     for index in members.numbers.indices {
       guard let row = members.row(at: index, for: self) else { return }
-      readAhead[row.key] = row
+      prefetchedRows[row.key] = row
     }
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 
 extension URL {
   /// The location of a store for messages: a path, or the URL of a store in a server, without its password.
-  package var place: String { isFileURL || scheme == nil ? path : withoutPassword.absoluteString }
+  package var locationText: String { isFileURL || scheme == nil ? path : withoutPassword.absoluteString }
 
   /// The name of a store in messages: the file's name, or the schema in a URL, or else the database.
   package var storeName: String {

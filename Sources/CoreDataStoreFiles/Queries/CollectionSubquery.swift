@@ -5,7 +5,7 @@ import CoreDataPredicates
 import CoreDataSQLite
 
 /// The members of a collection, as a subquery that refers to the owner's row.
-package struct MemberRows {
+package struct CollectionSubquery {
   /// The members, preceded by those of the collections that the key path passes through.
   private var levels: [Level] = []
 
@@ -69,7 +69,7 @@ package struct MemberRows {
 
 extension PredicateSQL {
   /// Returns the conditions of a collection's subqueries for a member, each with a leading AND.
-  private func filters(_ collection: SQLCollection, _ rows: MemberRows) throws -> BoundSQL {
+  private func filters(_ collection: SQLCollection, _ rows: CollectionSubquery) throws -> BoundSQL {
     try collection.filters.map { filter in
       var names = filter.names
       names.variables[filter.variable] = rows.scope
@@ -87,7 +87,7 @@ extension PredicateSQL {
     _ collection: SQLCollection, isFlat: Bool = false, ignoresMissing: Bool = false,
     _ test: (SQLOperand) throws -> BoundSQL
   ) throws -> BoundSQL {
-    let rows = try MemberRows(collection, self)
+    let rows = try CollectionSubquery(collection, self)
     let filters = try filters(collection, rows)
     let member = try rows.operand(collection.rest, self)
     var condition: BoundSQL
@@ -139,7 +139,7 @@ extension PredicateSQL {
 
   /// Applies an aggregate function to the values of a collection's key path.
   func aggregate(_ function: Aggregate, _ collection: SQLCollection, _ form: AggregateForm) throws -> SQLOperand {
-    var rows = try MemberRows(collection, self)
+    var rows = try CollectionSubquery(collection, self)
     let filters = try filters(collection, rows)
     var member = try rows.operand(collection.rest, self)
     while form == .flattened, case .collection(let inner) = member {
@@ -242,7 +242,7 @@ extension PredicateSQL {
 
 extension SQLOperand {
   /// Whether this is the object of the rows themselves, and not one at the end of a relationship.
-  fileprivate func isRow(of rows: MemberRows) -> Bool {
+  fileprivate func isRow(of rows: CollectionSubquery) -> Bool {
     if case .object(let key, _) = self { return key.sql == "\(rows.scope.alias).Z_PK" }
     return false
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The positions of a schema's entities, tables and columns, by name.
-struct SchemaPlaces: Hashable, Sendable {
+struct SchemaPositions: Hashable, Sendable {
   /// A relationship, with the entity that declares it.
   struct OwnerKey: Sendable {
     let entity: Int
@@ -31,7 +31,7 @@ struct SchemaPlaces: Hashable, Sendable {
     for (position, entity) in entities.enumerated() {
       for name in entity.relationships.keys.sorted() {
         guard let layout = entity.relationships[name], layout.declaringEntity == entity.name,
-          layout.inverseName == nil, case .inverseForeignKey(let table, _) = layout.place
+          layout.inverseName == nil, case .inverseForeignKey(let table, _) = layout.storage
         else { continue }
         ownerKeys[table, default: []].append(OwnerKey(entity: position, relationship: name))
       }
@@ -40,6 +40,6 @@ struct SchemaPlaces: Hashable, Sendable {
   }
 
   // The positions follow from the rest of the schema, so they never make two schemas differ.
-  static func == (left: SchemaPlaces, right: SchemaPlaces) -> Bool { true }
+  static func == (left: SchemaPositions, right: SchemaPositions) -> Bool { true }
   func hash(into hasher: inout Hasher) {}
 }

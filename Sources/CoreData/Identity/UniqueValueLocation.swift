@@ -4,15 +4,15 @@
 import Foundation
 
 /// The location of a value under a uniqueness constraint: a slot, or an element of a composite attribute in it.
-package struct UniqueValuePlace {
+package struct UniqueValueLocation {
   package let path: String
   package let position: Int
   private let elements: [NSAttributeDescription]
 
   /// Returns the locations for a constraint; nil if the entity lacks one. A composite attribute includes all of its
   /// elements.
-  package static func places(of constraint: [String], in table: SlotTable) -> [UniqueValuePlace]? {
-    let found = constraint.map { name -> [UniqueValuePlace] in
+  package static func locations(of constraint: [String], in table: SlotTable) -> [UniqueValueLocation]? {
+    let found = constraint.map { name -> [UniqueValueLocation] in
       let names = name.split(separator: ".").map(String.init)
       guard let first = names.first, let position = table.position(of: first) else { return [] }
       var elements: [NSAttributeDescription] = []
@@ -22,19 +22,20 @@ package struct UniqueValuePlace {
         elements.append(element)
         attribute = element
       }
-      return expanded(UniqueValuePlace(path: name, position: position, elements: elements), attribute)
+      return expanded(UniqueValueLocation(path: name, position: position, elements: elements), attribute)
     }
     return found.contains { $0.isEmpty } ? nil : found.flatMap { $0 }
   }
 
   private static func expanded(
-    _ place: UniqueValuePlace, _ attribute: NSAttributeDescription?
-  ) -> [UniqueValuePlace] {
-    guard let composite = attribute as? NSCompositeAttributeDescription else { return [place] }
+    _ location: UniqueValueLocation, _ attribute: NSAttributeDescription?
+  ) -> [UniqueValueLocation] {
+    guard let composite = attribute as? NSCompositeAttributeDescription else { return [location] }
     return composite.elements.flatMap { element in
       expanded(
-        UniqueValuePlace(
-          path: "\(place.path).\(element.name)", position: place.position, elements: place.elements + [element]),
+        UniqueValueLocation(
+          path: "\(location.path).\(element.name)", position: location.position, elements: location.elements + [element]
+        ),
         element)
     }
   }
@@ -55,7 +56,7 @@ extension NSManagedObjectModel {
   package func checkUniquenessConstraints() throws {
     for entity in entities {
       for name in NSEntityDescription.names(in: entity.uniquenessConstraints).joined()
-      where UniqueValuePlace.places(of: [name], in: entity.slotTable) == nil {
+      where UniqueValueLocation.locations(of: [name], in: entity.slotTable) == nil {
         throw ModelErrors.unknownUniqueProperty(
           name, entity: entity.name ?? "", known: Array(entity.propertiesByName.keys))
       }

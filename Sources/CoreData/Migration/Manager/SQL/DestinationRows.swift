@@ -5,13 +5,13 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 
 /// The destination rows of an entity mapping, as SQL that converts a source key to a destination key.
-struct MadeRows {
+struct DestinationRows {
   /// The number of the source entity.
   let source: Int32
   /// The destination entity.
   let entity: EntityLayout
   /// Whether the rows may not exist yet, because SQL will create one for each source row.
-  let isForeseen: Bool
+  let willBeCreated: Bool
   /// The rows of each pass, latest first.
   fileprivate let parts: [Part]
 
@@ -42,8 +42,8 @@ struct MadeRows {
     }
   }
 
-  static func none(_ entity: EntityLayout) -> MadeRows {
-    MadeRows(source: 0, entity: entity, isForeseen: true, parts: [])
+  static func none(_ entity: EntityLayout) -> DestinationRows {
+    DestinationRows(source: 0, entity: entity, willBeCreated: true, parts: [])
   }
 
   /// Returns the key of the destination row of a source row for which `hasKey` is true.
@@ -65,18 +65,18 @@ struct MadeRows {
 }
 
 /// Finds the destination rows of the mappings that a relationship's expression refers to.
-final class MadeRowsFinder {
+final class DestinationRowsFinder {
   private unowned(unsafe) let run: MigrationRun
   let source: MappedStore
   let target: MappedStore
-  private let foreseen: ((ResolvedMapping) -> Bool)?
+  private let willRunInSQL: ((ResolvedMapping) -> Bool)?
   /// The functions that the SQL calls.
   private(set) var functions: [SQLFunction] = []
 
   init(
-    run: MigrationRun, source: MappedStore, target: MappedStore, foreseen: ((ResolvedMapping) -> Bool)?
+    run: MigrationRun, source: MappedStore, target: MappedStore, willRunInSQL: ((ResolvedMapping) -> Bool)?
   ) {
-    (self.run, self.source, self.target, self.foreseen) = (run, source, target, foreseen)
+    (self.run, self.source, self.target, self.willRunInSQL) = (run, source, target, willRunInSQL)
   }
 
   /// Returns the destination rows of the mappings that an expression refers to.
@@ -85,7 +85,7 @@ final class MadeRowsFinder {
   /// - Throws: `SQLObstacle` if only objects can find them.
   func members(
     _ relationship: ResolvedRelationship, _ layout: RelationshipLayout, sources: [Int]
-  ) throws -> [(rows: MadeRows, plan: ResolvedMapping?)] {
+  ) throws -> [(rows: DestinationRows, plan: ResolvedMapping?)] {
     let wanted = target.schema[layout.destinationEntity]?.numbers ?? []
     var names: [String] = []
     let isNamed: Bool
@@ -112,24 +112,24 @@ final class MadeRowsFinder {
   }
 
   /// Returns the rows in the association tables of one mapping.
-  func rows(_ tables: [Int]) throws -> MadeRows {
+  func rows(_ tables: [Int]) throws -> DestinationRows {
     let all = tables.map { run.manager.associations.tables[$0] }
     guard let last = all.last, let entity = target.schema.entity(number: Int(last.destination)),
       all.allSatisfy({ $0.source == last.source && $0.destination == last.destination })
     else { throw SQLObstacle("uses objects of several entities") }
-    if let foreseen {
-      guard tables.count == 1, let plan = run.plans.first(where: { $0.table == tables[0] }), foreseen(plan) else {
-        return MadeRows(source: last.source, entity: entity, isForeseen: false, parts: [])
+    if let willRunInSQL {
+      guard tables.count == 1, let plan = run.plans.first(where: { $0.table == tables[0] }), willRunInSQL(plan) else {
+        return DestinationRows(source: last.source, entity: entity, willBeCreated: false, parts: [])
       }
-      let part = plan.sourceKeys.flatMap { keys in plan.offset.map { MadeRows.Part.range(keys, offset: $0) } }
-      return MadeRows(source: last.source, entity: entity, isForeseen: true, parts: part.map { [$0] } ?? [])
+      let part = plan.sourceKeys.flatMap { keys in plan.offset.map { DestinationRows.Part.range(keys, offset: $0) } }
+      return DestinationRows(source: last.source, entity: entity, willBeCreated: true, parts: part.map { [$0] } ?? [])
     }
-    return MadeRows(
-      source: last.source, entity: entity, isForeseen: false,
+    return DestinationRows(
+      source: last.source, entity: entity, willBeCreated: false,
       parts: try zip(tables, all).reversed().compactMap { try part($1, $0, entity) })
   }
 
-  private func part(_ table: AssociationTable, _ number: Int, _ entity: EntityLayout) throws -> MadeRows.Part? {
+  private func part(_ table: AssociationTable, _ number: Int, _ entity: EntityLayout) throws -> DestinationRows.Part? {
     let isShared = source.schema.entity(number: Int(table.source)).map(source.sharesTable) ?? true
     let isChecked = isShared || run.destination.context.deletionCount > 0
     guard table.isOrdinary, !isChecked || table.runs.count <= 1 else {
