@@ -54,7 +54,7 @@ enum PostgreSQLErrors {
         : Kind(
           code: NSPersistentStoreOperationError, description: "The connection to the persistent store was lost.",
           suggestion:
-            "What was not committed is undone. Try again; the store connects by itself when the server is back.")
+            "Uncommitted changes were rolled back. Try again; the store connects by itself when the server is back.")
     }
     if failure.isUniqueViolation {
       return Kind(
@@ -69,7 +69,9 @@ enum PostgreSQLErrors {
     }
     if failure.isSerializationFailure || failure.isDeadlock {
       return Kind(
-        code: NSPersistentStoreTimeoutError, description: "Others were changing the same rows of the store.",
+        code: NSPersistentStoreTimeoutError,
+        description: "Other transactions were changing the same rows of the "
+          + "store.",
         suggestion: "Nothing was changed. Save again.")
     }
     if failure.isLockTimeout {

@@ -40,7 +40,7 @@ struct SchemaInspection {
     guard count != 1 else { return [] }
     return [
       ServerStoreProblem(
-        .metadata, "z_metadata has \(count) rows. A store has one; that with the greatest z_version counts.",
+        .metadata, "z_metadata has \(count) rows. A store has one; the one with the greatest z_version is used.",
         cure: "Delete the other rows.")
     ]
   }

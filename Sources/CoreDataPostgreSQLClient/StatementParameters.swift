@@ -57,7 +57,7 @@ final class StatementParameters {
     case .timestamp(let microseconds): put(microseconds)
     case .numeric(let text):
       guard let number = PostgreSQLNumeric.encode(text) else {
-        throw PostgreSQLError("'\(text.prefix(50))' is no number, or one that PostgreSQL cannot hold.")
+        throw PostgreSQLError("'\(text.prefix(50))' is not a number, or is one that PostgreSQL cannot hold.")
       }
       bytes.append(contentsOf: number)
     case .integers(let numbers):

@@ -200,7 +200,7 @@ extension DatabaseCatalog.Table {
     if isVirtual { return "it is a virtual table" }
     if let column = columns.first(where: \.isGenerated) { return "an expression computes its column \(column.name)" }
     if mayContain(word: "CONFLICT"), Self.words(of: sql).contains("CONFLICT") {
-      return "it has an ON CONFLICT clause, by which rows can vanish without an error"
+      return "it has an ON CONFLICT clause, which can make rows vanish without an error"
     }
     return nil
   }

@@ -100,7 +100,7 @@ struct MappingFindingsTests {
         == ["info DS101 Cat: the entity mapping Cats removes it: 3 rows would be dropped; the policy P decides"])
     #expect(
       try findings([mapping("Dog", ["name": "name", "legs": "legs"])]) { _ in }
-        == ["error DS101 Cat: no entity mapping takes it: 3 rows would be dropped"])
+        == ["error DS101 Cat: no entity mapping covers it: 3 rows would be dropped"])
   }
 
   @Test("A number that is given as it is arrives in the new type; one that an expression makes is its business")

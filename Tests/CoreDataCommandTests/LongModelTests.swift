@@ -68,7 +68,8 @@ struct LongModelTests {
     #expect(run.output.components(separatedBy: "left out").count == 2, "\(run.output)")
     #expect(
       run.output.contains(
-        "'D2' to 'D20' (19 versions) are left out: going through it would drop Order.total, which both ends have."),
+        "'D2' to 'D20' (19 versions) are left out: going through it would drop Order.total, which both ends of the "
+          + "step have."),
       "\(run.output)")
   }
 

@@ -44,7 +44,7 @@ struct LossCommandTests {
     #expect(
       plan.output.contains(
         "    info  DS102  Order.name: 4 values would be dropped (allowed by --allow-loss)  Small\n"))
-    #expect(plan.output.contains("None of the known versions has written the store;"))
+    #expect(plan.output.contains("The store was written with none of the known versions;"))
     #expect(CommandRun("migrate", "run", store, small, "--allow-loss").status == .done)
   }
 
@@ -95,11 +95,14 @@ struct LossCommandTests {
     let arguments = [store, url.path, "--to", "B", "--mappings", workshop.path("Two.cdm")]
     let plan = CommandRun(["migrate", "plan"] + arguments)
     #expect(plan.status == .no)
-    #expect(plan.output.contains("error  DS101  Order: no entity mapping takes it: 2 rows would be dropped"))
+    #expect(plan.output.contains("error  DS101  Order: no entity mapping covers it: 2 rows would be dropped"))
     let content = FileManager.default.contents(atPath: store)
     let run = CommandRun(["migrate", "run"] + arguments)
     #expect(run.status == .migrationImpossible)
-    #expect(run.error.contains("Data would be lost: DS101 Order: no entity mapping takes it: 2 rows would be dropped."))
+    #expect(
+      run.error.contains(
+        "Data would be lost: DS101 Order: no entity mapping covers it: 2 rows would be "
+          + "dropped."))
     #expect(FileManager.default.contents(atPath: store) == content)
     #expect(CommandRun(["migrate", "run"] + arguments + ["--allow", "DS101:Customer"]).status == .migrationImpossible)
     #expect(CommandRun(["migrate", "run"] + arguments + ["--allow", "DS102:Order"]).status == .migrationImpossible)

@@ -105,7 +105,7 @@ struct LostLogCommandTests {
     let connection = try SQLiteConnection(path: store, mode: .create)
     try connection.execute("CREATE TABLE T (X)")
     try connection.close()
-    #expect(!CommandRun("store", "info", store).error.contains("young store"))
+    #expect(!CommandRun("store", "info", store).error.contains("All of a new store"))
     try run("PRAGMA journal_mode = WAL", on: store)
     let info = CommandRun("store", "info", store)
     #expect(info.status == .unreadableStore && info.error.contains("it has no table Z_METADATA"), "\(info.error)")

@@ -35,7 +35,7 @@ struct MigrateCommandTests {
     let plan = CommandRun("migrate", "plan", store, workshop.model, "--mappings", folder)
     #expect(plan.output.contains("1  Shop -> Shop 2   mapping Shop.cdm, copy   4 rows touched\n"))
     #expect(plan.output.contains("The mapping model 'Shop.cdm' is for these two versions.\n"))
-    #expect(plan.output.contains("A mapping model was written for exactly the way from 'Shop' to 'Shop 2'.\n"))
+    #expect(plan.output.contains("A mapping model exists for exactly the path from 'Shop' to 'Shop 2'.\n"))
     let json = try CommandRun(
       "migrate", "status", store, workshop.model, "--mappings", folder, "--format", "json"
     ).json

@@ -105,7 +105,7 @@ struct WrongInputTests {
       says: "xml.sqlite is not a SQLite store: it is an XML file. Check that this is the right file.")
     expect(
       try write(Data(), to: "empty.sqlite"),
-      says: "empty.sqlite is empty: it holds no store. All of a young store can be in its log: look for "
+      says: "empty.sqlite is empty: it holds no store. All of a new store can be in its log: look for "
         + "empty.sqlite-wal where the file came from, or restore a backup."
     )
     expect(

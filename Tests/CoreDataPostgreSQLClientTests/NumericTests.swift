@@ -59,7 +59,7 @@ struct NumericTests {
   func invalid(_ text: String) throws {
     let connection = try TestSchema.connection()
     let error = try postgreSQLError { _ = try connection.query("SELECT $1::numeric", [.numeric(text)]) }
-    #expect(error.description.contains("is no number"))
+    #expect(error.description.contains("is not a number"))
     #expect(try connection.value("SELECT 1") == .integer(1))
   }
 

@@ -98,13 +98,13 @@ enum ModelErrors {
 
   static func unknownIndexProperty(_ name: String, index: String, entity: String) -> NSError {
     invalid(
-      "The index '\(index)' of entity '\(entity)' is over the property '\(name)', which the entity does not have.",
+      "The index '\(index)' of entity '\(entity)' is on the property '\(name)', which the entity does not have.",
       suggestion: "Remove the element from the index, or add the property.", entity: entity, property: name)
   }
 
   static func unknownUniqueProperty(_ name: String, entity: String, known: [String]) -> NSError {
     invalid(
-      "A uniqueness constraint of entity '\(entity)' is over the property '\(name)', which the entity does not have. "
+      "A uniqueness constraint of entity '\(entity)' is on the property '\(name)', which the entity does not have. "
         + "It has: \(known.sorted().joined(separator: ", ")).",
       suggestion: "Correct the constraint, or add the property.", entity: entity, property: name)
   }

@@ -22,7 +22,7 @@ public func =>? <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NS
 /// Returns the request with another type of results, like `=>?`. Traps if the value is not a request.
 public func =>! <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NSFetchRequest<Result> {
   if let result = request =>? type { return result }
-  trap("\(request ?? "nil") is no fetch request.")
+  trap("\(request ?? "nil") is not a fetch request.")
 }
 
 /// A request of any result type.

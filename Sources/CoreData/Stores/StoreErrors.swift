@@ -57,7 +57,7 @@ package enum StoreErrors {
   static func fetchCancelled() -> NSError {
     .cocoa(
       CocoaError.Code.userCancelled.rawValue, "The fetch was cancelled.",
-      reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
+      reason: "Its progress or its result was cancelled.", suggestion: "Execute the request again.")
   }
 
   /// 134000
@@ -180,7 +180,7 @@ package enum StoreErrors {
   package static func otherGeneration() -> NSError {
     error(
       NSPersistentStoreUnsupportedRequestTypeError, "The query generation cannot be used.",
-      reason: "The token is of a context with another coordinator.",
+      reason: "The token comes from a context of another coordinator.",
       suggestion: "Use the token of a context with the same coordinator.", nil)
   }
 

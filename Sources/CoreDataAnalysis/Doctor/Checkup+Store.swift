@@ -98,16 +98,18 @@ extension Checkup {
       let purpose = work.purpose?.rawValue ?? "work"
       if work.isRunning {
         add(
-          .note, "unfinished work", "A process is at work on the store: \(purpose).", cure: "Wait until it has ended.")
+          .note, "unfinished work", "A process is working on the store: \(purpose).", cure: "Wait until it has ended.")
       } else {
         add(
-          .problem, "unfinished work", "A process was stopped amid its work on the store: \(purpose). No row is lost.",
-          cure: "Clear up what it has left.", command: "coredata migrate recover \(path)")
+          .problem, "unfinished work",
+          "A process was stopped while it was working on the store: \(purpose). No row "
+            + "is lost.",
+          cure: "Clean up what it left behind.", command: "coredata migrate recover \(path)")
       }
     } catch {
       add(
         .note, "unfinished work",
-        "Whether work was interrupted cannot be told: \((error as NSError).localizedDescription)")
+        "Cannot determine whether work was interrupted: \((error as NSError).localizedDescription)")
     }
   }
 
@@ -140,7 +142,7 @@ extension Checkup {
         case .unmergedLog:
           (
             "write-ahead log",
-            "Whoever copies or sends the store must copy its -wal file too, or close all programs that use it first.",
+            "A copy of the store must include its -wal file, unless all programs that use the store are closed first.",
             nil
           )
         default:
@@ -156,12 +158,12 @@ extension Checkup {
     guard let user = DatabaseUser.other(of: url.path) else { return }
     add(
       .note, "other processes", "\(user.text) has the store open.",
-      cure: "Close it before a migration. What is still open afterwards fails until it has opened the store again.")
+      cure: "Close it before a migration. Programs that still have it open afterwards fail until they open it again.")
   }
 
   private static let nameModel = "Name its model to examine values and relationships."
   private static let otherModel =
-    "Values and relationships were not examined. Find the model that wrote the store, and name that."
+    "Values and relationships were not examined. Find the model that wrote the store, and name it."
 
   private mutating func examinePlace(_ url: URL) {
     let target = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
@@ -172,7 +174,7 @@ extension Checkup {
     } else if !files.isWritableFile(atPath: folder.path) {
       add(
         .problem, "permissions",
-        "No file can be made in \(folder.path), where SQLite keeps its journal and a migration "
+        "No file can be created in \(folder.path), where SQLite keeps its journal and a migration "
           + "its new store.", cure: "Change the permissions or the owner of the folder.")
     } else {
       add(.ok, "permissions", "The file and its folder can be written.")
@@ -190,7 +192,7 @@ extension Checkup {
     guard let version = match.version else {
       add(
         .problem, "version",
-        "No version of the model wrote the store, so that it is refused with error 134100. \(match.nearestSentence)",
+        "No version of the model wrote the store, so opening it fails with error 134100. \(match.nearestSentence)",
         cure: "See what differs. If a shipped version was edited, restore it.",
         command: "coredata store match \(path) \(ShellWord.quoted(model.path))")
       examineWay(of: reader, model, mappings, path)
@@ -229,12 +231,12 @@ extension Checkup {
           command: "coredata migrate run \(arguments)")
       }
     } catch let problem as StoreProblem {
-      add(.problem, "migration", "Whether there is a way to \(model.current) cannot be told: \(problem)")
+      add(.problem, "migration", "Cannot determine whether there is a path to \(model.current): \(problem)")
     } catch {
       let failure = error as NSError
       let page = failure.domain == NSCocoaErrorDomain ? ErrorPage(text: String(failure.code)) : nil
       add(
-        .problem, "migration", "There is no way to \(model.current): \(failure.reasonWithoutStore ?? "\(error)")",
+        .problem, "migration", "There is no path to \(model.current): \(failure.reasonWithoutStore ?? "\(error)")",
         cure: "Add a mapping model for the step that is missing.",
         command: page.map { "coredata explain \($0.code)" })
     }
@@ -247,11 +249,11 @@ extension Checkup {
         let place = defect.place.isEmpty ? "" : " (\(defect.place))"
         add(
           .problem, "content", "\(defect.kind.rawValue)\(place): \(defect.examples.first?.text ?? "")",
-          cure: defect.isRepairable ? "It can be repaired without a guess." : defect.cure,
+          cure: defect.isRepairable ? "It can be repaired without guessing." : defect.cure,
           command: ShellWord.line(verify + (defect.isRepairable ? ["--repair"] : [])))
       }
       if verdict.isSound {
-        add(.ok, "content", "\(verdict.rows.values.reduce(0, +)) rows keep every rule that could be checked.")
+        add(.ok, "content", "\(verdict.rows.values.reduce(0, +)) rows satisfy every rule that could be checked.")
       }
     } catch {
       add(.problem, "content", "\(error)")

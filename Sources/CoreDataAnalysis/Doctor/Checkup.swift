@@ -95,10 +95,10 @@ package struct Checkup: Sendable {
       }
       try connection.execute("CREATE TABLE T (X); INSERT INTO T VALUES (1)")
       try connection.close()
-      add(.ok, "temporary files", "A database can be made in \(folder.path).")
+      add(.ok, "temporary files", "A database can be created in \(folder.path).")
     } catch {
       add(
-        .problem, "temporary files", "No database can be made in \(folder.path): \(error)",
+        .problem, "temporary files", "No database can be created in \(folder.path): \(error)",
         cure: "Set TMPDIR to a folder with free space in which files can be written and locked.")
     }
   }

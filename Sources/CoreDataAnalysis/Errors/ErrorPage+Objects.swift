@@ -21,7 +21,7 @@ extension ErrorPage {
     ),
     ErrorPage(
       1560, "NSValidationMultipleErrorsError", "several objects or properties break rules",
-      cause: "Saving has found more than one error of validation.",
+      cause: "Saving found more than one validation error.",
       example: "A form is saved with two required fields empty.",
       cure: "Each error is in the array under NSDetailedErrorsKey, with its object and key."),
     ErrorPage(
@@ -64,7 +64,7 @@ extension ErrorPage {
       cure: "Correct the date, or the minimum."),
     ErrorPage(
       1650, "NSValidationInvalidDateError", "a date is invalid",
-      cause: "The value of a date attribute is no date that can be compared with its limits.",
+      cause: "The value of a date attribute is not a date that can be compared with its limits.",
       example: "A date that was computed from invalid components is saved.", cure: "Set a date, or no value."),
     ErrorPage(
       1660, "NSValidationStringTooLongError", "a text is too long",
@@ -83,7 +83,7 @@ extension ErrorPage {
       cure: "Correct the text, or the pattern."),
     ErrorPage(
       1690, "NSValidationInvalidURIError", "a URI is invalid",
-      cause: "The value of a URI attribute is no valid URI.", example: "A text with spaces is set as a link.",
+      cause: "The value of a URI attribute is not a valid URI.", example: "A text with spaces is set as a link.",
       cure: "Set a valid URI, or no value."),
   ]
 }
@@ -100,7 +100,7 @@ extension ErrorPage {
       cause: "Another thread holds the lock of the coordinator.", example: "Old code calls lock() on a coordinator.",
       cure: "Use the coordinator's perform(_:) or performAndWait(_:)."),
     ErrorPage(
-      133_000, "NSManagedObjectReferentialIntegrityError", "an object does not exist any more",
+      133_000, "NSManagedObjectReferentialIntegrityError", "an object no longer exists",
       cause: "The row of an object was deleted while a context still refers to it.",
       example: "A fault is read whose row another context has deleted.",
       cure:
@@ -112,13 +112,15 @@ extension ErrorPage {
       cure: "Assign both to the same store, or keep the other object's URI instead of a relationship."),
     ErrorPage(
       133_020, "NSManagedObjectMergeError", "changes are in conflict",
-      cause: "A row has changed in the store since the context read it, and the merge policy is the one for errors.",
+      cause: "A row has changed in the store since the context read it, and the merge policy is the one that reports "
+        + "errors.",
       example: "Two contexts change the same order, and the second one saves.",
       cure: "The conflicts are under \"conflictList\". Set a merge policy, or refresh the objects and save again."),
     ErrorPage(
       133_021, "NSManagedObjectConstraintMergeError", "a uniqueness constraint is in conflict",
       cause:
-        "A saved object has the same unique values as a row of the store, and the merge policy is the one for errors.",
+        "A saved object has the same unique values as a row of the store, and the merge policy is the one that "
+        + "reports errors.",
       example: "A customer is imported whose number is in the store already.",
       cure: "Set a merge policy such as mergeByPropertyObjectTrump: it changes the existing row."),
   ]

@@ -5,7 +5,7 @@
 extension ErrorPage {
   static let stores: [ErrorPage] = [
     ErrorPage(
-      134_000, "NSPersistentStoreInvalidTypeError", "there is no such type of stores",
+      134_000, "NSPersistentStoreInvalidTypeError", "the store type is unknown",
       cause: "The type of a store is not known, or not registered.",
       example: "A store of a program's own type is added before registerStoreClass(_:type:) was called.",
       cure: "Use SQLite, Binary, XML or InMemory, or register the class first."),
@@ -53,7 +53,7 @@ extension ErrorPage {
     ),
     ErrorPage(
       134_080, "NSPersistentStoreOpenError", "the store cannot be opened",
-      cause: "The file is missing, is no database, is damaged, or cannot be read.",
+      cause: "The file is missing, is not a database, is damaged, or cannot be read.",
       example: "A download that was cut off is opened as a store.",
       cure: "coredata store info STORE says what is wrong with the file. Restore a backup if there is one."),
     ErrorPage(
@@ -81,7 +81,7 @@ extension ErrorPage {
     ErrorPage(
       134_200, "NSExternalRecordImportError", "external records cannot be read",
       cause: "Records of Core Spotlight or another index cannot be imported.", example: "Apple's systems only.",
-      cure: "Build the index anew."),
+      cure: "Rebuild the index."),
     ErrorPage(
       134_301, "NSPersistentHistoryTokenExpiredError", "the history since then is gone",
       cause: "A history token is older than the oldest transaction that the store still has, or of another store.",
@@ -97,12 +97,13 @@ extension ErrorPage {
       134_110, "NSMigrationError", "a migration failed",
       cause: "A step of a migration failed. The store is as it was.",
       example: "A new required attribute has no default value, and there are rows.",
-      cure: "The error's reason names entity and property. coredata migrate plan STORE MODEL shows it beforehand."),
+      cure: "The error's reason names the entity and the property. coredata migrate plan STORE MODEL shows it "
+        + "beforehand."),
     ErrorPage(
       134_111, "NSMigrationConstraintViolationError", "rows would break a uniqueness constraint",
       cause: "The new version has a uniqueness constraint, and the store has rows with equal values.",
       example: "email becomes unique, and two customers share one address.",
-      cure: "Remove the duplicates in a release before, or merge them by a migration policy."),
+      cure: "Remove the duplicates in an earlier release, or merge them by a migration policy."),
     ErrorPage(
       134_120, "NSMigrationCancelledError", "the migration was cancelled",
       cause: "cancelMigrationWithError(_:) was called, or the process was asked to stop. The store is as it was.",
@@ -120,7 +121,8 @@ extension ErrorPage {
         "Inferring a mapping was not asked for, and no mapping model is for these two versions; or its hashes are stale.",
       example: "A version was edited after the mapping model had been made.",
       cure:
-        "Ask for inferred mappings, or make the mapping model anew: coredata mapping new FROM TO -o X.xcmappingmodel."),
+        "Ask for inferred mappings, or create the mapping model again: coredata mapping new FROM TO -o "
+        + "X.xcmappingmodel."),
     ErrorPage(
       134_150, "NSMigrationManagerSourceStoreError", "the old store cannot be read",
       cause: "The migration manager cannot open or read the source store.", example: "The old file is damaged.",
@@ -139,12 +141,13 @@ extension ErrorPage {
       cause: "The two versions differ in a way that a lightweight migration cannot carry over.",
       example: "A String becomes a Date.",
       cure:
-        "coredata mapping infer A B names entity and property. Write a mapping model, or change the model in two versions."
+        "coredata mapping infer A B names the entity and the property. Write a mapping model, or change the model in "
+        + "two versions."
     ),
     ErrorPage(
       134_504, "NSManagedObjectModelReferenceNotFoundError", "a model of a staged migration is not found",
       cause:
-        "A model reference names a file or a version that does not exist, or whose checksum is another one; or no stage has "
+        "A model reference names a file or a version that does not exist, or whose checksum differs; or no stage has "
         + "the version of the store.",
       example: "A version was edited after its stage had been written, or has no stage.",
       cure:

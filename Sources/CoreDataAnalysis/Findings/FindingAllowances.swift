@@ -46,7 +46,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
       throw AllowanceProblem(path: url.path, line: nil, reason: "\(error.found) \(Self.expected)")
     }
     guard let text = String(validating: data, as: UTF8.self) else {
-      throw AllowanceProblem(path: url.path, line: nil, reason: "The file is not a text in UTF-8. \(Self.expected)")
+      throw AllowanceProblem(path: url.path, line: nil, reason: "The file is not UTF-8 text. \(Self.expected)")
     }
     items = []
     let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
@@ -70,7 +70,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     let allowance = try FindingAllowance(text: place, reason: reason, origin: origin)
     guard !reason.isEmpty else {
       throw FindingAllowance.Unreadable(
-        description: "\(ShortText.of(place)) has no reason. Expected a reason behind it: CODE:Entity.property  reason.")
+        description: "\(ShortText.of(place)) has no reason. Expected a reason after it: CODE:Entity.property  reason.")
     }
     return allowance
   }
@@ -200,7 +200,7 @@ public struct FindingAllowance: Hashable, Sendable {
     else {
       throw Unreadable(
         description:
-          "\"\(ShortText.of(text))\" is no place of findings. Expected CODE, CODE:Entity or CODE:Entity.property.")
+          "\"\(ShortText.of(text))\" does not name findings. Expected CODE, CODE:Entity or CODE:Entity.property.")
     }
     self.init(code, entity: names[0], property: names.count == 2 ? names[1] : nil, reason: reason, origin: origin)
   }

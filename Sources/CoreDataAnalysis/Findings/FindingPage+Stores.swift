@@ -15,9 +15,9 @@ extension FindingPage {
       "Between Model 4 and Model 5 Order is split by a mapping model: \"the mapping model Model4to5.cdm writes all 52,340 "
       + "rows into a copy of the store\".",
     cure:
-      "Nothing, if the time is acceptable: coredata migrate rehearse measures it. Otherwise make the change one that can be "
-      + "inferred, or let the app change the values after an inferred step. To accept it in the model, put coredata.allow "
-      + "with a reason in the user info of an entity of the newer version.")
+      "Nothing, if the time is acceptable: coredata migrate rehearse measures it. Otherwise design the change so "
+      + "that it can be inferred, or let the app change the values after an inferred step. To accept it in the "
+      + "model, put coredata.allow with a reason in the user info of an entity of the newer version.")
 
   static let littleDiskSpace = FindingPage(
     title: "there is less free disk space than the migration needs",
@@ -40,7 +40,7 @@ extension FindingPage {
     title: "the write-ahead log has not been merged into the store",
     what: "The -wal file beside the store has changes that may not be in the store's own file yet.",
     why:
-      "Whoever copies, sends or backs up only the store's file loses these changes. Migrations and backups made with "
+      "A copy or backup of only the store's file lacks these changes. Migrations and backups made with "
       + "coredata include the log. A log without changes is not a finding.",
     example:
       "An app was killed with 12 saved orders in its log: \"Orders.sqlite-wal has 61,832 bytes that may not be in "

@@ -19,13 +19,13 @@ extension FindingPage {
       + "coredata.allow in the user info, with a reason.")
 
   static let unclearRename = FindingPage(
-    title: "a renaming identifier leads nowhere, or twice to one",
+    title: "a renaming identifier matches nothing, or is used twice",
     what:
       "A renaming identifier names nothing in the old version, or two entities or properties of the new version have the "
       + "same one.",
     why:
-      "One that leads nowhere takes over no values; it is a warning, since it may be meant for an older version. Of two "
-      + "that lead to one, no migration can tell which takes its values: no mapping is inferred (134190).",
+      "One that matches nothing carries over no values; it is a warning, since it may be meant for an older version. "
+      + "Of two that are equal, no migration can tell which gets the values: no mapping is inferred (134190).",
     example:
       "Order.total has the renaming identifier sum, and Model 1 has no Order.sum: \"Order.total: the renaming identifier "
       + "sum names nothing in the older version\".",

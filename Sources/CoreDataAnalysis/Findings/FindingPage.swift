@@ -124,7 +124,7 @@ extension FindingPage {
 
   fileprivate static let storedBecomesTransient = FindingPage(
     title: "a stored attribute becomes transient",
-    what: "The attribute is still there in code, but stores do not keep its values any more.",
+    what: "The attribute is still there in code, but stores no longer keep its values.",
     why: "Every value in the store is dropped. Without values the finding is information.",
     example: "Person.age is stored in Model 1 and transient in Model 2: \"Person.age: 52 values would be dropped\".",
     cure:
@@ -133,7 +133,7 @@ extension FindingPage {
 
   fileprivate static let orderLost = FindingPage(
     title: "the order of a relationship is lost",
-    what: "A relationship was ordered and is not ordered any more.",
+    what: "A relationship was ordered and no longer is.",
     why: "The links stay; in which order the objects stood is dropped. Without links the finding is information.",
     example:
       "Playlist.songs is ordered in Model 1 and not in Model 2: \"Playlist.songs: the order of 310 links is lost\".",
@@ -152,18 +152,19 @@ extension FindingPage {
       + "--allow DS108:Photo.data.")
 
   fileprivate static let otherTableDropped = FindingPage(
-    title: "a table that is not the model's would be dropped",
-    what: "A step with a mapping model makes a new store, and the old one has a table that no entity of the model has.",
+    title: "a table that is not part of the model would be dropped",
+    what: "A step with a mapping model creates a new store, and the old one has a table that belongs to no entity of "
+      + "the model.",
     why: "NSPersistentCloudKitContainer keeps in such tables, ANSCKRECORDMETADATA and others, which objects it has "
       + "synchronized. Without them it would take all objects for new ones. A migration in place keeps all tables, and "
       + "adapts the entity numbers in them. Without rows the finding is information.",
     example: "A store of Model 1 is migrated to Model 2 by a mapping model: \"ANSCKRECORDMETADATA: the table is not "
-      + "the model's; its 310 rows would be dropped\".",
+      + "part of the model; its 310 rows would be dropped\".",
     cure: "Make the change so that it can be inferred, with renaming identifiers and default values. If nobody needs "
       + "the table: --allow DS109:ANSCKRECORDMETADATA.")
 
   fileprivate static let destinationChanged = FindingPage(
-    title: "a relationship leads to another entity",
+    title: "a relationship has a different destination entity",
     what:
       "The destination of the relationship is neither its former entity, nor that by another name, nor an ancestor of it.",
     why:
@@ -173,8 +174,8 @@ extension FindingPage {
       "Order.customer leads to Person in Model 1 and to Company in Model 2: \"Order.customer: leads to Company instead "
       + "of Person; 340 links would be dropped\".",
     cure:
-      "If the entity only has another name, give it a renaming identifier. Else write a mapping model that says which "
-      + "objects the links lead to. If they are not needed: --allow CM305:Order.customer.")
+      "If the entity only has another name, give it a renaming identifier. Otherwise write a mapping model that says "
+      + "which objects the links lead to. If they are not needed: --allow CM305:Order.customer.")
 }
 
 /// Findings that depend on the data, or prevent inference.

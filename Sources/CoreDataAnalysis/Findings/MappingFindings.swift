@@ -88,7 +88,7 @@ private struct MappingScale {
       return decided(finding, by: coveringMappings) ?? finding
     }
     guard count != 0 || judge.newIndex[entity] == nil else { return nil }
-    let message = "no entity mapping takes it" + (count == 0 ? "; it holds nothing" : ": " + dropped(count))
+    let message = "no entity mapping covers it" + (count == 0 ? "; it holds nothing" : ": " + dropped(count))
     return judge.uncoveredEntity(entity, count == 0 ? .information : .error, message)
   }
 

@@ -146,7 +146,10 @@ struct FindingJudge {
     case .added where change.migration == .custom, .changed(.transient, _, _) where change.migration == .custom:
       let level: Finding.Level = rows == 0 ? .information : .error
       return [
-        finding(.notInferable, level, change, "a new required relationship has nothing to lead to", isFailure: true)
+        finding(
+          .notInferable, level, change,
+          "existing objects have no destination for a new required "
+            + "relationship", isFailure: true)
       ]
     case .added where isRequired(change):
       return [

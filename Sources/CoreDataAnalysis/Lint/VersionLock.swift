@@ -134,7 +134,7 @@ public struct VersionLock: Hashable, Sendable {
         guard FileCalls.exists(file.url) else { return Contents() }
         throw ModelFileError(
           .unsupportedFile, found: "The lock is empty.",
-          advice: "Take it from the repository's history, or remove it and write it anew with coredata model lock.",
+          advice: "Take it from the repository's history, or remove it and write it again with coredata model lock.",
           file: file.url)
       }
       let contents = try JSONDecoder().decode(Contents.self, from: data)
@@ -146,8 +146,8 @@ public struct VersionLock: Hashable, Sendable {
       return contents
     } catch is DecodingError {
       throw ModelFileError(
-        .unsupportedFile, found: "The file is no lock of model versions, or damaged.",
-        advice: "Take it from the repository's history, or write it anew with coredata model lock.", file: file.url)
+        .unsupportedFile, found: "The file is not a valid coredata.lock file.",
+        advice: "Take it from the repository's history, or write it again with coredata model lock.", file: file.url)
     } catch let problem as RegularFile.Problem {
       throw ModelFileError(.unsupportedFile, found: problem.description, advice: "Name another file.", file: file.url)
     }

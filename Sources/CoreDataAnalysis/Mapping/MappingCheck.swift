@@ -257,7 +257,7 @@ struct EntityMappingCheck {
       let known = Set(source.relationships(of: entity).map(\.name))
       // A missing key is reported only once.
       for name in keys.sourceRelationships.subtracting(known).intersection(source.keys(of: entity)).sorted() {
-        report(.unknownKey, .error, "\(name) is no relationship of the source entity \(entity).", property: property)
+        report(.unknownKey, .error, "\(name) is not a relationship of the source entity \(entity).", property: property)
       }
       for name in keys.sourceRelationships.subtracting(source.keys(of: entity)).subtracting(keys.sourceKeys).sorted() {
         report(

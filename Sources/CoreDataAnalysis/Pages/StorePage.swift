@@ -100,7 +100,7 @@ package struct StorePage {
     page.heading(2, "Problems")
     for text in reader.remarks + verdict.gaps { page.paragraph(text, style: "warn") }
     guard !verdict.defects.isEmpty else {
-      page.paragraph("Every rule that was checked is kept.")
+      page.paragraph("Every rule that was checked is satisfied.")
       return
     }
     page.table(

@@ -334,7 +334,7 @@ extension StoreReader {
       return Finding(
         .otherTableDropped, table.rows == 0 ? .information : .error, entity: table.name, property: nil,
         sourceEntity: nil, sourceProperty: nil,
-        "the table is not the model's" + (table.rows == 0 ? ", and is empty" : "; \(rows) would be dropped"))
+        "the table is not part of the model" + (table.rows == 0 ? ", and is empty" : "; \(rows) would be dropped"))
     }
   }
 

@@ -122,7 +122,7 @@ extension LogProblem {
   /// Returns advice for a main file that is not a store yet.
   static func adviceForEmptyFile(_ url: URL) -> String {
     let name = (DatabaseFile.target(of: url.path) as NSString).lastPathComponent
-    return "All of a young store can be in its log: look for \(name)-wal where the file came from, or restore a backup."
+    return "All of a new store can be in its log: look for \(name)-wal where the file came from, or restore a backup."
   }
 
   /// The external data files, as evidence of missing rows.

@@ -381,7 +381,7 @@ extension StoreReader {
     let list = foreign.prefix(3).map { "'\($0.name)' on \($0.table)" }.joined(separator: ", ")
     let more = foreign.count > 3 ? " and \(foreign.count - 3) more" : ""
     return [
-      "\(name) carries triggers that Core Data does not make: \(list)\(more). They do not run here, nor in a migration; "
+      "\(name) has triggers that Core Data does not create: \(list)\(more). They do not run here, nor in a migration; "
         + "other programs that write to the store run them."
     ]
   }

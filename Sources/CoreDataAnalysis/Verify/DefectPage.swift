@@ -52,7 +52,7 @@ extension StoreDefect.Kind {
           + "gone, or most files of large values belong to no row, or the index of the log (-shm) is there without it.",
         why:
           "The last transactions of a store are only in its log until they are checkpointed: seconds of work, or all "
-          + "of it. Who copies the main file alone leaves them behind.",
+          + "of it. A copy of the main file alone lacks them.",
         example:
           "Old.sqlite was copied out of an app that was running, without Old.sqlite-wal: 500 books became 0 rows, and "
           + "10 pictures in .Old_SUPPORT belong to none.",
@@ -84,8 +84,8 @@ extension StoreDefect.Kind {
         title: "pages of the database are damaged",
         what: "SQLite's own check (PRAGMA integrity_check) finds pages that contradict each other, or cannot be read.",
         why:
-          "Rows may be missing, doubled or wrong. Everything else that is found may only follow from it, so rows are "
-          + "not checked.",
+          "Rows may be missing, duplicated or wrong. Everything else that is found may only follow from it, so rows "
+          + "are not checked.",
         example:
           "“database disk image is malformed”, after a disk error, or after the file was copied while it was written.",
         cure:
@@ -98,14 +98,14 @@ extension StoreDefect.Kind {
         what: "The index has entries for rows that do not exist, or lacks some.",
         why: "Queries that use it miss rows, or find the wrong ones; the rows themselves are right.",
         example: "“row 7 missing from index ZORDER_ZNUMBER_INDEX”.",
-        cure: "The index is built anew from its table. " + noGuess)
+        cure: "The index is rebuilt from its table. " + noGuess)
     case .missingIndex:
       FindingPage(
-        title: "an index is missing that Core Data makes for the model",
+        title: "an index that Core Data creates for the model is missing",
         what: "The model has a fetch index, a uniqueness constraint or a relationship whose index the database lacks.",
         why: "Fetches are slow, and without the index of a uniqueness constraint SQLite accepts equal values.",
         example: "A store that another program has written, or from which an index was dropped.",
-        cure: "The index is made. " + noGuess)
+        cure: "The index is created. " + noGuess)
     case .unknownContent:
       FindingPage(
         title: "something in the file belongs to no entity of the model",
@@ -150,7 +150,7 @@ extension StoreDefect.Kind {
         cure: "Z_MAX is set to the greatest key. " + noGuess)
     case .entityNumber:
       FindingPage(
-        title: "rows have the number of no entity of their table",
+        title: "rows have an entity number that does not belong to their table",
         what: "Z_ENT of a row names no entity that is stored in the table.",
         why: "The row belongs to no object: fetches do not find it, and a migration may drop it.",
         example: "The row 4 of ZORDER has the entity number 9, which is not 2 (Order).",
@@ -161,9 +161,9 @@ extension StoreDefect.Kind {
       FindingPage(
         title: "a change of persistent history belongs to no transaction",
         what: "A row of ACHANGE names a transaction that ATRANSACTION does not have.",
-        why: "Whoever reads the history misses the change.",
+        why: "Programs that read the history miss the change.",
         example: "The change 31 of persistent history belongs to the transaction 8, which does not exist.",
-        cure: "Delete the history of the store. Those who read it must then read the store anew.")
+        cure: "Delete the history of the store. Programs that read it must then read the whole store again.")
     }
   }
 
@@ -212,10 +212,10 @@ extension StoreDefect.Kind {
         cure: "An optional relationship is set to none. " + noGuess + " A required one needs another destination.")
     case .wrongEntity:
       FindingPage(
-        title: "a relationship leads to an entity that it cannot lead to",
+        title: "a relationship leads to an object of a wrong entity",
         what: "The row at its end is of an entity outside the hierarchy of the relationship's destination.",
         why: "The app gets an object of a class that it does not expect.",
-        example: "Order.customer leads to a row of Supplier, which is a Party but no Customer.",
+        example: "Order.customer leads to a row of Supplier, which is a Party but not a Customer.",
         cure: "Give the relationship another destination, or none.")
     case .entityKey:
       FindingPage(
@@ -226,23 +226,23 @@ extension StoreDefect.Kind {
         cure: "The number is set to that of the row. " + noGuess)
     case .joinRow:
       FindingPage(
-        title: "a row of a join table leads nowhere",
+        title: "a row of a join table refers to a missing row",
         what: "A pair of a many-to-many relationship names a row that does not exist.",
-        why: "One of both objects has a member that cannot be read.",
+        why: "One of the two objects has a member that cannot be read.",
         example: "The row of Z_1TAGS with the keys 3 and 9: there is no tag 9.",
         cure: "The pair is deleted. " + noGuess)
     case .orderKey:
       FindingPage(
-        title: "members of an ordered relationship have no place, or share one",
+        title: "members of an ordered relationship have no position, or share one",
         what: "The column Z_FOK_… that keeps the order is empty, or the same for two members.",
         why: "The order of these members is undefined, and may be another at each fetch.",
         example: "Two lines of the order 3 have the order key 2048.",
-        cure: "The members get places in the order in which they are read. " + noGuess)
+        cure: "The members get positions in the order in which they are read. " + noGuess)
     default:
       FindingPage(
         title: "a to-many relationship has too few or too many members",
         what: "The number of members is below the minimum count of the relationship, or above its maximum.",
-        why: "The object cannot be saved while it is so.",
+        why: "The object cannot be saved until that is corrected.",
         example: "Order.lines needs at least 1 member, and the order 4 has none.",
         cure: "Add or remove members, or delete the object.")
     }
@@ -253,19 +253,19 @@ extension StoreDefect.Kind {
     case .inverse:
       FindingPage(
         title: "the two sides of a one-to-one relationship disagree",
-        what: "Both sides have a foreign key, and the one does not lead back to where the other comes from.",
-        why: "What an object is related to depends on the side that is asked.",
+        what: "Both sides have a foreign key, but the two keys do not refer to each other's rows.",
+        why: "What an object is related to depends on the side that is read.",
         example: "The person 1 has the passport 2, and the passport 2 has the person 3.",
-        cure: "Decide which side is right, and set the relationship of both objects anew.")
+        cure: "Decide which side is right, and set the relationship of both objects again.")
     default:
       FindingPage(
         title: "one side of a one-to-one relationship has no value in any row",
         what: "Both sides have a foreign key. One is set in some rows, the other in none of the whole table.",
         why:
-          "The app sets only one side, by design: rows that were damaged would not all be alike. Asked from the other "
+          "The app sets only one side, by design: rows that were damaged would not all be alike. Read from the other "
           + "side, objects have no destination.",
         example: "Every note has its state, and the column for the note is empty in all states.",
-        cure: "Nothing needs to be done. Ask for the side that has values.")
+        cure: "Nothing needs to be done. Read the side that has values.")
     }
   }
 
@@ -275,7 +275,7 @@ extension StoreDefect.Kind {
       FindingPage(
         title: "the file of a large value is missing",
         what:
-          "A row says that its value is in a file of .NAME_SUPPORT/_EXTERNAL_DATA, which is not there or is no plain "
+          "A row says that its value is in a file of .NAME_SUPPORT/_EXTERNAL_DATA, which is missing or not a regular "
           + "file.",
         why: "The value cannot be read. All others can.",
         example: "Photo.data of the row 3, after Data.sqlite was copied without .Data_SUPPORT.",

@@ -89,7 +89,7 @@ package struct StoreRepair: Sendable {
       let after = try verify()
       guard Self.isBetter(after, than: certain) else {
         throw StoreProblem(
-          .damaged, "\(url.lastPathComponent) would not be sounder after the repair. It was left as it was.")
+          .damaged, "\(url.lastPathComponent) would not be improved by the repair. It was not changed.")
       }
       try StoreProblem.translating(url) { try file.connection.commit() }
       // The repair is on disk, whatever happens to the connection.

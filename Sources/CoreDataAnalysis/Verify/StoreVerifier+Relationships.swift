@@ -130,7 +130,7 @@ extension StoreVerifier {
       rows: "SELECT o.Z_PK, o.\(column), d.\(backColumn) FROM \(SQLName.quoted(layout.table)) o "
         + "JOIN \(SQLName.quoted(destination.table)) d ON \(row) "
         + "WHERE \(Self.condition(of: entity)) AND d.\(backColumn) IS NOT o.Z_PK",
-      cure: "Which side is right cannot be told. Set the relationship of these objects in the app."
+      cure: "Which side is right cannot be determined. Set the relationship of these objects in the app."
     ) { row in
       let back = row[2].isNull ? "leads nowhere" : "leads back to the row \(row[2].shortLiteral)"
       return "The row \(row[0].shortLiteral) leads to the row \(row[1].shortLiteral) of \(destination.name), whose "
@@ -148,7 +148,7 @@ extension StoreVerifier {
           key: nil,
           text: "\(rows) to \(destination.name), and no row there leads back by \(inverseName): the app sets one side "
             + "only.")
-      ], cure: "Nothing needs to be done. Ask for the side that has values.")
+      ], cure: "Nothing needs to be done. Read the side that has values.")
   }
 
   private func memberCounts(
@@ -200,12 +200,12 @@ extension StoreVerifier {
       rows:
         "SELECT OWNER, (SELECT COUNT(*) - COUNT(DISTINCT \(place)) FROM \(table) WHERE \(owner) = OWNER) FROM (\(odd))",
       repair: ["UPDATE \(table) SET \(place) = n.P FROM (\(places)) n WHERE \(table).rowid = n.R"],
-      cure: "The members are numbered anew, in the order in which they are read."
+      cure: "The members are renumbered in the order in which they are read."
     ) { row in
       let count = row[1].integer ?? 0
       return
-        "The row \(row[0].shortLiteral) has \(count) \(count == 1 ? "member" : "members") without a place, or with that "
-        + "of another."
+        "The row \(row[0].shortLiteral) has \(count) \(count == 1 ? "member" : "members") without a position, or "
+        + "with that of another."
     }
   }
 
@@ -271,7 +271,7 @@ extension StoreVerifier {
       defects.append(
         StoreDefect(
           .missingFile, "The directory \(support.url.lastPathComponent) cannot be read: \(error)",
-          cure: "Check its permissions, and that it is no link."))
+          cure: "Check its permissions, and that it is not a link."))
     }
     let missing = named.subtracting(present)
     if !missing.isEmpty { defects += try missingFiles(missing, in: support) }
@@ -312,7 +312,9 @@ extension StoreVerifier {
           let key = row.int64(at: 0)
           examples.append(
             .init(
-              key: key, text: "The row \(key) keeps its value in the file \(file), which is missing or no plain file."))
+              key: key,
+              text: "The row \(key) keeps its value in the file \(file), which is missing or not a regular "
+                + "file."))
         }
         guard count > 0 else { continue }
         defects.append(

@@ -69,8 +69,8 @@ extension StoreVerifier {
       rules.append(
         ValueRule(
           kind: .type, property: "Z_OPT", condition: "typeof(o.Z_OPT) NOT IN ('integer', 'null')", shown: "o.Z_OPT",
-          complaint: "has a version that is no whole number",
-          cure: "Conflicts are found by it. Set it to 1, or restore the store from a backup."))
+          complaint: "has a version that is not a whole number",
+          cure: "It is used to detect conflicts. Set it to 1, or restore the store from a backup."))
     }
     let relationships = Dictionary(relationshipDocuments(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
@@ -135,7 +135,7 @@ extension StoreVerifier {
       ValueRule(
         kind: .type, property: property,
         condition: "typeof(\(column)) = 'integer' AND \(column) NOT IN (0, 1)", shown: column,
-        complaint: "has a number that is no Boolean", cure: "")
+        complaint: "has a number that is not a Boolean", cure: "")
     ]
   }
 
@@ -203,7 +203,7 @@ extension StoreVerifier {
       rules.append(
         ValueRule(
           kind: .type, property: property, condition: isWrong, shown: column,
-          complaint: "has a value that is no \(attribute.kind.title)",
+          complaint: "has a value that is not of type \(attribute.kind.title)",
           cure: "Such an object cannot be read. Correct the value in the file, or restore the store from a backup."))
     }
     if let range = attribute.kind.range {

@@ -43,7 +43,9 @@ package struct StoreVerifier {
       return StoreVerdict(defects: Self.sorted(defects), rows: [:], fileCount: 0, gaps: gaps)
     }
     if defects.contains(where: { $0.kind == .index }) {
-      gaps.append("Queries by a stale index miss rows, so what is said of rows is only certain after its repair.")
+      gaps.append(
+        "Queries that use a stale index miss rows, so the results for rows are only certain after its "
+          + "repair.")
     }
     if reader.schema == nil {
       gaps.append("Without a model, values and relationships were not checked.")
@@ -148,8 +150,8 @@ package struct StoreVerifier {
         .index, count: lines.count, examples: lines.prefix(limit).map { .init(key: nil, text: $0 + ".") },
         repair: index == nil || isHindered ? [] : ["REINDEX \(SQLName.quoted(name))"],
         cure: isHindered
-          ? "The index \(name) can be built anew when the double values are gone."
-          : "The index \(name) is built anew from its table.")
+          ? "The index \(name) can be rebuilt when the duplicate values are gone."
+          : "The index \(name) is rebuilt from its table.")
     }
     if !others.isEmpty {
       defects.append(
@@ -214,7 +216,7 @@ package struct StoreVerifier {
     } else if let uuid = uuids.first, UUID(uuidString: uuid) == nil {
       defects.append(
         StoreDefect(
-          .metadata, "Z_METADATA.Z_UUID is “\(uuid)”, which is no UUID: identifiers of objects cannot be made from it.",
+          .metadata, "Z_METADATA.Z_UUID is “\(uuid)”, which is not a UUID: object identifiers cannot be made from it.",
           cure: "Write the identifier of a backup there, or a new UUID."))
     }
     if reader.origin == .cache, let carried = facts.model {
@@ -329,7 +331,7 @@ package struct StoreVerifier {
         "\(index.isUnique ? "The unique index" : "The index") \(index.name) on \(table.name) "
           + "(\(index.elements.map(\.column).joined(separator: ", "))) is missing.",
         repair: isHindered ? [] : [index.statement.sql],
-        cure: isHindered ? "It can be made when the double values are gone." : "The index is made.")
+        cure: isHindered ? "It can be created when the duplicate values are gone." : "The index is created.")
     }
   }
 
@@ -417,7 +419,7 @@ package struct StoreVerifier {
       .history, entity: nil, property: nil,
       rows: "SELECT Z_PK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID NOT IN (SELECT Z_PK FROM ATRANSACTION) "
         + "OR ZTRANSACTIONID IS NULL",
-      cure: "Delete the history of the store: those who read it must then read the store anew."
+      cure: "Delete the history of the store. Programs that read it must then read the whole store again."
     ) {
       "The change \($0[0].shortLiteral) of persistent history belongs to the transaction \($0[1].shortLiteral), which does not exist."
     }

@@ -106,7 +106,7 @@ enum MigrateCheckCommand: Command {
         "\(path) has no SQLite store, nor a file named as one (\(kinds.map { ".\($0)" }.joined(separator: ", "))).")
     }
     if !others.isEmpty {
-      invocation.remark("Not rehearsed, since they are no SQLite stores: \(others.joined(separator: ", "))")
+      invocation.remark("Not rehearsed, since they are not SQLite stores: \(others.joined(separator: ", "))")
     }
     return stores
   }

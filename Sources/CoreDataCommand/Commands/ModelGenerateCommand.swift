@@ -18,7 +18,7 @@ enum ModelGenerateCommand: Command {
     options: [
       OptionSpecification(
         "output", short: "o", .path("DIR", .outputDirectory),
-        summary: "The directory for the files; made if there is none."),
+        summary: "The directory for the files; created if there is none."),
       OptionSpecification("version", .text("V"), summary: "The version (default: the current one)."),
       OptionSpecification(
         "access", .oneOf(GeneratedClasses.Access.allCases.map(\.rawValue)),

@@ -30,9 +30,9 @@ enum StoreCopyCommand: Command {
       + "the copy is read again: the number of objects and a hash of everything that they hold must be those of the "
       + "store. An XML or binary store can be copied too, with --model: it contains no model. Ctrl-C leaves nothing of a "
       + "copy in files."
-      + "\n\nA copy into a database server that was interrupted goes on where it ended when the same command is run "
-      + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the copy begins "
-      + "anew; a complete store is never removed.",
+      + "\n\nA copy into a database server that was interrupted continues where it ended when the same command is run "
+      + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the "
+      + "copy starts over; a complete store is never removed.",
     positionals: [
       PositionalSpecification(
         "STORE", summary: "A SQLite, XML or binary store, or the URL of a store in a database server."),
@@ -46,7 +46,7 @@ enum StoreCopyCommand: Command {
       .flag(
         "history",
         summary: "Copy persistent history too. A SQLite file that is a copy of a SQLite file always has it."),
-      .flag("restart", summary: "Remove an unfinished copy in the server TO, and begin anew."),
+      .flag("restart", summary: "Remove an unfinished copy in the server TO, and start over."),
       .progress,
       .format(.text, .json),
     ])
@@ -230,7 +230,7 @@ enum StoreCopyCommand: Command {
     let others = copy.copiesObjects ? try reader.otherTables().filter { $0.rows > 0 } : []
     if !others.isEmpty {
       let words = others.map(\.text).joined(separator: ", ")
-      invocation.remark("\(name) has tables that are not its model's, which the copy does not have: \(words).")
+      invocation.remark("\(name) has tables that are not part of its model, which the copy does not have: \(words).")
     }
     return try reader.withCopy { file in
       var source = try Source(
@@ -324,7 +324,10 @@ enum StoreCopyCommand: Command {
       // From here on the copy and its files appear under their final names.
       UnfinishedFiles.leaveSignals()
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
-        throw CommandFailure(.failed, "\(url.path) was made meanwhile. Choose another name, or move it away first.")
+        throw CommandFailure(
+          .failed,
+          "\(url.path) was created in the meantime. Choose another name, or move it away "
+            + "first.")
       }
       return Made(digest: digest, leftOutLinks: result?.leftOutLinks ?? 0)
     }

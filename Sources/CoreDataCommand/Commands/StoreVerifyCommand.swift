@@ -10,15 +10,15 @@ import Foundation
 /// `coredata store verify`
 enum StoreVerifyCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "verify"], summary: "Check a store by every rule, and repair what needs no guess.",
+    ["store", "verify"], summary: "Check a store by every rule, and repair what needs no guessing.",
     discussion:
       "Checks the pages of the file and its indexes, the metadata, the tables against those that Core Data makes for the "
       + "model, keys and entity numbers, the types of values, required values, validation rules and uniqueness, "
       + "relationships from both sides, the order and the number of their members, and the files of large values. "
       + "Exits with status 1 if it finds a problem.\n\nNothing is changed without --repair. With it, the store is backed up "
-      + "first, and what can be repaired without a guess is, in one transaction: foreign keys of optional relationships "
-      + "and rows of join tables that lead nowhere, order keys, entity numbers, the greatest keys, indexes, empty metadata, and a model in the store that cannot be "
-      + "read if MODEL is named. "
+      + "first, and what can be repaired without guessing is, in one transaction: foreign keys of optional "
+      + "relationships and rows of join tables that lead nowhere, order keys, entity numbers, the greatest keys, "
+      + "indexes, empty metadata, and a model in the store that cannot be read if MODEL is named. "
       + "Persistent history does not record repairs. Files of large values are never moved or removed. A store whose "
       + "write-ahead log belongs to another store is not repaired; one whose log is probably missing only with "
       + "--without-log, because the log would not fit any more.\n\n"
@@ -31,7 +31,7 @@ enum StoreVerifyCommand: Command {
     options: [
       OptionSpecification(
         "limit", .integer("N", minimum: 0), summary: "How many rows to list for each problem (default: 10)."),
-      .flag("repair", summary: "Repair what can be repaired without a guess, after a backup."),
+      .flag("repair", summary: "Repair what can be repaired without guessing, after a backup."),
       OptionSpecification(
         "backup", .path("DIR", .outputDirectory),
         summary: "With --repair: the directory for the backup (default: that of the store)."),

@@ -45,7 +45,7 @@ extension CommandInvocation {
       throw CommandFailure(
         .invalidModel,
         "\(lock.path) has versions of \(name) under the name \(former), so that they would not be checked. Give the model "
-          + "that name in the lock, or lock it anew with coredata model lock.")
+          + "that name in the lock, or lock it again with coredata model lock.")
     }
     guard !isNamed else {
       throw CommandFailure(

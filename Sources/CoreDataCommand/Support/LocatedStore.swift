@@ -194,7 +194,10 @@ extension CommandInvocation {
         continue
       }
     }
-    throw CommandFailure(.unreadableStore, "The store is being migrated by others. Run the command again later.")
+    throw CommandFailure(
+      .unreadableStore,
+      "The store is being migrated by other processes. Run the command again "
+        + "later.")
   }
 
   /// Plans the migration of a located store.

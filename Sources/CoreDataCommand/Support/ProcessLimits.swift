@@ -67,7 +67,7 @@ enum ProcessLimits {
     for thread in made { pthread_join(thread, nil) }
     pthread_mutex_destroy(gate)
     guard result != 0 else { return nil }
-    return "The process can make only \(made.count) more threads, and coredata needs \(threads). Raise the limit of "
+    return "The process can create only \(made.count) more threads, and coredata needs \(threads). Raise the limit of "
       + "processes (ulimit -u) or of address space (ulimit -v)."
   }
 }

@@ -37,7 +37,7 @@ struct ProtectedFiles {
         throw CommandFailure(
           .usage,
           isResult
-            ? "\(other.name) \(other.value) names \(output.name), which the command makes. Nothing was changed. Name "
+            ? "\(other.name) \(other.value) names \(output.name), which the command creates. Nothing was changed. Name "
               + "another file."
             : "\(output.name) and \(other.name) name the same file. Name another file.")
       }

@@ -15,8 +15,8 @@ enum UnreadableArgument {
       }
       return CommandFailure(
         .usage,
-        "The argument \(position), “\(String(cString: argument))”, is not UTF-8, and coredata opens files whose names are. "
-          + "Rename the file, or make a symbolic link to it with another name.")
+        "The argument \(position), “\(String(cString: argument))”, is not UTF-8, and coredata opens only files whose "
+          + "names are. Rename the file, or make a symbolic link to it with another name.")
     }
     return nil
   }

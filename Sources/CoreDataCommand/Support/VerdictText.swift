@@ -80,7 +80,7 @@ struct VerdictText {
       lines.append(
         problems.isEmpty
           ? "There was nothing to repair. The store was not changed."
-          : "Nothing could be repaired without a guess. The store was not changed.")
+          : "Nothing could be repaired without guessing. The store was not changed.")
     }
     return lines
   }

@@ -240,8 +240,8 @@ package struct LinkProblem {
         + "relationship '\(check.relationship)' of '\(check.entity)', but \(count) \(count == 1 ? "has" : "have") several: "
         + "\(example) has \(list).",
       suggestion: isOwnersOwn
-        ? "Give the relationship an inverse that is to-many, take the objects apart first, or write a mapping model."
-        : "Keep the relationship to-many, take the objects apart first, or write a mapping model that chooses one.")
+        ? "Give the relationship an inverse that is to-many, separate the objects first, or write a mapping model."
+        : "Keep the relationship to-many, separate the objects first, or write a mapping model that chooses one.")
   }
 
   /// Returns an object in the form of its object ID, with its key from before the migration.

@@ -158,7 +158,7 @@ package struct RowCounter {
             reason:
               "The table \(table.name) has \(count) rows of an entity with the number \(row[0].shortLiteral), which the "
               + "store's model does not have.",
-            suggestion: "Check the store; it was changed by something else than Core Data.")
+            suggestion: "Check the store; something other than Core Data has changed it.")
         }
         counts[entity.name, default: 0] += Int(count)
       }

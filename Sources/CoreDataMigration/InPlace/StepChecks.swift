@@ -85,7 +85,7 @@ package struct StepChecks {
       throw InPlaceProblem(
         entity: name,
         reason:
-          "'\(name)' does not belong to the store's configuration any more, but the store has \(count) of its objects.",
+          "'\(name)' no longer belongs to the store's configuration, but the store has \(count) of its objects.",
         suggestion: "Leave the entity in the configuration, or delete its objects first.")
     }
   }

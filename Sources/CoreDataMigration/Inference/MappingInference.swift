@@ -236,7 +236,7 @@ package struct RelationshipRules {
     let new = destination.destinationEntityName ?? ""
     return InferenceObstacle(
       "The required relationship '\(destination.name)' of entity '\(entity)' leads to '\(old)' in the source and to '\(new)' in "
-        + "the destination; the objects that exist have nothing to put there.",
+        + "the destination; existing objects have no value for it.",
       advice: "Make it optional, or give '\(new)' the renaming identifier of '\(old)' if it is the same entity.",
       entity: entity, property: destination.name)
   }
@@ -277,8 +277,8 @@ package struct RelationshipRules {
   package func obstacle(adding relationship: RelationshipDocument, entity: String) -> InferenceObstacle? {
     guard !relationship.isOptional, !relationship.isToMany else { return nil }
     return InferenceObstacle(
-      "The relationship '\(relationship.name)' of entity '\(entity)' is new and required, but the objects that exist have "
-        + "nothing to put there.",
+      "The relationship '\(relationship.name)' of entity '\(entity)' is new and required, but existing objects have "
+        + "no value for it.",
       advice: "Make it optional.", entity: entity, property: relationship.name)
   }
 }

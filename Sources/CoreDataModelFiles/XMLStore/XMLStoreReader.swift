@@ -53,7 +53,7 @@ extension XMLStoreDocument {
     }
     do {
       guard case .dictionary(let entries) = try XMLPropertyList.value(ofRoot: list, limits: .metadata) else {
-        throw broken("The metadata are no dictionary.", list, file)
+        throw broken("The metadata is not a dictionary.", list, file)
       }
       return try entries.mapValues { try $0.foundationValue() }
     } catch let failure as ArchiveFailure {
@@ -75,7 +75,7 @@ extension XMLStoreDocument {
       case "relationship":
         let objects = try (child["idrefs"] ?? "").split(whereSeparator: \.isWhitespace).map { text in
           guard let number = Self.number(String(text)) else {
-            throw broken("\"\(text.prefix(40))\" is no reference such as \"z102\".", child, file)
+            throw broken("\"\(text.prefix(40))\" is not a reference such as \"z102\".", child, file)
           }
           return number
         }

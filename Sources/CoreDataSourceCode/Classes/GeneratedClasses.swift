@@ -65,7 +65,7 @@ package struct GeneratedClasses {
       let kind = entity.codeGeneration == .manual && options.includesManual ? .class : entity.codeGeneration
       guard kind != .manual, let name = swiftName(of: entity) else { continue }
       guard let declared = SwiftName.declared(name), SwiftName.isFree(name) else {
-        remarks.append("\(entity.name): \"\(name)\" is no name for a class in Swift.")
+        remarks.append("\(entity.name): \"\(name)\" is not a valid class name in Swift.")
         continue
       }
       if let other = taken[name] {

@@ -228,7 +228,7 @@ package enum HistoryProblem: Error, CustomStringConvertible {
 
   package var description: String {
     switch self {
-    case .numbersExhausted: "The greatest number of a transaction is in use: no more history can be recorded."
+    case .numbersExhausted: "All transaction numbers are used: no more history can be recorded."
     case .zeroCharacter(let name):
       "The \(name) of the changes has the character U+0000, which PostgreSQL cannot store. Choose another one."
     }

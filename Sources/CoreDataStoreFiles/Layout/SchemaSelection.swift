@@ -226,7 +226,7 @@ extension SchemaProblem: CustomStringConvertible {
     case .columnOfOtherType(let entity, let property, let column, let found, let expected):
       "The store's column \(column) has the type \(found); the property “\(property)” of “\(entity)” needs \(expected)."
     case .foreignTable(let table, let found):
-      "The store's table \(table) is not one that Core Data makes: \(found)."
+      "The store's table \(table) is not one that Core Data creates: \(found)."
     }
   }
 }

@@ -64,7 +64,9 @@ package struct InterruptedWork {
       settled = try settle(lock) ?? settled
     }
     throw WorkDirectory.Refusal(
-      path: location.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
+      path: location.workFolder.path,
+      reason: "Its contents were removed a hundred times, and have reappeared each "
+        + "time.")
   }
 
   /// Finishes or undoes interrupted work.

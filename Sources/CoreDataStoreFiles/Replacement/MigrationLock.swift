@@ -101,7 +101,7 @@ package final class MigrationLock {
 
   private static func refuseIrregularLock(_ work: OpenDirectory, _ location: StoreLocation) throws {
     guard let found = work.status(StoreLocation.lockName), found.st_mode & S_IFMT != S_IFREG else { return }
-    throw WorkDirectory.Refusal(path: location.lockFile.path, reason: "The file of the lock is no regular file.")
+    throw WorkDirectory.Refusal(path: location.lockFile.path, reason: "The lock file is not a regular file.")
   }
 
   /// Whether a process holds the lock.

@@ -48,7 +48,7 @@ package struct StoreLocation {
   /// - Throws: `RegularFile.Problem.notRegular`.
   package func checkFile() throws {
     if FileCalls.isSymbolicLink(file) {
-      throw RegularFile.Problem.notRegular(path: file.path, kind: "a symbolic link that leads nowhere")
+      throw RegularFile.Problem.notRegular(path: file.path, kind: "a broken symbolic link")
     }
     try RegularFile.check(file)
   }
@@ -149,7 +149,7 @@ package enum WorkDirectory {
     guard owners.contains(found.st_uid) else {
       throw Refusal(
         path: work.url.path,
-        reason: "The directory belongs to the user with the number \(found.st_uid), who is neither the one that runs "
+        reason: "The directory belongs to the user with the ID \(found.st_uid), who is neither the one that runs "
           + "this program nor the owner of the store.")
     }
     let isGroupShared = found.st_gid == outer.st_gid && outer.st_mode & 0o020 != 0

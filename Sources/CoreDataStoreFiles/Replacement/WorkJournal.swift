@@ -101,8 +101,8 @@ package struct WorkJournal: Codable, Hashable {
       throw Unreadable(
         path: path,
         reason:
-          "It names the file '\(name)', as no journal of this framework does. It may come from somebody who wants "
-          + "files removed or replaced; nothing was touched.")
+          "It names the file '\(name)', which no journal of this framework does. Somebody may want to have "
+          + "files removed or replaced; nothing was changed.")
     }
     return journal
   }

@@ -12,7 +12,7 @@ struct ValidValues {
     let attribute: String
 
     var description: String {
-      "No value was found that keeps the rules of \(entity).\(attribute). Give a store with such rows."
+      "No value was found that satisfies the rules of \(entity).\(attribute). Give a store with such rows."
     }
   }
 

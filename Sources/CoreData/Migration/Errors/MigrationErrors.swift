@@ -156,9 +156,9 @@ internal enum MigrationErrors {
 
     fileprivate func sentence(_ metadata: [String: Any]) -> String {
       let version = StoreVersion(metadata: metadata).text
-      let opening = "The store is of \(version), which is none of the known ones"
+      let opening = "The store is of \(version), which is not a known version"
       return dropped.isEmpty
-        ? "\(opening): a migration to '\(destination)' would go back, and reduce the store by "
+        ? "\(opening): a migration to '\(destination)' would be a downgrade, and reduce the store by "
           + "\(DroppedContent.reductions(reduced))."
         : "\(opening). A migration from the model that is kept in the store to '\(destination)' would drop "
           + "\(DroppedContent.text(dropped))."
@@ -168,7 +168,7 @@ internal enum MigrationErrors {
       let check =
         "Open the store with a program that has its version, or add that version to the model bundle."
       if dropped.isEmpty {
-        return "\(check) To go back to '\(destination)' all the same, set MigrationOption.allowsDowngrade."
+        return "\(check) To downgrade to '\(destination)' anyway, set MigrationOption.allowsDowngrade."
       }
       return "\(check) To drop this content anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss."
     }
@@ -200,11 +200,13 @@ internal enum MigrationErrors {
   static func otherTables(url: URL, source: String, destination: String, dropped: [OtherTables.Table]) -> NSError {
     failed(
       url: url,
-      reason: "The step from '\(source)' to '\(destination)' makes a new store, which would not have "
-        + "\(dropped.map(\.text).joined(separator: ", ")). \(dropped.count == 1 ? "This table is" : "These tables are") not the model's; "
-        + "NSPersistentCloudKitContainer, for example, keeps in such tables what it has synchronized.",
-      suggestion: "Make the change so that it can be inferred: a migration in place keeps all tables. To drop them "
-        + "anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.")
+      reason: "The step from '\(source)' to '\(destination)' creates a new store, which would not have "
+        + "\(dropped.map(\.text).joined(separator: ", ")). "
+        + "\(dropped.count == 1 ? "This table is" : "These tables are") not part of the model; "
+        + "NSPersistentCloudKitContainer, for example, keeps its synchronization state in such tables.",
+      suggestion: "Change the model so that the mapping can be inferred: a migration in place keeps all tables. To "
+        + "drop them anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not "
+        + "changed.")
   }
 
   /// An error as for models (257, 259 and others): a version that an inferred step would skip.
@@ -214,8 +216,8 @@ internal enum MigrationErrors {
     let readingError = ModelErrors.cannotRead(error, "A model version on the path of the migration could not be read.")
     var info = readingError.userInfo
     let reason =
-      "The migration from '\(source)' to '\(destination)' would pass over the version '\(name)', and lose what it renames "
-      + "or fills in: it cannot be read. \(readingError.localizedFailureReason ?? "")"
+      "The migration from '\(source)' to '\(destination)' would skip the version '\(name)', and lose its renamings "
+      + "and default values: it cannot be read. \(readingError.localizedFailureReason ?? "")"
     let advice =
       "\(error.advice) To migrate without this version, remove it from the model. The store was not changed."
     for key in [NSLocalizedDescriptionKey, NSLocalizedFailureReasonErrorKey, NSLocalizedRecoverySuggestionErrorKey] {
@@ -276,7 +278,7 @@ internal enum MigrationErrors {
       NSMigrationMissingMappingModelError, missingMapping,
       reason: "Can't find mapping model for migration\(versions)."
         + ((detail ?? cause?.localizedFailureReason).map { " \($0)" } ?? ""),
-      suggestion: suggestion ?? "Add a mapping model, or make the change one that can be inferred.",
+      suggestion: suggestion ?? "Add a mapping model, or change the model so that a mapping can be inferred.",
       underlying: underlying, info)
   }
 

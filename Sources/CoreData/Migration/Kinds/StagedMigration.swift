@@ -73,7 +73,7 @@ struct StagedMigration: OpeningMigration {
       throw MigrationErrors.stagedFrameworkMismatch(
         url: url, metadata: metadata,
         reason:
-          "The store's version hashes are of hash version \(version), and the checksums of stages are made of version 3."
+          "The store's version hashes use hash version \(version), but the checksums of stages use version 3."
       )
     }
   }
@@ -132,7 +132,7 @@ struct StagedMigration: OpeningMigration {
     guard options.infersMapping else {
       throw MigrationErrors.missingMappingModel(
         url: url, models: .init(source, destination),
-        suggestion: "Staged migration goes by inferred mappings: set NSInferMappingModelAutomaticallyOption.")
+        suggestion: "Staged migration uses inferred mappings: set NSInferMappingModelAutomaticallyOption.")
     }
     do {
       return try MigrationPath(
@@ -159,7 +159,7 @@ struct StagedMigration: OpeningMigration {
       throw MigrationErrors.missingMappingModel(
         url: url, models: .init(source, destination),
         suggestion:
-          "Put a version in between that makes the change in parts which can be inferred, with a custom stage.",
+          "Add a version in between that makes the change in parts that can be inferred, with a custom stage.",
         underlying: error)
     }
   }
@@ -217,7 +217,7 @@ struct StagedMigration: OpeningMigration {
       throw MigrationErrors.stageHandler(
         url: url, handler: name, stage: stage.title,
         state: opening.isCopy
-          ? "The store is unchanged." : "The store is of the version \(reference.versionChecksum), and whole.",
+          ? "The store is unchanged." : "The store is of the version \(reference.versionChecksum), and complete.",
         underlying: error)
     }
     try close(container)

@@ -178,7 +178,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   var running: MigrationRun {
     guard let run else {
-      trap("No migration is running: contexts and associations are there only while one is.")
+      trap("No migration is running: contexts and associations exist only while one is.")
     }
     return run
   }

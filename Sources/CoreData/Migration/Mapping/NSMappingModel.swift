@@ -126,7 +126,7 @@ extension NSMappingModel {
     guard document.lacksModels else { return }
     throw MigrationErrors.cannotReadMapping(
       ModelFileError(
-        .missingContents, found: "The mapping model holds no copies of its versions.",
+        .missingContents, found: "The mapping model contains no copies of its versions.",
         advice: "Give the source and the destination model.", file: url))
   }
 

@@ -86,7 +86,7 @@ struct PathPlanner {
     }
     var sentences = ranges.prefix(3).map { range in "\(names(range.versions)) left out: \(range.reason)" }
     let rest = ranges.dropFirst(3).reduce(0) { $0 + $1.versions.count }
-    if rest > 0 { sentences.append("So \(rest == 1 ? "is one more" : "are \(rest) more") for reasons of this kind.") }
+    if rest > 0 { sentences.append("\(rest == 1 ? "One more is" : "\(rest) more are") left out for similar reasons.") }
     return ([StoreMigration.Step.plainReason] + sentences).joined(separator: " ")
   }
 
@@ -118,9 +118,9 @@ struct PathPlanner {
       }
     }
     if let lost = search.lost(from: leg.source, through: version, to: leg.destination) {
-      return "going through it would drop \(lost), which both ends have."
+      return "going through it would drop \(lost), which both ends of the step have."
     }
-    return "it lies on no way that leads there."
+    return "it is on no path to the destination."
   }
 
   private func explanation(_ legs: [PathSearch.Leg]) -> [String] {
@@ -128,20 +128,22 @@ struct PathPlanner {
     let copies = legs.count { $0.mapping != nil }
     var sentences: [String] = []
     if copies == 1, legs.count == 1 {
-      sentences.append("A mapping model was written for exactly the way \(ends).")
+      sentences.append("A mapping model exists for exactly the path \(ends).")
     } else if copies > 0 {
       sentences.append(
-        "Mapping models lie on the way \(ends); inferred steps lead to and from them, and none passes over them.")
+        "Mapping models are on the path \(ends); inferred steps lead to and from them, and none bypasses them.")
     } else if legs.count > 1 {
-      sentences.append("Every step \(ends) can be inferred; each version's renamings and default values come to bear.")
+      sentences.append(
+        "Every step \(ends) can be inferred; the renamings and default values of each version are "
+          + "applied.")
     }
     let code = legs.count { $0.mapping?.needsCode == true }
     if code > 0 { sentences.append("\(code == 1 ? "One step needs" : "\(code) steps need") policies of the program.") }
     for run in runs(of: legs) {
       for (pair, mapping) in search.mappingModels(between: run.start, and: run.end) {
         sentences.append(
-          "The mapping model \(mapping.name) from '\(name(pair.source))' to '\(name(pair.destination))' is not used: no way "
-            + "over it leads to '\(name(search.destination))'.")
+          "The mapping model \(mapping.name) from '\(name(pair.source))' to '\(name(pair.destination))' is not used: "
+            + "no path through it leads to '\(name(search.destination))'.")
       }
     }
     return sentences + unused(legs)
@@ -197,10 +199,10 @@ struct PathPlanner {
     MigrationErrors.missingMappingModel(
       url: storeURL, models: .init(source, destination),
       detail:
-        "The mapping model \(mappings.first.name) leads to a version that is not there, and \(mappings.second.name) "
-        + "on from it, so that no step goes past it.",
-      suggestion: "Keep the version between '\(source.name)' and '\(destination.name)' beside the others, in the "
-        + ".xcdatamodeld or .momd that the program has.")
+        "The mapping model \(mappings.first.name) leads to a version that is missing, and \(mappings.second.name) "
+        + "starts from it, so no step can bypass it.",
+      suggestion: "Keep the version between '\(source.name)' and '\(destination.name)' with the others, in the "
+        + "program's .xcdatamodeld or .momd.")
   }
 
   /// Returns the error for a search without a result.

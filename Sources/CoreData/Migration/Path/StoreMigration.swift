@@ -177,7 +177,7 @@ public struct StoreMigration {
       known: known, from: start, to: destination, rules: rules, nearest: nearest, storeURL: url)
     steps = path.steps
     explanation =
-      ["None of the known versions has written the store; the way begins with the model that it carries."]
+      ["The store was written with none of the known versions; the path starts with the model that it contains."]
       + [planner.known.noteOnOthers].compactMap { $0 } + path.explanation
     droppable = try DroppedContent.dropped(by: Self.inferredLegs(path.steps), of: entities)
     let refused = allowsLoss.refused(droppable)
@@ -254,7 +254,7 @@ extension StoreMigration {
     guard try !file.connection.hasMoved(), now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
       throw InPlaceProblem(
         kind: .outdatedPlan,
-        reason: "The migration was planned from the version '\(source)', and the store has been changed to another one "
+        reason: "The migration was planned from the version '\(source)', but the store has changed to another version "
           + "since.",
         suggestion: "Plan the migration again.")
     }

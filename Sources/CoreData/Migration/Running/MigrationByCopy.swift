@@ -446,7 +446,8 @@ struct ExpectedRows {
     for (entity, count) in expected.sorted(by: { $0.key < $1.key }) {
       guard let actual = found[entity], actual != count else { continue }
       throw StoreVerification.Problem(
-        reason: "'\(entity)' should have \(count) rows, all that the mapping model takes there, and has \(actual).")
+        reason: "'\(entity)' should have \(count) rows, one for each object that the mapping model maps to it, but "
+          + "has \(actual).")
     }
   }
 }

@@ -125,7 +125,7 @@ struct FetchExecution {
     for path in query.predicate?.comparedKeyPaths ?? [] {
       guard let name = toManyRelationship(in: path, of: query.entity) else { continue }
       throw ObjectGraphErrors.badRequest(
-        "The predicate compares '\(path)' with one value, and the to-many relationship '\(name)' in it has several "
+        "The predicate compares '\(path)' with one value, but the to-many relationship '\(name)' in it has several "
           + "for an object.", entity: query.entity,
         suggestion: "Write ANY or ALL before the key path, as in ANY \(path) == %@, or use SUBQUERY.")
     }

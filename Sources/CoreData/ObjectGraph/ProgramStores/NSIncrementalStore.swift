@@ -134,7 +134,7 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameter objectID: an identifier of this store.
   public func referenceObject(for objectID: NSManagedObjectID) -> Any {
     guard let reference = references.reference(of: objectID.current) else {
-      trap("\(objectID) is no identifier of this store.")
+      trap("\(objectID) is not an identifier of this store.")
     }
     return reference
   }

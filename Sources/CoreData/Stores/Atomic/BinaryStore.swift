@@ -36,11 +36,11 @@ struct BinaryStoreFormat: StoreFormat {
   init(_ data: Data, url: URL) throws {
     guard data.starts(with: "bplist".utf8) else {
       throw PropertyLists.Unreadable(
-        description: "It is no binary store of this framework; those of Apple's framework cannot be read.")
+        description: "It is not a binary store of this framework. Binary stores of Apple's framework cannot be read.")
     }
     guard case .dictionary(let contents) = try PropertyLists.value(of: data, limits: Self.limits),
       contents["format"] == .string(Self.name), case .dictionary(let metadata)? = contents["metadata"]
-    else { throw PropertyLists.Unreadable(description: "The property list is no binary store.") }
+    else { throw PropertyLists.Unreadable(description: "The property list is not a binary store.") }
     guard contents["version"] == .integer(Self.version) else {
       throw PropertyLists.Unreadable(description: "The binary store is of a later version of this framework.")
     }
@@ -141,7 +141,10 @@ struct BinaryStoreFormat: StoreFormat {
 
   func fill(_ tables: RowTables, url: URL) throws {
     guard case .array(let entities)? = contents["entities"], case .integer(let last)? = contents["lastNumber"] else {
-      throw FileStoreErrors.unreadable(url, "The binary store has no list of entities, or no greatest number.")
+      throw FileStoreErrors.unreadable(
+        url,
+        "The binary store is damaged: the entity list or the last object number "
+          + "is missing.")
     }
     let parts = try entities.map { try part($0, tables, url) }
     var ids: [Int64: NSManagedObjectID] = [:]

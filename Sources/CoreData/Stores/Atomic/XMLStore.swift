@@ -134,7 +134,7 @@ struct XMLStoreFormat: StoreFormat {
             throw FileStoreErrors.unreadable(
               url,
               "Line \(object.line): the relationship \"\(relationship.name)\" of the object z\(object.number) leads "
-                + "to z\(number), which is no '\(destination.name ?? "")'.")
+                + "to z\(number), which is not an object of '\(destination.name ?? "")'.")
           }
           return other
         }

@@ -50,7 +50,7 @@ package final class CopiedRows {
         guard let id = store.identifier(entityName: name, reference: "p1") else {
           if keys[position].runs.isEmpty { return 0 }
           throw StoreErrors.operationFailed(
-            url: store.url, reason: "The store has no place for objects of the entity '\(name)'.")
+            url: store.url, reason: "The store has no table for the entity '\(name)'.")
         }
         return id.key.root
       }

@@ -72,15 +72,15 @@ package enum CopyErrors {
       url: url,
       reason: "The copy of another store into this one was interrupted"
         + (progress.map { " after \($0.digest.count) objects; the UUID of the source is \($0.source)" } ?? "")
-        + ". To continue it, copy the same store again. To begin anew, destroy this store first.")
+        + ". To continue it, copy the same store again. To start over, destroy this store first.")
   }
 
   /// 134070: a copy that cannot be continued.
   package static func cannotContinue(url: URL?, reason: String) -> NSError {
     StoreErrors.operationFailed(
       url: url,
-      reason: "The store has a part of the rows of another one, because a copy was interrupted. \(reason) "
-        + "Destroy the store to begin anew.")
+      reason: "The store has only part of the rows of another one, because a copy was interrupted. \(reason) "
+        + "Destroy the store to start over.")
   }
 
   /// 134070: the destination differs from what was copied.
@@ -88,7 +88,7 @@ package enum CopyErrors {
     let (expected, found) = (difference.expected, difference.found)
     let counts =
       expected == found
-      ? "\(found) objects as the source, but with other values" : "\(found) objects, and the source \(expected)"
+      ? "\(found) objects, like the source, but with other values" : "\(found) objects, and the source \(expected)"
     return StoreErrors.operationFailed(
       url: url, reason: "The copy differs from its source: of the entity '\(difference.entity)' it has \(counts).")
   }

@@ -84,7 +84,7 @@ package struct StoreCopy {
       return StoreCopyResult(keepsNumbers: false, digest: nil, leftOutLinks: 0)
     }
     guard let destination = destination as? any CopyDestination else {
-      trap("A store of the type '\(destination.type)' takes no copies.")
+      trap("A store of the type '\(destination.type)' cannot receive copies.")
     }
     return try RowCopy(self, destination).run()
   }
@@ -141,12 +141,12 @@ private final class RowCopy {
   private static func earlier(_ destination: any CopyDestination, _ begun: CopyProgress) throws -> CopyProgress? {
     guard let found = destination.metadata?[StoreMetadata.Key.unfinishedCopy] else { return nil }
     guard let progress = CopyProgress(propertyList: found) else {
-      throw CopyErrors.cannotContinue(url: destination.url, reason: "How far it had come cannot be read.")
+      throw CopyErrors.cannotContinue(url: destination.url, reason: "Its progress cannot be read.")
     }
     guard progress.source == begun.source else {
       throw CopyErrors.cannotContinue(
         url: destination.url,
-        reason: "The source had the UUID \(progress.source); that of this one is \(begun.source).")
+        reason: "The source had the UUID \(progress.source); this source has \(begun.source).")
     }
     guard progress.state == begun.state else {
       throw CopyErrors.cannotContinue(url: destination.url, reason: "The source has been changed since then.")
@@ -160,7 +160,7 @@ private final class RowCopy {
       guard let least = keys[position].runs.first?.lowerBound, least < 1 else { continue }
       throw StoreErrors.operationFailed(
         url: destination.url,
-        reason: "The store has no place for the object \(least) of the entity '\(entity.name ?? "")'.")
+        reason: "The store cannot hold the object \(least) of the entity '\(entity.name ?? "")'.")
     }
   }
 

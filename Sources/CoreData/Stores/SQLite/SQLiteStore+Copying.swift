@@ -14,7 +14,7 @@ extension SQLiteStore: CopyDestination {
   package func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws {
     guard let own = self.number(of: entity), let root = rootNumber(ofEntity: own) else {
       throw StoreErrors.operationFailed(
-        url: url, reason: "The store has no place for objects of the entity '\(entity.name ?? "")'.")
+        url: url, reason: "The store has no table for the entity '\(entity.name ?? "")'.")
     }
     try reserveKeys(ofRoot: root, through: number)
   }

@@ -61,7 +61,7 @@ struct MigrationPathTests {
     #expect(!step.isInPlace)
     #expect(step.mappingModel.entityMappings.map(\.name) == ["NoteToNote"])
     #expect(step.reason == "The mapping model 'e1toe4.cdm' is for these two versions.")
-    #expect(path.explanation == ["A mapping model was written for exactly the way from 'e1' to 'e4'."])
+    #expect(path.explanation == ["A mapping model exists for exactly the path from 'e1' to 'e4'."])
   }
 
   @Test("Inferred steps do not pass over a mapping model")
@@ -127,7 +127,9 @@ struct MigrationPathTests {
     let path = try path(notes, "q1", "q4")
     #expect(text(path) == "q1 > q4")
     #expect(
-      path.steps[0].reason.contains("'q2' is left out: going through it would drop Note.a, which both ends have."))
+      path.steps[0].reason.contains(
+        "'q2' is left out: going through it would drop Note.a, which both ends of the "
+          + "step have."))
   }
 
   @Test("Versions that are left out for one reason are told as a range, once")
@@ -151,7 +153,8 @@ struct MigrationPathTests {
     let reason = try #require(path(notes, "r1", "r21").steps.first?.reason)
     #expect(
       reason.hasSuffix(
-        "'r2' to 'r20' (19 versions) are left out: going through it would drop Note.a, which both ends have."))
+        "'r2' to 'r20' (19 versions) are left out: going through it would drop Note.a, which both ends of the step "
+          + "have."))
   }
 
   @Test("A number in a name counts as a number, whatever signs are around it: V2 comes before V 10")

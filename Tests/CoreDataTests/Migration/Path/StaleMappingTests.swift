@@ -100,7 +100,10 @@ struct StaleMappingTests {
     let error = try #require(throws: NSError.self) { try notes.open("v4") }
     #expect(error.code == NSMigrationMissingMappingModelError)
     let reason = try #require(error.localizedFailureReason)
-    #expect(reason.contains("'Two.cdm' leads to a version that is not there, and 'Three.cdm' on from it"), "\(reason)")
+    #expect(
+      reason.contains(
+        "'Two.cdm' leads to a version that is missing, and 'Three.cdm' starts from "
+          + "it"), "\(reason)")
     #expect(!reason.contains("other states"))
     let (source, destination) = (
       error.userInfo["sourceModel"] as? NSManagedObjectModel,

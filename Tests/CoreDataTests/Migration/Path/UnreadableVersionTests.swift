@@ -42,7 +42,7 @@ struct UnreadableVersionTests {
     #expect(error.domain == NSCocoaErrorDomain && error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
     let reason = try #require(error.localizedFailureReason)
     #expect(
-      reason.hasPrefix("The migration from '\(names[0])' to '\(names[2])' would pass over the version '\(names[1])'"))
+      reason.hasPrefix("The migration from '\(names[0])' to '\(names[2])' would skip the version '\(names[1])'"))
     #expect(reason.contains("\(names[1]).mom") && reason.contains(versions.store.url.path))
     #expect(try versions.version() == names[0])
     #expect(throws: NSError.self) { try StoreMigration(storeAt: versions.store.url, modelsAt: versions.url) }

@@ -234,7 +234,7 @@ struct HostileWorkTests {
     for make in locks {
       try makeWorkFolder()
       try make()
-      try expectRefusals("The file of the lock is no regular file")
+      try expectRefusals("The lock file is not a regular file")
     }
   }
 

@@ -237,7 +237,7 @@ final class SQLExecutor: MappingExecutor {
     for plan in relating {
       guard canCarryOut(plan), let number = plan.sourceNumber, let from = source.schema.entity(number: Int(number)),
         let own = plan.destinationNumber, let entity = target.schema.entity(number: Int(own))
-      else { return "sets relationships beside those of '\(plan.name)', which objects carry out" }
+      else { return "sets relationships in addition to those of '\(plan.name)', which are migrated as objects" }
       for relationship in plan.relationships {
         guard let layout = entity.relationships[relationship.name] else { continue }
         // Whether a single relationship requires objects is found out when the rows exist.
@@ -245,7 +245,8 @@ final class SQLExecutor: MappingExecutor {
           let far = target.schema[layout.destinationEntity], let inverse = far.relationships[inverseName]
         else { continue }
         let reason =
-          "sets relationships beside those of '\(plan.name)', whose '\(layout.name)' other mappings may set differently"
+          "sets relationships in addition to those of '\(plan.name)', whose '\(layout.name)' other mappings may set "
+          + "differently"
         var origin: RelationshipLayout?
         if case .relationship(let name) = asked {
           origin = from.relationships[name]
@@ -293,7 +294,9 @@ final class SQLExecutor: MappingExecutor {
       checkedAllRelationships = true
       for plan in relating {
         guard hasCreatedRows(plan) else {
-          relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
+          relationshipObstacle =
+            "sets relationships in addition to those of '\(plan.name)', which are migrated as "
+            + "objects"
           break
         }
         do {
@@ -301,7 +304,7 @@ final class SQLExecutor: MappingExecutor {
             plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
         } catch let obstacle as SQLObstacle {
           plan.execution.obstacle = obstacle.reason
-          relationshipObstacle = "sets relationships beside those of '\(plan.name)', which \(obstacle.reason)"
+          relationshipObstacle = "sets relationships in addition to those of '\(plan.name)', which \(obstacle.reason)"
           break
         }
       }
@@ -312,7 +315,7 @@ final class SQLExecutor: MappingExecutor {
   /// Makes objects set all relationships, after SQL has failed to set those of a mapping. Earlier mappings are
   /// repeated, because SQL may have relied on this one for the other ends of their relationships.
   private func leaveToObjects(before plan: ResolvedMapping) throws {
-    relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
+    relationshipObstacle = "sets relationships in addition to those of '\(plan.name)', which are migrated as objects"
     for earlier in relating where earlier.position < plan.position && earlier.execution.setRelationshipsInSQL {
       earlier.execution.setRelationshipsInSQL = false
       earlier.execution.obstacle = relationshipObstacle

@@ -42,7 +42,7 @@ final class SQLMapping {
     guard let destinationEntity = resolved.destinationEntity,
       let destination = resolved.destinationNumber.flatMap({ target.schema.entity(number: Int($0)) })
     else { throw SQLObstacle("has no destination entity") }
-    if destination.isAbstract { throw SQLObstacle("makes objects of an abstract entity") }
+    if destination.isAbstract { throw SQLObstacle("creates objects of an abstract entity") }
     self.resolved = resolved
     self.rows = rows
     (self.sourceEntity, self.destinationEntity, self.destination) = (sourceEntity, destinationEntity, destination)

@@ -44,7 +44,10 @@ final class DestinationStore {
       _ = try StoreReplacement(location: location, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
         do { try write(location.newStore) } catch { throw Failure(error: error) }
         guard try StoreFile.isNew(url) else {
-          throw StoreErrors.operationFailed(url: url, reason: "Another program has meanwhile made a store there.")
+          throw StoreErrors.operationFailed(
+            url: url,
+            reason: "Another program has created a store there in the "
+              + "meantime.")
         }
         return .init(external: Set(try SupportDirectory(store: location.newStore).names()))
       }
