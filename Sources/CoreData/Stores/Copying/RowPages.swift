@@ -67,7 +67,7 @@ package struct RowPages {
 
   private static func rows(_ query: RowQuery, of store: any RowStore) throws -> [RowSnapshot] {
     if let rows = try store.rows(for: query) {
-      try SQLiteStoreErrors.translating(url: store.url, isOpening: false) {
+      try ErrorTranslation.translating(url: store.url, during: .use) {
         for row in rows { try row.requireReadable() }
       }
       return rows

@@ -107,7 +107,7 @@ extension SQLiteStore {
   /// Runs a closure, and translates the errors of lower layers. If another connection has migrated the store, the error
   /// names the versions.
   func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       do {
         return try body()
       } catch let problem as StoreVersionProblem {

@@ -21,7 +21,7 @@ extension SQLiteStore.Opened {
   }
 
   func readingPinned<Result>(url: URL?, _ body: () throws -> Result) throws -> Result {
-    try SQLiteStoreErrors.translating(url: url, isOpening: false, body)
+    try ErrorTranslation.translating(url: url, during: .use, body)
   }
 
   var keepsState: Bool { connection.keepsRead }

@@ -146,7 +146,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
     }
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       let settings = StoreOptions(options)
       let document = model.document
       let configuration = customConfigurationName
@@ -289,7 +289,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     guard let url, let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
     }
-    let isGone = try SQLiteStoreErrors.translating(url: url, isOpening: true) { try StoreFile.isNew(url) }
+    let isGone = try ErrorTranslation.translating(url: url, during: .opening) { try StoreFile.isNew(url) }
     guard !isGone else {
       throw StoreErrors.disconnected(url: url, reason: "The store was destroyed while it was open.")
     }
@@ -406,7 +406,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
       }
       return try body(file)
     }
-    return try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+    return try ErrorTranslation.translating(url: url, during: .opening) {
       do {
         return try read(StoreFile.peek(url))
       } catch let error as SQLiteError where error.isCorrupt {
@@ -418,7 +418,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   }
 
   override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       let file = try StoreFile.open(url, isReadOnly: false)
       defer {
         // Closing does not affect whether the transaction was committed.

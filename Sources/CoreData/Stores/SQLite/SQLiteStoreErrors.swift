@@ -95,11 +95,6 @@ extension RowProblem: TranslatableError {
 
 /// Errors of the rows of stores.
 package enum SQLiteStoreErrors {
-  /// Runs a body, and translates its errors.
-  package static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
-    try ErrorTranslation.translating(url: url, during: isOpening ? .opening : .use, body)
-  }
-
   /// 134070: a row cannot be read or written.
   package static func error(for problem: RowProblem, url: URL?) -> NSError {
     let suggestion =
