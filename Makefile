@@ -63,7 +63,7 @@ demo: libraries
 
 test: libraries
 	@Scripts/postgresql.sh install
-	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
+	@Scripts/test.sh --disable-xctest --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
 	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
