@@ -206,13 +206,13 @@ extension NSManagedObject {
 
   /// Returns the values that have changed since the last fetch or save, by property name. Transient properties are left
   /// out.
-  public final func changedValues() -> [String: Any] { values(at: changedSlots(), in: slots) }
+  public final func changedValues() -> [String: Any] { values(at: changedSlots()) { slot(at: $0) } }
 
   /// Returns, by property name, the earlier values of properties that have changed since the last
   /// `processPendingChanges()`. Transient properties are left out.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
     guard isRealized, let before = slotsAtEventStart ?? snapshot?.slots else { return [:] }
-    return values(at: slots.indices.filter { !slots[$0].isSame(as: before[$0]) }, in: before)
+    return values(at: slots.indices.filter { !slots[$0].isSame(as: before[$0]) }) { before[$0] }
   }
 
   /// Returns the values as of the last fetch or save, by property name, with `NSNull` for missing values. Transient
@@ -223,13 +223,14 @@ extension NSManagedObject {
     fireFault()
     let positions = keys.map { $0.map { position(of: $0) } } ?? Array(table.properties.indices)
     guard let snapshot else { return [:] }
-    return values(at: positions, in: snapshot.slots)
+    let slots = snapshot.slots
+    return values(at: positions) { slots[$0] }
   }
 
-  private func values(at positions: [Int], in given: [Slot]) -> [String: Any] {
+  private func values(at positions: [Int], _ slot: (Int) -> Slot) -> [String: Any] {
     var result: [String: Any] = [:]
     for position in positions where !table.isTransient(at: position) {
-      result[table.names[position]] = publicValue(of: given[position]) ?? NSNull()
+      result[table.names[position]] = publicValue(of: slot(position)) ?? NSNull()
     }
     return result
   }
