@@ -47,7 +47,7 @@ extension SQLDialect {
   }
 
   /// Returns a bound value for a column, from the value that SQLite stores: 0 or 1 for a Boolean, bytes for a UUID,
-  /// seconds since the reference date for a date. `assignments(to:of:)` adds the second column of a date.
+  /// seconds since the reference date for a date. `assignments(of:to:of:)` adds the second column of a date.
   package func bound(_ value: SQLiteValue, as type: ColumnType) -> BoundSQL {
     switch (type, value) {
     case (.boolean, .integer(let number)): return number == 0 ? "FALSE" : "TRUE"

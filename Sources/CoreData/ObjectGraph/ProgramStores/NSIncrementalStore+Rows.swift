@@ -36,7 +36,7 @@ struct IncrementalSource: RowSource {
 }
 
 extension NSIncrementalStore: ObjectWritingStore {
-  // Fetches are executed as requests of the custom class (`results(of:in:)`), not as queries.
+  // Fetches are executed as requests of the custom class (`results(of:as:entity:in:)`), not as queries.
 
   package func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
   package func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { nil }
