@@ -104,7 +104,7 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
   override func loadMetadata() throws {
     Self.beforeOpening.value?()
     try super.loadMetadata()
-    if let url, try Self.hasStore(at: url) { take(try Self.metadataForPersistentStore(with: url)) }
+    if let url, try Self.hasStore(at: url) { setInitialMetadata(try Self.metadataForPersistentStore(with: url)) }
   }
 
   override func finishOpening() throws {
@@ -121,7 +121,7 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
   func recordCopy(_ progress: CopyProgress?) throws {
     var metadata: [String: Any] = self.metadata ?? [:]
     metadata[StoreMetadata.Key.unfinishedCopy] = progress?.propertyList
-    take(metadata)
+    setInitialMetadata(metadata)
   }
 
   override func insertCopies(_ rows: [RowChange]) throws {
@@ -173,7 +173,7 @@ private final class TestServerMigration: ServerMigration {
     try coordinator.finishOpening(store)
     var own: [String: Any] = store.metadata ?? [:]
     own[NSStoreUUIDKey] = metadata[NSStoreUUIDKey]
-    store.take(own)
+    store.setInitialMetadata(own)
     draft = store
     return store
   }
