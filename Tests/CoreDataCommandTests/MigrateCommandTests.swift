@@ -267,7 +267,7 @@ struct MigrateCommandTests {
     for command in ["plan", "run"] {
       let found = CommandRun("migrate", command, store, workshop.model)
       #expect(found.status == .done, "\(found.error)")
-      #expect(found.error.contains("triggers that Core Data does not make: 'audit' on Z_METADATA. They do not run"))
+      #expect(found.error.contains("triggers that Core Data does not create: 'audit' on Z_METADATA. They do not run"))
     }
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
   }

@@ -398,7 +398,7 @@ struct FourAnswersTests {
       try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, version: "v2").run { _ in throw Stop() }
     },
     Case(
-      name: "a plan that others have overtaken", code: 134_110, found: ["another one"], expected: ["'v1'"]
+      name: "a plan that others have overtaken", code: 134_110, found: ["another version"], expected: ["'v1'"]
     ) { notes in
       let plan = try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, version: "v4")
       try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, version: "v2").run()

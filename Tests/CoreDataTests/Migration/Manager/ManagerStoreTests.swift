@@ -187,7 +187,7 @@ struct ManagerStoreTests {
       try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
     }
     #expect(error.code == NSMigrationManagerDestinationStoreError)
-    #expect(error.localizedFailureReason?.contains("meanwhile") == true, "\(error)")
+    #expect(error.localizedFailureReason?.contains("in the meantime") == true, "\(error)")
     #expect(try other != nil && Data(contentsOf: target) == other)
     #expect(try store.files() == ["New.sqlite", "Store.sqlite"])
   }

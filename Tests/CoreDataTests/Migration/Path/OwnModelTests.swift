@@ -152,7 +152,7 @@ struct OwnModelTests {
       storeAt: notes.store.url, modelsAt: notes.url, mappings: [notes.mappings])
     #expect(migration.steps.map(\.destination) == ["v3", "v4"])
     #expect(migration.steps.map(\.kind) == [.inferred, .mapping])
-    #expect(migration.explanation.first?.contains("the model that it carries") == true)
+    #expect(migration.explanation.first?.contains("the model that it contains") == true)
     try notes.open("v4", [MigrationOption.allowsDowngrade: true])
     let row = try #require(try notes.store.context(notes.model("v4")).all("Note").first)
     #expect(row["first"] as? String == "Ada")
