@@ -133,7 +133,7 @@ struct HostileWorkTests {
   func owner() throws {
     try makeWorkFolder()
     chown(place.workFolder.path, 12_345, gid_t.max)
-    try expectRefusals("belongs to the user with the number 12345")
+    try expectRefusals("belongs to the user with the ID 12345")
     try makeWorkFolder()
     chown(place.workFolder.path, 12_345, gid_t.max)
     chown(store.url.path, 12_345, gid_t.max)
