@@ -239,7 +239,8 @@ struct XMLStoreTests {
     try refused(changed("type=\"EMPLOYEE\"", "type=\"ALIEN\""), "\"ALIEN\"")
     try refused(changed("name=\"age\"", "name=\"agee\""), "\"agee\"")
     try refused(
-      changed("destination=\"DEPARTMENT\"></", "destination=\"DEPARTMENT\" idrefs=\"z102\"></"), "not an object of 'Department'")
+      changed("destination=\"DEPARTMENT\"></", "destination=\"DEPARTMENT\" idrefs=\"z102\"></"),
+      "not an object of 'Department'")
     try Data().write(to: bench.url)
     let fresh = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
     try fresh.addPersistentStore(type: .xml, at: bench.url)
