@@ -24,12 +24,14 @@ let package = Package(
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
     .systemLibrary(name: "CSwiftRuntime"),
     .target(name: "CoreDataMistakes"),
+    .target(name: "CoreDataTracing"),
     .target(
       name: "CoreDataFileSystem", dependencies: ["CoreDataMistakes"],
       // `make bench` sets the variable.
       swiftSettings: Context.environment["COREDATA_OPTIMIZATION_SWITCHES"] == nil
         ? [] : [.define("OPTIMIZATION_SWITCHES")]),
-    .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CSQLite"]),
+    .target(
+      name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CoreDataTracing", "CSQLite"]),
     .target(name: "CoreDataPredicates"),
     .target(
       name: "CoreDataModelFiles",
@@ -49,7 +51,7 @@ let package = Package(
       name: "CoreData",
       dependencies: [
         "CSwiftRuntime", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes", "CoreDataModelFiles",
-        "CoreDataPredicates", "CoreDataSQLite", "CoreDataStoreFiles",
+        "CoreDataPredicates", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTracing",
       ]
     ),
     .target(
@@ -66,12 +68,12 @@ let package = Package(
       ]),
     // libpq is loaded when a store first needs it, so that nothing else needs it: neither a build nor a program.
     .target(name: "CPostgreSQL"),
-    .target(name: "CoreDataPostgreSQLClient", dependencies: ["CoreDataMistakes", "CPostgreSQL"]),
+    .target(name: "CoreDataPostgreSQLClient", dependencies: ["CoreDataMistakes", "CoreDataTracing", "CPostgreSQL"]),
     .target(
       name: "CoreDataPostgreSQL",
       dependencies: [
         "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient", "CoreDataPredicates",
-        "CoreDataSQLite", "CoreDataStoreFiles",
+        "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTracing",
       ]),
     .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
     .executableTarget(
@@ -104,7 +106,7 @@ let package = Package(
       name: "CoreDataPostgreSQLTests",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQL",
-        "CoreDataPostgreSQLClient", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTestSupport",
+        "CoreDataPostgreSQLClient", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTestSupport", "CoreDataTracing",
         "PostgreSQLTestServer",
       ]),
     .testTarget(
@@ -131,7 +133,7 @@ let package = Package(
       name: "CoreDataTests",
       dependencies: [
         "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataPostgreSQL", "CoreDataStoreFiles",
-        "CoreDataTestSupport", "FaultInjection", "PostgreSQLTestServer",
+        "CoreDataTestSupport", "CoreDataTracing", "FaultInjection", "PostgreSQLTestServer",
       ],
       resources: [
         .copy("Resources/Books.xcdatamodeld"), .copy("Resources/QualifiedElements.sqlite"),

@@ -10,9 +10,17 @@ extension PostgreSQLConnection {
   /// - Throws: `PostgreSQLError`; the errors of the body, which abort the COPY. No row has been inserted then.
   @discardableResult
   package func copyIn(_ table: String, columns: [String], _ body: (CopyWriter) throws -> Void) throws -> Int {
-    let handle = try open()
     let list = columns.map(Self.quoted).joined(separator: ", ")
     let sql = "COPY \(Self.quoted(table)) (\(list)) FROM STDIN (FORMAT binary)"
+    return try measuring(sql) { run in
+      let count = try copyIn(sql, body)
+      run?.rowCount = count
+      return count
+    }
+  }
+
+  private func copyIn(_ sql: String, _ body: (CopyWriter) throws -> Void) throws -> Int {
+    let handle = try open()
     cpq_PQclear(try checked(cpq_PQexec(handle, sql), sql))
     let writer = CopyWriter { bytes in
       guard let start = bytes.baseAddress else { return true }

@@ -13,8 +13,11 @@ extension PostgreSQLConnection {
   /// - Throws: `PostgreSQLError`, also if an outdated plan has made a transaction fail (`isOutdatedPlan`).
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
     try planningAgain {
-      guard let found = try runOnce(sql, values, rowByRow: false, { try $0() }) else { throw failure(sql) }
-      return found
+      try measuring(sql, values) { run in
+        guard let found = try runOnce(sql, values, rowByRow: false, { try $0() }) else { throw failure(sql) }
+        run?.noteRows(of: found.result)
+        return found
+      }
     }
   }
 
@@ -39,7 +42,21 @@ extension PostgreSQLConnection {
     _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
   ) throws -> Result {
     // An outdated plan fails before the first row.
-    try planningAgain { try runOnce(sql, values, rowByRow: true, body) }
+    try planningAgain {
+      try measuring(sql, values) { run in
+        try runOnce(sql, values, rowByRow: true) { next in
+          guard let run else { return try body(next) }
+          // The time in which the body uses a row does not count.
+          return try body {
+            run.resume()
+            let row = try next()
+            run.pause()
+            if row != nil { run.rowCount += 1 }
+            return row
+          }
+        }
+      }
+    }
   }
 
   private func planningAgain<Result>(_ body: () throws -> Result) throws -> Result {
@@ -121,5 +138,11 @@ extension PostgreSQLConnection {
   package func run(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> Int { try query(sql, values).affected }
 
   /// Runs statements without parameters, separated by semicolons.
-  package func execute(_ script: String) throws { cpq_PQclear(try checked(cpq_PQexec(open(), script), script)) }
+  package func execute(_ script: String) throws {
+    try measuring(script) { run in
+      let result = try checked(cpq_PQexec(open(), script), script)
+      run?.noteRows(of: result)
+      cpq_PQclear(result)
+    }
+  }
 }

@@ -7,12 +7,16 @@ extension PostgreSQLConnection {
   /// Begins a transaction.
   ///
   /// - Parameter mode: The text after BEGIN, such as `READ ONLY`.
-  package func begin(_ mode: String = "") throws { try execute(mode.isEmpty ? "BEGIN" : "BEGIN \(mode)") }
+  package func begin(_ mode: String = "") throws {
+    try execute((mode.isEmpty ? "BEGIN" : "BEGIN \(mode)") + namingOfTransaction)
+  }
 
   /// Commits the transaction.
   ///
   /// - Throws: `PostgreSQLError`, with `isCommitUnknown` if the connection was lost and the server may have committed.
-  package func commit() throws {
+  package func commit() throws { try measuring("COMMIT") { _ in try sendCommit() } }
+
+  private func sendCommit() throws {
     let handle = try open()
     // The connection was lost before, so the commit has not been sent.
     if isLost { throw failure("COMMIT") }

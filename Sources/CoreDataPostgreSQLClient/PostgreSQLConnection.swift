@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPostgreSQL
+import CoreDataTracing
 import Foundation
 
 /// A connection to a database whose search path is a single schema.
@@ -12,13 +13,14 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// The oldest server version that supports everything used here.
   private static let oldestServer = 130_000
 
-  private let address: PostgreSQLAddress
+  let address: PostgreSQLAddress
   private(set) var handle: OpaquePointer?
   private let canceller: OpaquePointer?
   let prepared: PreparedStatements
   let parameters = StatementParameters()
   let waker = Waker()
   var savepoints = 0
+  var name = ContextName()
 
   /// Connects.
   ///
@@ -28,6 +30,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// - Throws: `PostgreSQLError`.
   package init(_ address: PostgreSQLAddress, applicationName: String, statementLimit: Int = 500) throws {
     prepared = PreparedStatements(limit: statementLimit)
+    StatementTracing.prepare()
+    StatementTracing.requireOrigins()
     if let reason = cpq_load() {
       throw PostgreSQLError(
         "libpq, PostgreSQL's library, cannot be loaded: \(String(cString: reason)). Install it: apt-get install libpq5, or "
@@ -83,6 +87,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     guard encoding == "UTF8" else {
       throw PostgreSQLError("The database has the encoding \(encoding); a store needs one with UTF8.")
     }
+    name.base = String(libpq: cpq_PQparameterStatus(handle, "application_name"))
     try execute(
       "SET search_path = \(Self.quoted(address.schema)); SET timezone = 'UTC'; SET intervalstyle = 'iso_8601'; "
         + "SET datestyle = 'ISO, YMD'; SET extra_float_digits = 1; SET standard_conforming_strings = on; "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPostgreSQL
+import CoreDataTracing
 import Foundation
 
 extension PostgreSQLConnection {
@@ -17,6 +18,8 @@ extension PostgreSQLConnection {
 
     private let connection: PostgreSQLConnection
     private var expected: [Expected] = []
+    /// The measurements of statements, by their positions in `expected`; empty if nobody receives reports.
+    private var runs: [Int: StatementRun] = [:]
     private var size = 0
 
     fileprivate init(_ connection: PostgreSQLConnection) { self.connection = connection }
@@ -46,6 +49,7 @@ extension PostgreSQLConnection {
           handle, statement.name, pointers.count, pointers.values, pointers.lengths, pointers.formats, 1)
       }
       guard isSent == 1 else { throw connection.failure(sql) }
+      if StatementTracing.isOn { runs[expected.count] = connection.measurement(of: sql, values) }
       expected.append(.result(sql: sql, check))
       size += parameters.size + 64
       if expected.count >= Self.maxCount || size >= Self.maxSize { try synchronize() }
@@ -58,15 +62,21 @@ extension PostgreSQLConnection {
     package func synchronize() throws {
       if expected.isEmpty { return }
       let handle = try connection.open()
-      let expected = expected
-      (self.expected, size) = ([], 0)
+      let (expected, runs) = (expected, runs)
+      (self.expected, self.runs, size) = ([], [:], 0)
       guard cpq_PQpipelineSync(handle) == 1 else { throw connection.failure(nil) }
       try flush(handle)
       var first: (any Error)?
-      for entry in expected {
+      for (position, entry) in expected.enumerated() {
+        let run = runs[position]
         do {
-          try receive(entry, next(handle), hasFailed: first != nil)
+          // The time since the result of the statement before, as the server works on one after the other.
+          run?.resume()
+          let result = try next(handle)
+          run?.pause()
+          try receive(entry, result, run, hasFailed: first != nil)
         } catch {
+          if first == nil { run?.end((error as? PostgreSQLError)?.reported) }
           first = first ?? error
           if connection.isLost { throw first ?? error }
         }
@@ -79,7 +89,9 @@ extension PostgreSQLConnection {
       guard let end, cpq_PQresultStatus(end) == CPQ_PIPELINE_SYNC else { throw connection.failure(nil) }
     }
 
-    private func receive(_ entry: Expected, _ result: OpaquePointer?, hasFailed: Bool) throws {
+    private func receive(
+      _ entry: Expected, _ result: OpaquePointer?, _ run: StatementRun?, hasFailed: Bool
+    ) throws {
       let isSkipped = result.map { cpq_PQresultStatus($0) == CPQ_PIPELINE_ABORTED } ?? false
       switch entry {
       case .preparation(let statement, let sql):
@@ -102,6 +114,8 @@ extension PostgreSQLConnection {
         }
         do {
           let result = try connection.checked(result, sql)
+          run?.noteRows(of: result)
+          run?.end()
           guard let check, !hasFailed else { return cpq_PQclear(result) }
           try check(PostgreSQLRows(result))
         } catch let error as PostgreSQLError {

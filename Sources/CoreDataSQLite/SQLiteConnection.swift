@@ -3,6 +3,7 @@
 
 import CSQLite
 import CoreDataFileSystem
+import CoreDataTracing
 import Foundation
 
 /// An open connection to an SQLite database file.
@@ -48,6 +49,7 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// - Throws: `SQLiteError` (`isCannotOpen`) if the file is missing or cannot be opened, or if it or a companion file
   ///   is not a regular file.
   package init(path: String, mode: Mode, busyTimeout: TimeInterval = 5) throws {
+    StatementTracing.prepare()
     try DatabaseCompanions.check(path)
     var flags = SQLITE_OPEN_NOMUTEX
     var name = path
@@ -151,11 +153,25 @@ extension SQLiteConnection {
         let result = sqlite3_prepare_v2(database, rest, -1, &statement, &tail)
         let next = tail ?? rest
         defer { sqlite3_finalize(statement) }
-        guard result == SQLITE_OK else { throw failure(result, from: rest, to: nil) }
+        guard result == SQLITE_OK else {
+          let error = failure(result, from: rest, to: nil)
+          reportFailedCompilation(error)
+          throw error
+        }
         if let statement {
+          let run = StatementTracing.isOn ? StatementRun(text(from: rest, to: next), of: statement, handle) : nil
           var step = sqlite3_step(statement)
-          while step == SQLITE_ROW { step = sqlite3_step(statement) }
-          guard step == SQLITE_DONE else { throw failure(step, from: rest, to: next) }
+          while step == SQLITE_ROW {
+            run?.rowCount += 1
+            step = sqlite3_step(statement)
+          }
+          guard step == SQLITE_DONE else {
+            let error = failure(step, from: rest, to: next)
+            run?.end(error.reported)
+            throw error
+          }
+          run?.noteChanges(by: statement, handle)
+          run?.end()
         }
         rest = next
       }
@@ -174,7 +190,12 @@ extension SQLiteConnection {
     let pointer = try sql.withCString { start -> OpaquePointer in
       var statement: OpaquePointer?
       var tail: UnsafePointer<CChar>?
-      try handle.check(sqlite3_prepare_v3(database, start, -1, flags, &statement, &tail), sql: sql)
+      do {
+        try handle.check(sqlite3_prepare_v3(database, start, -1, flags, &statement, &tail), sql: sql)
+      } catch let error as SQLiteError {
+        reportFailedCompilation(error)
+        throw error
+      }
       guard let statement else { throw misuse("the text holds no statement", sql) }
       if let tail, tail.pointee != 0 {
         var second: OpaquePointer?
@@ -251,10 +272,14 @@ extension SQLiteConnection {
   private func failure(
     _ result: Int32, from start: UnsafePointer<CChar>, to end: UnsafePointer<CChar>?
   ) -> SQLiteError {
+    SQLiteError(result: result, database: handle.pointer, sql: text(from: start, to: end), path: path)
+  }
+
+  /// Returns a part of a script; the rest of it without an end.
+  private func text(from start: UnsafePointer<CChar>, to end: UnsafePointer<CChar>?) -> String {
     let length = end.map { $0 - start } ?? strlen(start)
     let bytes = UnsafeRawBufferPointer(start: start, count: length)
-    let sql = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    return SQLiteError(result: result, database: handle.pointer, sql: sql, path: path)
+    return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }
 

@@ -3,6 +3,7 @@
 
 import CSQLite
 import CoreDataMistakes
+import CoreDataTracing
 import Foundation
 
 /// A compiled SQL statement: bind values, step through rows, read columns.
@@ -14,6 +15,8 @@ package final class SQLiteStatement {
   package let sql: String
   let handle: DatabaseHandle
   private var pointer: OpaquePointer?
+  /// The run that is measured; nil if nobody receives reports of statements.
+  var run: StatementRun?
 
   init(pointer: OpaquePointer, handle: DatabaseHandle, sql: String) {
     self.pointer = pointer
@@ -28,6 +31,7 @@ package final class SQLiteStatement {
 
   /// Frees SQLite's resources for the statement without waiting for its last reference to be released.
   package func finalize() {
+    if run != nil { endRun() }
     if let pointer { handle.finalize(pointer) }
     pointer = nil
   }
@@ -38,16 +42,18 @@ package final class SQLiteStatement {
   /// - Throws: `SQLiteError`; the statement is then reset and holds no lock.
   package func step() throws -> Bool {
     let pointer = try opened()
-    let result = sqlite3_step(pointer)
+    let result = StatementTracing.isOn ? measuredStep(pointer) : sqlite3_step(pointer)
     if result == SQLITE_ROW { return true }
     if result == SQLITE_DONE { return false }
     let error = SQLiteError(result: result, database: handle.pointer, sql: sql, path: handle.path)
+    if run != nil { endRun(error) }
     sqlite3_reset(pointer)
     throw error
   }
 
   /// Moves back before the first row and releases locks. Bindings stay.
   package func reset() {
+    if run != nil { endRun() }
     // The result repeats the error of the last step, which has already been thrown.
     if handle.isOpen { sqlite3_reset(pointer) }
   }

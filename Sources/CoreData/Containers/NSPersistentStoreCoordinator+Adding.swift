@@ -5,6 +5,7 @@ import CoreDataFileSystem
 import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
+import CoreDataTracing
 import Foundation
 
 extension NSPersistentStoreCoordinator {
@@ -40,7 +41,9 @@ extension NSPersistentStoreCoordinator {
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
-    try ErrorLocation.naming(storeURL) { try add(storeType, configuration, at: storeURL, options) }
+    try ErrorLocation.naming(storeURL) {
+      try StatementTracing.reporting(.opening) { try add(storeType, configuration, at: storeURL, options) }
+    }
   }
 
   private func add(

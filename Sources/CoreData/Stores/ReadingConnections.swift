@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTracing
 import Dispatch
 import Foundation
 
@@ -16,6 +17,9 @@ package protocol ReadingConnection: AnyObject, RowSource {
   /// Closes the connection. Nothing was written, so failures do not matter.
   func end()
 
+  /// Whether using the connection for the current context takes no preparation.
+  var suitsContext: Bool { get }
+
   /// Runs a body that reads what was committed before it began. The state may be kept for the next body.
   func readingNewest<Result>(_ body: () throws -> Result) throws -> Result
 
@@ -30,6 +34,8 @@ package protocol ReadingConnection: AnyObject, RowSource {
 }
 
 extension ReadingConnection {
+  package var suitsContext: Bool { true }
+
   package func readingNewest<Result>(_ body: () throws -> Result) throws -> Result { try body() }
 
   package var keepsState: Bool { false }
@@ -127,13 +133,21 @@ package final class ReadingConnections: @unchecked Sendable {
       return nil
     }
     busyThreads.append(thread)
-    let known = idle.popLast()
+    let known = takeIdle()
     condition.unlock()
     if let known { return known }
     // As above, the connection that writes meets the same obstacle, and throws it.
     if let opened = try? open() { return opened }
     release(nil)
     return nil
+  }
+
+  /// Returns an idle connection, preferably one that suits the current context. The lock must be held.
+  private func takeIdle() -> (any ReadingConnection)? {
+    if StatementTracing.needsOrigins, let position = idle.lastIndex(where: { $0.suitsContext }) {
+      return idle.remove(at: position)
+    }
+    return idle.popLast()
   }
 
   private func release(_ reader: (any ReadingConnection)?) {

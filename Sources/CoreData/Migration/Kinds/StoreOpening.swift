@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataStoreFiles
+import CoreDataTracing
 import Foundation
 
 /// The opening of a store with a model: settles interrupted work, decides whether the store fits the model and what
@@ -165,7 +166,7 @@ struct StoreOpening {
   private func makeFit() throws {
     guard let metadata = try presentMetadata(), let migration = try migration(from: metadata) else { return }
     do {
-      try migration.run()
+      try StatementTracing.reporting(.migration) { try migration.run() }
     } catch {
       // Another process may have migrated the store first. An error of a stage's handler is the program's own.
       guard (error as NSError).userInfo[ErrorDetail.stage] == nil, fitsNow() == true else { throw error }

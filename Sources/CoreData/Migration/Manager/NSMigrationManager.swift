@@ -4,6 +4,7 @@
 import CoreDataMistakes
 import CoreDataModelFiles
 import CoreDataStoreFiles
+import CoreDataTracing
 import Foundation
 import Synchronization
 
@@ -249,9 +250,11 @@ extension NSMigrationManager {
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
     try ErrorLocation.naming({ $0.isCocoa(NSMigrationManagerDestinationStoreError) ? destinationURL : sourceURL }) {
-      try migrate(
-        from: sourceURL, sourceType, sourceOptions, by: mapping, to: destinationURL, destinationType, destinationOptions
-      )
+      try StatementTracing.reporting(.migration) {
+        try migrate(
+          from: sourceURL, sourceType, sourceOptions, by: mapping, to: destinationURL, destinationType,
+          destinationOptions)
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
+import CoreDataTracing
 import Foundation
 
 extension StoreMigration {
@@ -29,7 +30,9 @@ extension StoreMigration {
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
     do {
-      return try ErrorLocation.naming(storeURL) { try runPlanned(progress) }
+      return try ErrorLocation.naming(storeURL) {
+        try StatementTracing.reporting(.migration) { try runPlanned(progress) }
+      }
     } catch let error as NSError
       where error.domain == NSCocoaErrorDomain
       && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMistakes
+import CoreDataTracing
 import Foundation
 
 /// Traps if a context or one of its objects is used off the context's queue.
@@ -17,10 +18,7 @@ enum ConcurrencyDebug {
 
   /// Returns whether the arguments or the environment of a process enable the check. The last argument counts.
   static func isRequested(arguments: [String], environment: [String: String]) -> Bool {
-    guard let position = arguments.lastIndex(of: argument), position + 1 < arguments.count else {
-      return environment[variable].map(isYes) ?? false
-    }
-    return isYes(arguments[position + 1])
+    (LaunchArgument.value(of: argument, in: arguments) ?? environment[variable]).map(isYes) ?? false
   }
 
   private static func isYes(_ value: String) -> Bool {

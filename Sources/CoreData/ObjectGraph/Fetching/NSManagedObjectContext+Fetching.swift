@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataTracing
 import Foundation
 
 extension NSManagedObjectContext {
@@ -77,12 +78,13 @@ extension NSManagedObjectContext {
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     ConcurrencyDebug.check(self)
     let specification = request.specification
-    return try fetching(specification, specification.affectedStores) { try $0.count() }
+    return try fetching(specification, specification.affectedStores, .count) { try $0.count() }
   }
 
   /// Returns the results of a fetch, untyped, in the form of the result type.
   func results(of specification: FetchSpecification, affectedStores: [NSPersistentStore]? = nil) throws -> [Any] {
-    try fetching(specification, affectedStores) { fetch in
+    let isCount = specification.resultType == .countResultType
+    return try fetching(specification, affectedStores, isCount ? .count : .fetch) { fetch in
       switch specification.resultType {
       case .managedObjectIDResultType: return try fetch.identifiers()
       case .dictionaryResultType: return try fetch.dictionaries()
@@ -95,14 +97,16 @@ extension NSManagedObjectContext {
   /// Runs a fetch. Relationships that the fetch reads to evaluate objects do not hold their destinations.
   private func fetching<Results>(
     _ specification: FetchSpecification, _ affectedStores: [NSPersistentStore]?,
-    _ results: (FetchExecution) throws -> Results
+    _ kind: StatementOrigin.Kind = .fetch, _ results: (FetchExecution) throws -> Results
   ) throws -> Results {
     let wasHolding = registry.isHolding
     registry.isHolding = false
     defer { registry.isHolding = wasHolding }
     return try throwingReadingFailures {
       do {
-        return try results(FetchExecution(specification, in: self, affectedStores: affectedStores))
+        return try tracing(kind) {
+          try results(FetchExecution(specification, in: self, affectedStores: affectedStores))
+        }
       } catch let failure as EvaluationError {
         throw ObjectGraphErrors.badRequest(
           failure.description, entity: specification.entity,

@@ -50,7 +50,7 @@ struct CoordinatorReader: RowReading {
   let generation: (any StoreGeneration)?
 
   private func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result {
-    if let generation { return try generation.reading(body) }
+    if let generation { return try context.tracing(.fault) { try generation.reading(body) } }
     return try coordinator.reading(store, for: context, body)
   }
 
@@ -118,7 +118,9 @@ struct ParentReader: RowReading {
 
   private func fetching<Result>(_ query: RowQuery, _ body: (FetchExecution) throws -> Result) throws -> Result {
     try parent.runForChild {
-      try body(FetchExecution(query, in: parent, affectedStores: affectedStores, isRefreshing: isRefreshing))
+      try parent.tracing(.fetch) {
+        try body(FetchExecution(query, in: parent, affectedStores: affectedStores, isRefreshing: isRefreshing))
+      }
     }
   }
 

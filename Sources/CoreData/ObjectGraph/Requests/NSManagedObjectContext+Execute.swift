@@ -16,10 +16,10 @@ extension NSManagedObjectContext {
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     switch request {
     case let request as any AsynchronousFetching: try request.start(in: self)
-    case let request as NSBatchInsertRequest: try coordinator.execute(request, for: self)
-    case let request as NSBatchUpdateRequest: try coordinator.execute(request, for: self)
-    case let request as NSBatchDeleteRequest: try coordinator.execute(request, for: self)
-    case let request as NSPersistentHistoryChangeRequest: try coordinator.execute(request)
+    case let request as NSBatchInsertRequest: try tracing(.batchInsert) { try coordinator.execute(request, for: self) }
+    case let request as NSBatchUpdateRequest: try tracing(.batchUpdate) { try coordinator.execute(request, for: self) }
+    case let request as NSBatchDeleteRequest: try tracing(.batchDelete) { try coordinator.execute(request, for: self) }
+    case let request as NSPersistentHistoryChangeRequest: try tracing(.history) { try coordinator.execute(request) }
     default: throw ObjectGraphErrors.unsupported(request, by: "execute(_:) of a context")
     }
   }
@@ -94,7 +94,7 @@ extension NSManagedObjectContext {
     try adoptPermanentIDs(for: objects.filter { $0.isInserted && !$0.isDeleted && $0.hasTemporaryID })
     let changes = objects.compactMap { $0.rowChange() }
     let check = ConflictCheck(self)
-    try coordinator.saveChanges(changes, for: self, after: check)
+    try tracing(.save) { try coordinator.saveChanges(changes, for: self, after: check) }
     check.finish()
     let written = Set(changes.map(\.id.key))
     for object in objects {

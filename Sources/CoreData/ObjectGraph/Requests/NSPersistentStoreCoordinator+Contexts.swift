@@ -187,6 +187,12 @@ extension NSPersistentStoreCoordinator {
   func reading<Result>(
     _ store: any RowStore, for context: NSManagedObjectContext, _ body: (any RowSource) throws -> Result
   ) throws -> Result {
+    try context.tracing(.fault) { try readingUntraced(store, for: context, body) }
+  }
+
+  private func readingUntraced<Result>(
+    _ store: any RowStore, for context: NSManagedObjectContext, _ body: (any RowSource) throws -> Result
+  ) throws -> Result {
     try reading(store) { source in
       // Only incremental stores receive the context.
       guard let incremental = store as? NSIncrementalStore else { return try body(source) }

@@ -31,10 +31,10 @@ extension NSManagedObjectContext {
         check.finish()
       } else if !conflictChecks.isEmpty {
         let check = ConflictCheck(self)
-        try coordinator.saveChanges([], for: self, after: check)
+        try tracing(.save) { try coordinator.saveChanges([], for: self, after: check) }
         check.finish()
       } else {
-        try persistentStoreCoordinator?.writeMetadata()
+        try tracing(.save) { try persistentStoreCoordinator?.writeMetadata() }
       }
       return
     }
@@ -144,7 +144,7 @@ extension NSManagedObjectContext {
     let report = postsNotifications ? SaveReport(objects) : nil
     do {
       // The changes, which hold the values before and after, must be released early.
-      try coordinator.saveChanges(checkedChanges(), for: self, after: check)
+      try tracing(.save) { try coordinator.saveChanges(checkedChanges(), for: self, after: check) }
     } catch {
       for object in objects { object.isBeingWritten = false }
       stateBeforeMerging?.restore(in: self)
@@ -195,10 +195,11 @@ extension NSManagedObjectContext {
 
   /// Assigns permanent identifiers to new objects, and replaces the temporary ones in changed objects.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
-    let permanent =
+    let permanent = try tracing(.save) {
       try assignments.isEmpty
-      ? coordinator.makeIdentifiers(forUnassigned: objects)
-      : coordinator.makeIdentifiers(for: objects.map { ($0, assignments[$0.identifier.key]) })
+        ? coordinator.makeIdentifiers(forUnassigned: objects)
+        : coordinator.makeIdentifiers(for: objects.map { ($0, assignments[$0.identifier.key]) })
+    }
     var replacesTemporary = false
     for (object, id) in zip(objects, permanent) where adopt(id, for: object) { replacesTemporary = true }
     if replacesTemporary {
