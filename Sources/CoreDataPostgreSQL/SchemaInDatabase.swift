@@ -170,7 +170,7 @@ struct SchemaInDatabase {
   }
 
   /// Returns the names of the tables of the store's model and of the framework.
-  private func ownTables() throws -> [String] {
+  func ownTables() throws -> [String] {
     var wanted: Set<String> = ["z_metadata", "z_modelcache", "z_primarykey"]
     wanted.formUnion(
       [HistoryTables.change, HistoryTables.transaction, HistoryTables.string].map { $0.table.lowercased() })
@@ -194,6 +194,9 @@ struct SchemaInDatabase {
       [.text(address.schema), .texts(ownTables())])
     return Int(rows.int64(0, 0))
   }
+
+  /// Returns the names of the store's sequences.
+  func ownSequences() throws -> [String] { try sequences(of: ownTables()) }
 
   /// Returns the names of the existing sequences of tables.
   private func sequences(of tables: [String]) throws -> [String] {

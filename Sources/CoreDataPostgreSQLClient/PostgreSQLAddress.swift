@@ -143,7 +143,7 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     Problem(description: "The URL '\(redacted)' does not name a database: \(reason).")
   }
 
-  private static func isSecret(_ keyword: String) -> Bool { keyword.lowercased().hasSuffix("password") }
+  static func isSecret(_ keyword: String) -> Bool { keyword.lowercased().hasSuffix("password") }
 
   /// Returns the text without anything that could be a password, also if it is not a valid URL.
   private static func cautiouslyRedacted(_ text: String) -> String {

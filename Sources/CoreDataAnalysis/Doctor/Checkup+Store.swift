@@ -186,8 +186,12 @@ extension Checkup {
     }
   }
 
-  private mutating func examineVersion(
-    of reader: StoreReader, _ match: StoreMatch, _ model: Model, _ mappings: [URL], _ path: String
+  /// - Parameters:
+  ///   - rows: the server that contains the rows, if the reader reads a copy without rows.
+  ///   - path: the store in suggested commands.
+  mutating func examineVersion(
+    of reader: StoreReader, rowsIn rows: ServerRows? = nil, _ match: StoreMatch, _ model: Model, _ mappings: [URL],
+    _ path: String
   ) {
     guard let version = match.version else {
       add(
@@ -195,7 +199,7 @@ extension Checkup {
         "No version of the model wrote the store, so opening it fails with error 134100. \(match.nearestSentence)",
         cure: "See what differs. If a shipped version was edited, restore it.",
         command: "coredata store match \(path) \(ShellWord.quoted(model.path))")
-      examineWay(of: reader, model, mappings, path)
+      examineWay(of: reader, rowsIn: rows, model, mappings, path)
       return
     }
     if match.versions.contains(model.current) {
@@ -203,16 +207,18 @@ extension Checkup {
       return
     }
     add(.ok, "version", "The store has the version \(version); the current one is \(model.current).")
-    examineWay(of: reader, model, mappings, path)
+    examineWay(of: reader, rowsIn: rows, model, mappings, path)
   }
 
-  private mutating func examineWay(of reader: StoreReader, _ model: Model, _ mappings: [URL], _ path: String) {
+  private mutating func examineWay(
+    of reader: StoreReader, rowsIn rows: ServerRows?, _ model: Model, _ mappings: [URL], _ path: String
+  ) {
     let arguments =
       "\(path) \(ShellWord.quoted(model.path))"
       + mappings.map { " --mappings \(ShellWord.quoted($0.relativePath))" }.joined()
     do {
       let plan = try MigrationPlan(
-        storeAt: reader.url, known: model.versions, version: model.current, mappings: mappings)
+        storeAt: reader.url, rowsIn: rows, known: model.versions, version: model.current, mappings: mappings)
       let names = [plan.from] + plan.steps.map(\.to)
       let missing = plan.migration.missingPolicies
       if !missing.isEmpty {

@@ -11,10 +11,13 @@ enum DoctorCommand: Command {
     ["doctor"], summary: "Find out why a store does not open, and what to do about it.",
     discussion:
       "Examines the system, and with STORE the store: its file, interrupted work, permissions, disk space, metadata and "
-      + "content. With MODEL, also its version and the way to the current one. Nothing is changed. Exits with status 1 if it "
-      + "finds a problem.",
+      + "content. With MODEL, also its version and the way to the current one. Of the URL of a store in a database server: "
+      + "the server's settings, connections and long transactions, the rights of the role, and the tables, without reading "
+      + "rows. Nothing is changed. Exits with status 1 if it finds a problem.",
     positionals: [
-      PositionalSpecification("STORE", .optional, summary: "A store that does not open, or that may not."),
+      PositionalSpecification(
+        "STORE", .optional,
+        summary: "A store that does not open, or that may not: a file, or the URL of one in a database server."),
       PositionalSpecification("MODEL", .optional, summary: "The model of the app, with all its versions."),
     ],
     options: [.mappings, .policies, .format(.text, .json)])
@@ -22,15 +25,16 @@ enum DoctorCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     var parts: [(title: String, checkup: Checkup)] = [("System", .ofSystem())]
     if invocation.arguments.optionalArgument("STORE") != nil {
-      let store = try invocation.file("STORE")
+      let argument = invocation.arguments.argument("STORE")
+      let address = try StoreAddress(argument)
       let checkup = try invocation.arguments.optionalArgument("MODEL").map { path in
         try invocation.withModel(path) { model in
           let current = try model.version(nil).name
           let known = Checkup.Model(path: path, versions: try model.modelVersions(), current: current)
-          return Checkup.ofStore(store, model: known, mappings: invocation.mappings)
+          return self.checkup(of: address, argument, known, invocation)
         }
       }
-      parts.append((store.lastPathComponent, checkup ?? .ofStore(store, model: nil)))
+      parts.append((address.name, checkup ?? self.checkup(of: address, argument, nil, invocation)))
     }
     let isHealthy = parts.allSatisfy(\.checkup.isHealthy)
     if invocation.options.format == .json {
@@ -47,6 +51,18 @@ enum DoctorCommand: Command {
       try invocation.write(report)
     }
     return isHealthy ? .done : .no
+  }
+
+  private static func checkup(
+    of address: StoreAddress, _ argument: String, _ model: Checkup.Model?, _ invocation: CommandInvocation
+  ) -> Checkup {
+    switch address {
+    case .file(let url): .ofStore(url, model: model, mappings: invocation.mappings)
+    case .server(let url, let kind):
+      .ofServerStore(url, kind, model: model, mappings: invocation.mappings) {
+        try invocation.located(argument, orOneOf: model?.path, hasRows: false).file
+      }
+    }
   }
 
   private static func problems(_ parts: [(title: String, checkup: Checkup)]) -> String {

@@ -15,7 +15,8 @@ enum MigrateRunCommand: Command {
       "The backup is created beside the store, such as Orders~.sqlite for Orders.sqlite; migrate restore restores it. "
       + "After a failure the store is as it was before. If migrate plan finds an error, exits with status 5 and does "
       + "nothing: data is dropped only if that is allowed. With --verbose, writes the SQL to standard error "
-      + "afterwards.\n\n"
+      + "afterwards.\n\nA store in a database server is migrated in one transaction, and backed up only with --backup DIR, "
+      + "by pg_dump.\n\n"
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
@@ -23,7 +24,7 @@ enum MigrateRunCommand: Command {
       .allow, .allowances, .allowLoss, .allowDowngrade,
       OptionSpecification(
         "backup", .path("DIR", .outputDirectory),
-        summary: "The directory for the backup (default: that of the store)."),
+        summary: "The directory for the backup (default: that of the store; none for one in a server)."),
       .flag("no-backup", summary: "Do not create a backup."),
       OptionSpecification(
         "integrity-check", .oneOf(["automatic", "always", "never"]),
@@ -77,11 +78,24 @@ enum MigrateRunCommand: Command {
       )
     }
     if case .server(_, let kind) = address {
-      guard let rows = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation) else {
-        return try reportDone(url, known, target.name, invocation)
+      let backup = try makeBackup(ofServerStoreAt: url, kind, plan, invocation)
+      let rows: [String: (before: Int, after: Int)]
+      do {
+        guard let found = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation) else {
+          return try reportDone(url, known, target.name, backup: backup?.file, invocation)
+        }
+        rows = found
+      } catch {
+        if let backup { invocation.remark("The backup was kept: \(backup.file.path)") }
+        throw error
       }
-      invocation.result.workDone = "\(url.storeName) was migrated to \(plan.to)."
-      try write(plan, backup: nil, rows, invocation)
+      invocation.result.workDone =
+        "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.file.path)." } ?? "")
+      if let backup {
+        invocation.remark("To restore the backup, stop all programs that use the store, and run:")
+        for command in backup.restoring { invocation.remark("  \(command)") }
+      }
+      try write(plan, backup: backup?.file, rows, invocation)
       return .done
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
@@ -169,17 +183,13 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
-  /// Migrates a store on a server by opening it, in one transaction. There is no backup. Returns nil if another process
-  /// has already migrated the store.
+  /// Migrates a store on a server by opening it, in one transaction. Returns nil if another process has already migrated
+  /// the store.
   private static func migrate(
     serverAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, to target: ModelArgument.Version,
     _ allowances: FindingAllowances,
     _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)]? {
-    guard !invocation.arguments.flag("backup") else {
-      throw CommandFailure(
-        .usage, "--backup is for stores in files. Back up \(url.storeName) with the server's tools.")
-    }
     let model = try NSManagedObjectModel(document: target.document)
     // The versions named by mapping models are looked up in the whole bundle, as in the plan.
     let bundle = try invocation.model().bundleURL
@@ -199,6 +209,30 @@ enum MigrateRunCommand: Command {
     var rows: [String: (before: Int, after: Int)] = [:]
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
     return rows
+  }
+
+  /// Backs up a store on a server with the server's own tool, if `--backup` names a directory.
+  ///
+  /// - Throws: `CommandFailure` if there is no such tool.
+  private static func makeBackup(
+    ofServerStoreAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, _ invocation: CommandInvocation
+  ) throws -> ServerBackup? {
+    guard let path = invocation.arguments.value("backup") else { return nil }
+    guard let kind = kind as? any AdministeredStore.Type else {
+      throw CommandFailure(
+        .usage, "--backup cannot be used with \(url.storeName). Back it up with the server's tools.")
+    }
+    let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
+    // Names of schemas and versions may contain anything.
+    let name = "\(url.storeName)-\(plan.from)-\(time)".replacing(/[^A-Za-z0-9._-]/, with: "_")
+    do {
+      return try kind.backUp(at: url, to: URL(fileURLWithPath: path, isDirectory: true), name: name)
+    } catch let missing as BackupToolMissing {
+      throw CommandFailure(
+        .failed,
+        "\(missing.program) is not installed, so that \(url.storeName) cannot be backed up. Nothing was migrated. "
+          + "\(missing.advice) Or back it up in another way, and leave out --backup.")
+    }
   }
 
   /// Backs up the store, after removing what killed commands left in the backup directory.
