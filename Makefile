@@ -30,6 +30,8 @@
 #   make release-check   before a version is tagged: both sanitizers over all tests, `make torture` and `make fuzz`; hours on two
 #                 cores. CHECKS="torture fuzz" names some; `Scripts/release-check.sh report --write` puts their figures into
 #                 Documentation/Reliability.md
+#   make servers  the suites of stores in PostgreSQL with other settings, with ICU's collations, behind PgBouncer, and with each
+#                 installed version of PostgreSQL
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
 #                 property through a store
 #   make pages    looks at the tool's HTML pages in Chromium, which is installed where apt-get can; PICTURES=Documentation/pictures
@@ -175,6 +177,12 @@ sanitize-threads-all: libraries
 	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
 	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
 	  --experimental-maximum-parallelization-width 2
+
+.PHONY: servers
+servers: libraries
+	@Scripts/postgresql.sh install
+	swift build --build-tests --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
+	@Scripts/postgresql.sh suites swift test --skip-build --disable-xctest --scratch-path $(SCRATCH) --filter CoreDataPostgreSQLTests
 
 # CHECKS names some of address, threads, torture and fuzz; all without it.
 CHECKS ?=

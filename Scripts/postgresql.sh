@@ -4,10 +4,12 @@
 #
 # A PostgreSQL server for tests.
 #
-#   Scripts/postgresql.sh install        installs Debian's server where apt-get can, if there is none; never fails:
-#                                        without a server, the tests that need one say so
+#   Scripts/postgresql.sh install        installs Debian's server, and PgBouncer, where apt-get can, if there are none;
+#                                        never fails: without them, the tests that need them say so
 #   Scripts/postgresql.sh run COMMAND    runs a command beside a server of its own, in a temporary directory, with a socket
 #                                        and no port; SERVER is its URL. Does nothing where there is no server
+#   Scripts/postgresql.sh suites COMMAND runs a command that tests stores once for each kind of server: with other
+#                                        settings, behind PgBouncer, and with each installed version
 # INSTALL=no keeps it from installing.
 set -euo pipefail
 
@@ -25,22 +27,28 @@ programs() {
 }
 
 install() {
-  local -a as_root=() apt
-  [[ -z $(programs) ]] || return 0
+  local -a as_root=() apt packages=()
+  [[ -n $(programs) ]] || packages+=(postgresql)
+  [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer >/dev/null || packages+=(pgbouncer)
+  [[ ${#packages[@]} -gt 0 ]] || return 0
   [[ $(id -u) -eq 0 ]] || as_root=(sudo -n)
   if [[ ${INSTALL:-yes} == no ]] || ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
-    say "There is no PostgreSQL server, so stores in PostgreSQL are not tested. On Debian: apt-get install postgresql."
+    say "Not installed, so that some stores in PostgreSQL are not tested. On Debian: apt-get install ${packages[*]}."
     return 0
   fi
-  say "Installing postgresql with apt-get, for the tests of stores in PostgreSQL."
+  say "Installing with apt-get, for the tests of stores in PostgreSQL: ${packages[*]}."
   # Debian would start a server for all users.
   if [[ ! -e /etc/postgresql-common/createcluster.conf ]]; then
     "${as_root[@]}" mkdir -p /etc/postgresql-common
     printf 'create_main_cluster = false\n' | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
   fi
   apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q)
-  if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends postgresql; } >/dev/null 2>&1; then
-    say "apt-get could not install it, so stores in PostgreSQL are not tested."
+  if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${packages[@]}"; } >/dev/null 2>&1; then
+    say "apt-get could not install them, so that some stores in PostgreSQL are not tested."
+  fi
+  # Debian starts a pooler, too. There need be no systemd.
+  if [[ ${packages[*]} == *pgbouncer* ]] && command -v systemctl >/dev/null; then
+    "${as_root[@]}" systemctl disable --now pgbouncer >/dev/null 2>&1 || true
   fi
 }
 
@@ -71,14 +79,50 @@ run() {
   return $status
 }
 
+# Runs a command once for each kind of server.
+suites() {
+  local -a failed=()
+  local folder
+  try() {
+    local name=$1
+    shift
+    say "== $name"
+    env "$@" || failed+=("$name")
+  }
+  if [[ -z $(programs) ]]; then
+    say "There is no PostgreSQL server: not run: $*"
+    return 0
+  fi
+  try "transactions that are serializable by default" \
+    COREDATA_POSTGRESQL_SETTINGS="-c default_transaction_isolation=serializable" "$@"
+  try "backslashes that escape in literals" COREDATA_POSTGRESQL_SETTINGS="-c standard_conforming_strings=off" "$@"
+  try "ICU's collations" COREDATA_POSTGRESQL_ICU=de-DE "$@"
+  if [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer >/dev/null; then
+    try "PgBouncer, session pooling" COREDATA_POSTGRESQL_POOL=session "$@"
+    try "PgBouncer, transaction pooling" COREDATA_POSTGRESQL_POOL=transaction "$@"
+  else
+    say "There is no PgBouncer: not run behind it."
+  fi
+  for folder in /usr/lib/postgresql/*/bin; do
+    [[ $folder == "$(programs)" || ! -x $folder/initdb ]] || try "$folder" COREDATA_POSTGRESQL_BIN="$folder" "$@"
+  done
+  [[ ${#failed[@]} -eq 0 ]] && return 0
+  say "Failed: $(printf '%s; ' "${failed[@]}")"
+  return 1
+}
+
 case ${1:-} in
 install) install ;;
+suites)
+  shift
+  suites "$@"
+  ;;
 run)
   shift
   run "$@"
   ;;
 *)
-  say "usage: Scripts/postgresql.sh install | run COMMAND"
+  say "usage: Scripts/postgresql.sh install | run COMMAND | suites COMMAND"
   exit 2
   ;;
 esac

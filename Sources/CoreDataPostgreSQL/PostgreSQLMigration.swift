@@ -170,7 +170,15 @@ extension PostgreSQLConnection {
   ///   - isLocal: Whether the limit ends with the transaction.
   func setLockTimeout(_ timeout: Double, isLocal: Bool = false) throws {
     let milliseconds = Int(max(1, min(timeout * 1_000, Double(Int32.max))))
-    try execute("SET \(isLocal ? "LOCAL " : "")lock_timeout = \(milliseconds)")
+    if isLocal { return try execute("SET LOCAL lock_timeout = \(milliseconds)") }
+    settings.lockTimeout = milliseconds
+    if !isPooled { try execute("SET lock_timeout = \(milliseconds)") }
+  }
+
+  /// Has all transactions refuse to write.
+  func forbidWriting() throws {
+    settings.isReadOnly = true
+    if !isPooled { try execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY") }
   }
 
   /// Returns whether the server is a standby or transactions are read-only by default.

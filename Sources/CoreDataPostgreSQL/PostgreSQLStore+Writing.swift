@@ -53,12 +53,11 @@ extension PostgreSQLStore {
     var names = tables.map(SQLName.quoted)
     for attempt in 1... {
       do {
-        return try SchemaInDatabase(state.connection, address(), url: url).locking {
-          try state.database.transaction {
-            // Saves record history before they write rows.
-            if state.history != nil { try HistoryTables.lock(state.database) }
-            try state.database.run("LOCK TABLE \(names.joined(separator: ", ")) IN SHARE ROW EXCLUSIVE MODE", [])
-          }
+        try SchemaInDatabase(state.connection, address(), url: url).lockForTableLocks()
+        return try state.database.transaction {
+          // Saves record history before they write rows.
+          if state.history != nil { try HistoryTables.lock(state.database) }
+          try state.database.run("LOCK TABLE \(names.joined(separator: ", ")) IN SHARE ROW EXCLUSIVE MODE", [])
         }
       } catch let error as PostgreSQLError where error.isDeadlock && attempt < Self.lockAttempts {
         // The other transaction has probably locked the tables in the opposite order.

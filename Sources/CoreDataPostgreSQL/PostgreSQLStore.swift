@@ -86,6 +86,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     let address = try address()
     try PostgreSQLErrors.translating(url: url, isOpening: true) {
       let settings = StoreOptions(options)
+      let listenAddress = try settings.listenAddress()
       let connection = try borrowed ?? connect(address)
       do {
         let schema = SchemaInDatabase(connection, address, url: url)
@@ -120,10 +121,11 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
           isOwned: borrowed == nil)
         // Migrations and copies write history that was recorded before.
         if borrowed == nil { try openHistory(state, settings) }
-        if borrowed == nil { openReaders(beside: state, address) }
+        let listener = borrowed == nil ? try makeListener(settings, address, at: listenAddress) : nil
         // Nothing after this throws: if opening fails, the store has no connection.
+        if borrowed == nil { openReaders(beside: state, address) }
         opened = state
-        if borrowed == nil { listen(settings, address) }
+        self.listener = listener
       } catch {
         if borrowed == nil { connection.close() }
         throw error
@@ -151,7 +153,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     let shared = state.entities
     connections.begin { [unowned self] in
       let connection = try connect(address)
-      try connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+      try connection.forbidWriting()
       return OpenedSchema(connection, schema: address.schema, entities: StoredEntities(sharing: shared), isOwned: true)
     }
   }

@@ -49,28 +49,32 @@ struct SchemaInDatabase {
   /// Takes the lock for copying rows into the store. Holds it until `unlockAfterCopy()` or the end of the connection.
   ///
   /// - Returns: false if another connection holds the lock.
+  /// - Throws: 134070 behind a connection pooler, where a lock would not belong to the connection that takes it.
   func lockForCopy() throws -> Bool {
-    try connection.query(
+    guard !connection.isPooled else {
+      throw StoreErrors.operationFailed(
+        url: url,
+        reason: "The URL leads to a connection pooler. Rows of another store are copied on one connection to the "
+          + "server, whose lock keeps other processes from doing the same. Use the URL of the server itself.")
+    }
+    return try connection.query(
       "SELECT pg_try_advisory_lock($1::int, $2::int)",
       [.integer(Self.copyLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))]
     ).bool(0, 0)
   }
 
-  func unlockAfterCopy() throws { _ = try connection.query("SELECT pg_advisory_unlock_all()") }
+  func unlockAfterCopy() throws {
+    _ = try connection.query(
+      "SELECT pg_advisory_unlock($1::int, $2::int)",
+      [.integer(Self.copyLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
+  }
 
-  /// Runs a body that locks several tables. Only one connection at a time runs such a body, so that they cannot
-  /// deadlock with each other.
-  func locking(_ body: () throws -> Void) throws {
-    let number = Int64(Int32(bitPattern: Self.hash(address.schema)))
-    func query(_ function: String) throws {
-      _ = try connection.query(
-        "SELECT \(function)($1::int, $2::int)", [.integer(Self.tableLockSpace), .integer(number)])
-    }
-    try query("pg_advisory_lock")
-    let result = Result { try body() }
-    // A lost connection no longer holds the lock.
-    if !connection.isLost { try query("pg_advisory_unlock") }
-    try result.get()
+  /// Waits until no other transaction is about to lock several tables, or holds such locks, so that two of them cannot
+  /// deadlock with each other. The lock ends with the transaction.
+  func lockForTableLocks() throws {
+    _ = try connection.query(
+      "SELECT pg_advisory_xact_lock($1::int, $2::int)",
+      [.integer(Self.tableLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
   }
 
   /// The first keys of the framework's advisory locks: for changing tables, for copying rows, and for locking tables.

@@ -44,11 +44,15 @@ extension PostgreSQLConnection {
   package var showsContext: Bool { ContextName.current == name.shown }
 
   /// Shows the current context in the server's views for statements outside transactions, which takes a round trip if
-  /// the connection shows another one.
+  /// the connection shows another one, and is not pooled.
   package func showContext() throws {
     let context = ContextName.current
     if context == name.shown { return }
-    try execute("SET application_name = \(name.literal(context))")
+    if isPooled {
+      settings.applicationName = name.literal(context)
+    } else {
+      try execute("SET application_name = \(name.literal(context))")
+    }
     name.shown = context
   }
 }

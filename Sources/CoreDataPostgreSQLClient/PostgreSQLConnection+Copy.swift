@@ -11,7 +11,7 @@ extension PostgreSQLConnection {
   @discardableResult
   package func copyIn(_ table: String, columns: [String], _ body: (CopyWriter) throws -> Void) throws -> Int {
     let list = columns.map(Self.quoted).joined(separator: ", ")
-    let sql = "COPY \(Self.quoted(table)) (\(list)) FROM STDIN (FORMAT binary)"
+    let sql = "COPY \(Self.quoted(address.schema)).\(Self.quoted(table)) (\(list)) FROM STDIN (FORMAT binary)"
     return try measuring(sql) { run in
       let count = try copyIn(sql, body)
       run?.rowCount = count

@@ -5,7 +5,7 @@ import CPostgreSQL
 import Foundation
 
 extension PostgreSQLConnection {
-  /// Runs one statement. Prepares it when it is run for the second time.
+  /// Runs one statement. Prepares it when it is run for the second time, except through a pooler.
   ///
   /// A statement whose plan is outdated because its tables have changed is prepared again.
   ///
@@ -71,14 +71,14 @@ extension PostgreSQLConnection {
   }
 
   /// Returns the statement for a text, preparing it if the text has been used before, and encodes its parameters.
-  private func statement(
+  func statement(
     _ sql: String, _ values: [PostgreSQLValue], _ handle: OpaquePointer
   ) throws -> PreparedStatements.Statement {
     try dropObsoleteStatements(handle)
     let isKnown = prepared.knows(sql)
     let statement = prepared.statement(sql, values)
     try parameters.encode(values)
-    if isKnown, !statement.isPrepared {
+    if isKnown, !statement.isPrepared, !isPooled {
       let count = Int32(clamping: statement.types.count)
       cpq_PQclear(try checked(cpq_PQprepare(handle, statement.name, sql, count, statement.types), sql))
       statement.isPrepared = true
@@ -91,6 +91,9 @@ extension PostgreSQLConnection {
     _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool,
     _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
   ) throws -> Result {
+    if isPooled, transactionStatus == .none {
+      return try runAfterSettings(sql, values, rowByRow: rowByRow, body)
+    }
     let handle = try open()
     let statement = try statement(sql, values, handle)
     let isSent = parameters.withPointers { pointers in
@@ -140,7 +143,7 @@ extension PostgreSQLConnection {
   /// Runs statements without parameters, separated by semicolons.
   package func execute(_ script: String) throws {
     try measuring(script) { run in
-      let result = try checked(cpq_PQexec(open(), script), script)
+      let result = try checked(cpq_PQexec(open(), settled(script)), script)
       run?.noteRows(of: result)
       cpq_PQclear(result)
     }

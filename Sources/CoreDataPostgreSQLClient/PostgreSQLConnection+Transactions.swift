@@ -4,11 +4,20 @@
 import CPostgreSQL
 
 extension PostgreSQLConnection {
-  /// Begins a transaction.
+  /// Begins a transaction, on whose settings its statements can rely.
   ///
-  /// - Parameter mode: The text after BEGIN, such as `READ ONLY`.
-  package func begin(_ mode: String = "") throws {
-    try execute((mode.isEmpty ? "BEGIN" : "BEGIN \(mode)") + namingOfTransaction)
+  /// - Parameter mode: The text after BEGIN, such as `ISOLATION LEVEL REPEATABLE READ`. By default, each statement sees
+  ///   what was committed before it, whatever `default_transaction_isolation` is.
+  package func begin(_ mode: String = "ISOLATION LEVEL READ COMMITTED") throws {
+    let begin = "BEGIN \(mode)\(namingOfTransaction)"
+    if !isPooled {
+      let rows = try textRows(of: "\(begin); SELECT pg_catalog.pg_backend_pid()")
+      if rows.string(0, 0) == String(processID) { return }
+      // The session belongs to others, too, and has none of the settings of this connection.
+      try execute("ROLLBACK")
+      becomePooled()
+    }
+    try execute(begin)
   }
 
   /// Commits the transaction.

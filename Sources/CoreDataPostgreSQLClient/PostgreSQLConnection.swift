@@ -7,6 +7,9 @@ import Foundation
 
 /// A connection to a database whose search path is a single schema.
 ///
+/// A connection through a pooler (`isPooled`) may get another server process for each transaction, so that nothing of a
+/// session can be relied on: each transaction sets what it needs, and statements have no names.
+///
 /// Only one thread at a time may use a connection and its pipelines, except for `cancel()` and `wake()`, which may be
 /// called on any thread. Rows may be read on any thread, even after the connection was closed.
 package final class PostgreSQLConnection: @unchecked Sendable {
@@ -21,6 +24,10 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   let waker = Waker()
   var savepoints = 0
   var name = ContextName()
+  /// Whether a connection pooler is between this process and the server.
+  package internal(set) var isPooled = false
+  /// What a transaction on a server process sets before its own statements if `isPooled`.
+  package var settings: TransactionSettings
 
   /// Connects.
   ///
@@ -30,6 +37,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// - Throws: `PostgreSQLError`.
   package init(_ address: PostgreSQLAddress, applicationName: String, statementLimit: Int = 500) throws {
     prepared = PreparedStatements(limit: statementLimit)
+    settings = TransactionSettings(schema: address.schema)
     StatementTracing.prepare()
     StatementTracing.requireOrigins()
     if let reason = cpq_load() {
@@ -50,7 +58,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     guard let made, cpq_PQstatus(made) == CPQ_CONNECTION_OK else {
       let message = made == nil ? "out of memory" : String(libpq: cpq_PQerrorMessage(made))
       cpq_PQfinish(made)
-      throw PostgreSQLError(address.masked(message), isConnectionLost: true)
+      throw PostgreSQLError(address.masked(message) + Self.advice(after: message), isConnectionLost: true)
     }
     self.address = address
     handle = made
@@ -88,10 +96,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       throw PostgreSQLError("The database has the encoding \(encoding); a store needs one with UTF8.")
     }
     name.base = String(libpq: cpq_PQparameterStatus(handle, "application_name"))
-    try execute(
-      "SET search_path = \(Self.quoted(address.schema)); SET timezone = 'UTC'; SET intervalstyle = 'iso_8601'; "
-        + "SET datestyle = 'ISO, YMD'; SET extra_float_digits = 1; SET standard_conforming_strings = on; "
-        + "SET client_min_messages = warning; SET row_security = off")
+    try detectPooler(handle)
   }
 
   /// Returns a name in double quotes.
@@ -141,7 +146,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
   }
 
-  /// The ID of the server process for the connection; 0 if the connection is closed.
+  /// The ID of the server process for the connection, or the one that a pooler has made up; 0 if the connection is
+  /// closed.
   package var processID: Int { handle.map { Int(cpq_PQbackendPID($0)) } ?? 0 }
 
   /// The version of the server, such as 150004 for 15.4; 0 if the connection is closed.

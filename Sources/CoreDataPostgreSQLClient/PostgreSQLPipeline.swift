@@ -21,8 +21,14 @@ extension PostgreSQLConnection {
     /// The measurements of statements, by their positions in `expected`; empty if nobody receives reports.
     private var runs: [Int: StatementRun] = [:]
     private var size = 0
+    /// Whether each group of statements that are synchronized together is a transaction.
+    private let isOutsideTransaction: Bool
+    /// The last statement that was sent without a name; the server keeps it until the next one.
+    private var unnamed: PreparedStatements.Statement?
 
-    fileprivate init(_ connection: PostgreSQLConnection) { self.connection = connection }
+    fileprivate init(_ connection: PostgreSQLConnection, isOutsideTransaction: Bool) {
+      (self.connection, self.isOutsideTransaction) = (connection, isOutsideTransaction)
+    }
 
     /// Sends a statement.
     ///
@@ -32,10 +38,14 @@ extension PostgreSQLConnection {
       _ sql: String, _ values: [PostgreSQLValue] = [], check: ((PostgreSQLRows) throws -> Void)? = nil
     ) throws {
       let handle = try connection.open()
+      if connection.isPooled, isOutsideTransaction, expected.isEmpty {
+        guard connection.sendSettings(handle) else { throw connection.failure(nil) }
+        expected.append(.result(sql: connection.settings.statement, nil))
+      }
       let statement = connection.prepared.statement(sql, values)
       let parameters = connection.parameters
       try parameters.encode(values)
-      if !statement.isPrepared {
+      if !statement.isPrepared, !connection.isPooled {
         let count = Int32(clamping: statement.types.count)
         guard cpq_PQsendPrepare(handle, statement.name, sql, count, statement.types) == 1 else {
           throw connection.failure(sql)
@@ -45,9 +55,14 @@ extension PostgreSQLConnection {
         expected.append(.preparation(statement, sql: sql))
       }
       let isSent = parameters.withPointers { pointers in
-        cpq_PQsendQueryPrepared(
-          handle, statement.name, pointers.count, pointers.values, pointers.lengths, pointers.formats, 1)
+        connection.isPooled && unnamed !== statement
+          ? cpq_PQsendQueryParams(
+            handle, sql, pointers.count, statement.types, pointers.values, pointers.lengths, pointers.formats, 1)
+          : cpq_PQsendQueryPrepared(
+            handle, connection.isPooled ? "" : statement.name, pointers.count, pointers.values, pointers.lengths,
+            pointers.formats, 1)
       }
+      unnamed = statement
       guard isSent == 1 else { throw connection.failure(sql) }
       if StatementTracing.isOn { runs[expected.count] = connection.measurement(of: sql, values) }
       expected.append(.result(sql: sql, check))
@@ -63,7 +78,7 @@ extension PostgreSQLConnection {
       if expected.isEmpty { return }
       let handle = try connection.open()
       let (expected, runs) = (expected, runs)
-      (self.expected, self.runs, size) = ([], [:], 0)
+      (self.expected, self.runs, size, unnamed) = ([], [:], 0, nil)
       guard cpq_PQpipelineSync(handle) == 1 else { throw connection.failure(nil) }
       try flush(handle)
       var first: (any Error)?
@@ -166,12 +181,12 @@ extension PostgreSQLConnection {
   ///   it have not been executed then.
   package func pipeline<Result>(_ body: (Pipeline) throws -> Result) throws -> Result {
     let handle = try open()
+    let pipeline = Pipeline(self, isOutsideTransaction: transactionStatus == .none)
     guard cpq_PQenterPipelineMode(handle) == 1 else { throw failure(nil) }
     guard cpq_PQsetnonblocking(handle, 1) == 0 else {
       cpq_PQexitPipelineMode(handle)
       throw failure(nil)
     }
-    let pipeline = Pipeline(self)
     do {
       let result = try body(pipeline)
       try pipeline.synchronize()

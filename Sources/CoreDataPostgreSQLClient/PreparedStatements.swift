@@ -46,6 +46,9 @@ final class PreparedStatements {
   private var last: Entry?
   private var uses: UInt64 = 0
   private var lastNumber = 0
+  /// The beginning of all names. No two connections have the same one, so that a server process that a pooler gives to
+  /// several of them never runs the statement of another.
+  private let prefix = "s" + String(UInt64.random(in: 0...UInt64.max), radix: 36)
   /// The names of statements to deallocate on the server.
   private(set) var obsolete: [String] = []
 
@@ -72,7 +75,7 @@ final class PreparedStatements {
         }
     }
     let types = values.indices.map { values[$0].type?.rawValue ?? similar?.types[$0] ?? 0 }
-    let new = Statement(name: "s\(lastNumber)", types: types)
+    let new = Statement(name: "\(prefix)_\(lastNumber)", types: types)
     let replaced = entry.statements.filter { new.covers($0) }
     entry.statements.removeAll { new.covers($0) }
     discard(replaced)

@@ -38,7 +38,8 @@ package final class TestServer: @unchecked Sendable {
   }
 
   private let folder: String
-  private let user: String?
+  /// The user that runs the server; nil for that of this process.
+  let user: String?
   private let lock = NSLock()
   private var lastSchema = 0
 
@@ -58,17 +59,35 @@ package final class TestServer: @unchecked Sendable {
         "pg_basebackup",
         ["-h", primary.folder, "-U", "tester", "-D", "\(folder)/data", "-R", "-c", "fast", "-X", "stream", "-N"])
     } else {
-      try control("initdb", ["-D", "\(folder)/data", "-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "-N"])
+      let locale = Self.icuLocale.map { ["--locale-provider=icu", "--icu-locale=\($0)"] } ?? []
+      try control(
+        "initdb", ["-D", "\(folder)/data", "-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "-N"] + locale)
     }
     try start()
     try watch()
+  }
+
+  /// Settings of all servers of the process, such as `-c default_transaction_isolation=serializable`.
+  private static let settings = ProcessInfo.processInfo.environment["COREDATA_POSTGRESQL_SETTINGS"] ?? ""
+
+  /// The locale of ICU by which all servers of the process compare texts; nil for the order of bytes.
+  private static let icuLocale = ProcessInfo.processInfo.environment["COREDATA_POSTGRESQL_ICU"]
+
+  /// The pooler between the tests of the process and the shared server, if the environment asks for one.
+  private static let pooler: TestPooler? = ProcessInfo.processInfo.environment["COREDATA_POSTGRESQL_POOL"].map { name in
+    do {
+      guard let mode = TestPooler.Mode(rawValue: name) else { throw Failure(description: "'\(name)' is no pool mode") }
+      return try TestPooler(mode, size: 150)
+    } catch {
+      fatalError("PgBouncer could not be started: \(error)")
+    }
   }
 
   /// Starts the server, and waits until it takes connections.
   package func start() throws {
     let settings =
       "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB -c fsync=off "
-      + "-c max_prepared_transactions=0"
+      + "-c max_prepared_transactions=0 -c timezone=UTC \(Self.settings)"
     try control(
       "pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
   }
@@ -128,7 +147,7 @@ package final class TestServer: @unchecked Sendable {
     guard let url = URL(string: "postgresql://\(user)@/\(database)?host=\(folder)\(more)") else {
       fatalError("'\(parameters)' makes no URL.")
     }
-    return url
+    return self === Self.shared ? Self.pooler?.url(url) ?? url : url
   }
 
   /// A URL with a schema that nobody else uses, and that does not exist yet.

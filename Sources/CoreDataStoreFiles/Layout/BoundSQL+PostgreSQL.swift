@@ -99,11 +99,14 @@ extension SQLiteValue {
 
   fileprivate var postgreSQLLiteral: String {
     switch self {
+    // The meaning of a backslash in a plain literal depends on standard_conforming_strings.
+    case .text(let value) where value.contains("\\"):
+      " E" + SQLiteValue.text(value.replacing("\\", with: "\\\\")).literal
     case .null, .text, .integer: literal
     case .real(let value) where value.isNaN: "CAST(NULL AS double precision)"
     case .real(let value) where value.isInfinite: "CAST('\(value < 0 ? "-" : "")Infinity' AS double precision)"
     case .real(let value): "CAST('\(value)' AS double precision)"
-    case .blob(let bytes): "CAST('\\x\(SQLiteValue.blob(bytes).literal.dropFirst(2).dropLast())' AS bytea)"
+    case .blob(let bytes): "CAST(E'\\\\x\(SQLiteValue.blob(bytes).literal.dropFirst(2).dropLast())' AS bytea)"
     }
   }
 }

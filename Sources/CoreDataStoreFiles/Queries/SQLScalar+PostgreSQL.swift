@@ -232,7 +232,7 @@ extension PredicateSQL {
   private static func length(_ text: BoundSQL) -> BoundSQL {
     """
     CAST(CASE WHEN OCTET_LENGTH(\(text)) = CHAR_LENGTH(\(text)) THEN CHAR_LENGTH(\(text)) \
-    ELSE 2 * CHAR_LENGTH(\(text)) - CHAR_LENGTH(REGEXP_REPLACE(\(text), '[\\U00010000-\\U0010FFFF]', '', 'g')) END AS bigint)
+    ELSE 2 * CHAR_LENGTH(\(text)) - CHAR_LENGTH(REGEXP_REPLACE(\(text), E'[\\\\U00010000-\\\\U0010FFFF]', '', 'g')) END AS bigint)
     """
   }
 
