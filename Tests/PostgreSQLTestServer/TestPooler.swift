@@ -32,8 +32,8 @@ package final class TestPooler: @unchecked Sendable {
   ///   - settings: further lines of its configuration.
   package init(_ mode: Mode, before server: TestServer = .shared, size: Int, settings: [String] = []) throws {
     guard let program = Self.program else { throw TestServer.Failure(description: "there is no PgBouncer") }
-    self.server = server
-    folder = "/tmp/coredata-pool-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
+    let folder = "/tmp/coredata-pool-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
+    (self.server, self.folder) = (server, folder)
     let files = FileManager.default
     try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
     let lines =
