@@ -4,19 +4,22 @@
 import CPostgreSQL
 
 extension PostgreSQLConnection {
+  /// The default mode of transactions, in which each statement sees what was committed before it.
+  package static let readCommitted = "ISOLATION LEVEL READ COMMITTED"
+
   /// Begins a transaction, on whose settings its statements can rely.
   ///
-  /// - Parameter mode: The text after BEGIN, such as `ISOLATION LEVEL REPEATABLE READ`. By default, each statement sees
-  ///   what was committed before it, whatever `default_transaction_isolation` is.
-  package func begin(_ mode: String = "ISOLATION LEVEL READ COMMITTED") throws {
+  /// - Parameter mode: The text after BEGIN, such as `ISOLATION LEVEL REPEATABLE READ`. Does not depend on
+  ///   `default_transaction_isolation`.
+  package func begin(_ mode: String = readCommitted) throws {
     let begin = "BEGIN \(mode)\(namingOfTransaction)"
-    if !isPooled {
-      let rows = try textRows(of: "\(begin); SELECT pg_catalog.pg_backend_pid()")
-      if rows.string(0, 0) == String(processID) { return }
-      // The session belongs to others, too, and has none of the settings of this connection.
-      try execute("ROLLBACK")
-      becomePooled()
-    }
+    // In other modes, the query would already take the snapshot.
+    guard !isPooled, mode == Self.readCommitted else { return try execute(begin) }
+    let rows = try textRows(of: "\(begin); SELECT pg_catalog.pg_backend_pid()")
+    if rows.string(0, 0) == String(processID) { return }
+    // The session belongs to others, too, and has none of the settings of this connection.
+    try execute("ROLLBACK")
+    becomePooled()
     try execute(begin)
   }
 
