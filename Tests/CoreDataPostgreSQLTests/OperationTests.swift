@@ -38,10 +38,12 @@ struct OperationTests {
     return (CompanyModel.make(), new)
   }
 
-  private static let migrating: [AnyHashable: Any] = [
-    NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-    NSPersistentHistoryTrackingKey: true,
-  ]
+  private static var migrating: [AnyHashable: Any] {
+    [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+      NSPersistentHistoryTrackingKey: true,
+    ]
+  }
 
   @Test("The documented roles do what they are for, and no more, also after a migration")
   func roles() throws {

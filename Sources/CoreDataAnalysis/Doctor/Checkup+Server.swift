@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
