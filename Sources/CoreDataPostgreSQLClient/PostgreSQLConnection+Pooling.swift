@@ -102,7 +102,11 @@ extension PostgreSQLConnection {
 
   /// Runs statements without parameters, separated by semicolons, and returns the rows of the last one as text.
   package func textRows(of script: String) throws -> PostgreSQLRows {
-    PostgreSQLRows(try checked(cpq_PQexec(open(), settled(script)), script))
+    try measuring(script) { run in
+      let result = try checked(cpq_PQexec(open(), settled(script)), script)
+      run?.noteRows(of: result)
+      return PostgreSQLRows(result)
+    }
   }
 
   /// Sends the statement that makes the settings of a transaction, in a pipeline.
