@@ -125,6 +125,8 @@ struct OperationTests {
     context.make("Project", ["title": "Engine"])
       .setValue(NSSet(array: try context.all("Employee")), forKey: "members")
     try context.save()
+    let schema = try schema
+    try bench.connection().execute("ALTER DEFAULT PRIVILEGES IN SCHEMA \(schema) GRANT SELECT ON TABLES TO PUBLIC")
     let before = try #require(coordinator.persistentStores[0].metadata[NSStoreUUIDKey] as? String)
     let secret = "very-secret-\(UUID().uuidString)"
     let url = try #require(URL(string: bench.url.absoluteString + "&password=\(secret)"))
@@ -153,6 +155,10 @@ struct OperationTests {
     after.make("Employee", ["name": "new"])
     try after.save()
     #expect(try PostgreSQLStore.problems(at: bench.url) == [])
+    let privileges = try bench.connection().query(
+      "SELECT 1 FROM pg_default_acl d JOIN pg_namespace n ON n.oid = d.defaclnamespace WHERE n.nspname = $1",
+      [.text(schema)])
+    #expect(privileges.count == 1)
   }
 
   @Test("A backup that cannot be made leaves no file, and says why")
@@ -172,6 +178,52 @@ struct OperationTests {
     _ = try bench.coordinator()
     let nowhere = folder.url.appendingPathComponent("none")
     #expect(throws: (any Error).self) { try PostgreSQLStore.backUp(at: bench.url, to: nowhere, name: "shop") }
+  }
+
+  /// Writes a model with two versions, of which the second is the current one.
+  private func writeModel(to bundle: URL) throws {
+    for (version, attributes) in [("Shop", ["name"]), ("Shop 2", ["name", "note"])] {
+      let folder = bundle.appendingPathComponent(version + ".xcdatamodel")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let lines = attributes.map { "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"String\"/>" }
+      let text =
+        "<?xml version=\"1.0\"?>\n<model type=\"com.apple.IDECoreDataModeler.DataModel\" documentVersion=\"1.0\">"
+        + "<entity name=\"Order\">\(lines.joined())</entity></model>\n"
+      try Data(text.utf8).write(to: folder.appendingPathComponent("contents"))
+    }
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": "Shop 2.xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: bundle.appendingPathComponent(".xccurrentversion"))
+  }
+
+  @Test(
+    "The tool examines a store, and backs it up before it migrates it",
+    .enabled(if: BuiltProgram("coredata").isPresent, "The program was not built beside the tests"))
+  func tool() throws {
+    let folder = try TemporaryDirectory()
+    let (model, file) = (folder.file("Shop.xcdatamodeld"), folder.file("Old.sqlite"))
+    try writeModel(to: model)
+    let tool = BuiltProgram("coredata")
+    let url = bench.url.absoluteString
+    #expect(try tool.run(["store", "create", file.path, model.path, "--version", "Shop"]).status == 0)
+    #expect(try tool.run(["store", "copy", file.path, url]).status == 0)
+    let doctor = try tool.run(["doctor", url, model.path])
+    // The server of the tests runs without fsync.
+    #expect(doctor.status == 1 && doctor.output.contains("problem  durability: fsync is off"), "\(doctor)")
+    #expect(doctor.output.contains("ok       server: PostgreSQL "))
+    #expect(doctor.output.contains("There is a way: Shop -> Shop 2."))
+    let missing = try tool.run(["doctor", url + "none"])
+    #expect(missing.status == 1 && missing.output.contains("There is no store in the schema"), "\(missing)")
+    let run = try tool.run(["migrate", "run", url, model.path, "--backup", folder.url.path, "--quiet"])
+    #expect(run.status == 0, "\(run)")
+    let dumps = try folder.files().filter { $0.hasSuffix(".dump") }
+    let start = "\(try schema)-Shop-"
+    #expect(dumps.count == 1 && dumps[0].hasPrefix(start), "\(dumps)")
+    #expect(run.output.contains("Backup  \(folder.url.path)/"), "\(run)")
+    // Nothing is to be done any more, and no backup is made.
+    let again = try tool.run(["migrate", "run", url, model.path, "--backup", folder.url.path, "--quiet"])
+    #expect(again.status == 0 && again.output.contains("Nothing was changed"), "\(again)")
+    #expect(try folder.files().filter { $0.hasSuffix(".dump") } == dumps)
   }
 
   @Test("A URL with a primary and a standby reads from the standby, and writes to the primary")

@@ -35,7 +35,12 @@ extension Checkup {
           }
         checkup.add(level, finding.subject, finding.text, cure: finding.cure)
       }
-      guard try kind.hasStore(at: url) else { return checkup }
+      guard try kind.hasStore(at: url) else {
+        if checkup.isHealthy {
+          checkup.add(.problem, "store", "There is no store at \(url.locationText).", cure: "Check the URL.")
+        }
+        return checkup
+      }
     } catch {
       checkup.add(failure: error, "server")
       return checkup
