@@ -249,6 +249,28 @@ struct StatementTraceTests {
     #expect(counts.values.allSatisfy { $0 >= 20 }, "\(counts)")
   }
 
+  @Test("An asynchronous fetch is that of its context")
+  func asynchronousFetch() async throws {
+    let context = try named("report", author: "Ada")
+    try context.performAndWait {
+      for number in 0..<5 { context.make("Employee", ["name": "\(number)"]) }
+      try context.save()
+    }
+    _ = reported.take()
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let request = NSAsynchronousFetchRequest(
+        fetchRequest: NSFetchRequest<NSManagedObject>(entityName: "Employee")
+      ) { result in
+        #expect(result.finalResult?.count == 5)
+        continuation.resume()
+      }
+      context.perform { #expect(throws: Never.self) { try context.execute(request) } }
+    }
+    let found = reported.take().filter { $0.request != .other }
+    #expect(found.contains { $0.sql.contains("ZEMPLOYEE") && $0.rowCount == 5 }, "\(found)")
+    #expect(found.allSatisfy { $0.request == .fetch && $0.contextName == "report" && $0.author == "Ada" }, "\(found)")
+  }
+
   @Test("The statements of a child's requests are those of its parent")
   func children() throws {
     let parent = try named("parent")

@@ -54,6 +54,8 @@ final class AsynchronousFetch {
   /// - Throws: as `setQueryGenerationFrom(_:)`.
   func begin(typing: @escaping ([Any]) throws -> [Any], completion: @escaping () -> Void) throws {
     let reader = NSManagedObjectContext(.privateQueue)
+    // Its statements are reported as those of the context.
+    (reader.name, reader.transactionAuthor) = (context.name, context.transactionAuthor)
     if let parent = context.parent {
       reader.parent = parent
     } else {
@@ -62,7 +64,11 @@ final class AsynchronousFetch {
       try reader.performAndWait { try reader.setQueryGenerationFrom(generation) }
     }
     reader.perform { [self] in
-      let reading = Result { try ReadInterruption.$current.withValue(interruption) { try read(in: reader) } }
+      let reading = Result {
+        try ReadInterruption.$current.withValue(interruption) {
+          try reader.tracing(.fetch) { try read(in: reader) }
+        }
+      }
       context.perform { [self] in
         let outcome = Result { try typing(finish(reading.get())) }
         if case .success(let results) = outcome {
