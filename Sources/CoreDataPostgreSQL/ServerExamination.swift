@@ -72,6 +72,12 @@ private struct ServerExamination {
       .ok, "server",
       "PostgreSQL \(rows.string(0, 0)), database \(rows.string(0, 1)), role \(rows.string(0, 2)). A question and its "
         + "answer take \(milliseconds) ms.")
+    if connection.isPooled {
+      add(
+        .note, "pooler",
+        "A connection pooler is between this program and the server. Each transaction sets what it needs, and statements "
+          + "are parsed each time.", cure: "Use the URL of the server itself for migrations and copies.")
+    }
     guard isStandby else { return }
     let lag = try connection.query(
       "SELECT CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 "
