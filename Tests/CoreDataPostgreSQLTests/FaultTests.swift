@@ -251,5 +251,5 @@ struct FaultTests {
 }
 
 extension NSError {
-  fileprivate var reasonText: String { localizedFailureReason ?? "" }
+  var reasonText: String { localizedFailureReason ?? "" }
 }

@@ -181,7 +181,9 @@ struct PoolerTests {
     let pooler = try pooler(.transaction)
     let place = ServerBench(url: pooler.url(Self.server.schemaURL()))
     _ = try place.coordinator()
-    let error = try #require(throws: (any Error).self) { try PostgreSQLStore.removeUnfinishedCopy(at: place.url) }
+    let error = try #require(throws: (any Error).self) {
+      try PostgreSQLStore.looking(at: place.url) { try $0.lockForCopy() }
+    }
     #expect((error as NSError).reasonText.contains("connection pooler"))
   }
 
@@ -193,7 +195,7 @@ struct PoolerTests {
     try connection.execute("RESET ALL")
     connection.becomePooled()
     #expect(try connection.query("SELECT current_setting('row_security')").string(0, 0) == "off")
-    try connection.transaction {
+    try connection.transaction { () throws in
       #expect(try connection.query("SELECT current_setting('row_security')").string(0, 0) == "off")
       #expect(try connection.query("SELECT $1 + 1", [1]).int64(0, 0) == 2)
     }
