@@ -74,10 +74,13 @@ extension PostgreSQLConnection {
     do {
       try begin()
       try rollback()
-    } catch let error as PostgreSQLError where error.message.contains("statement pooling") {
+    } catch let error as PostgreSQLError {
+      // The error may be the end of the connection, before which the pooler has given the reason.
+      let text = error.message + String(libpq: cpq_PQerrorMessage(handle))
+      guard text.contains("statement pooling") else { throw error }
       throw PostgreSQLError(
-        "The connection pooler does not support transactions: \(error.message). A store needs a pooler with pool_mode = "
-          + "session or transaction, or a connection to the server itself.")
+        "The connection pooler does not allow transactions (pool_mode = statement). A store needs a pooler with "
+          + "pool_mode = session or transaction, or a connection to the server itself.")
     }
   }
 
