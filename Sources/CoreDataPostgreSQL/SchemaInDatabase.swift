@@ -46,24 +46,28 @@ struct SchemaInDatabase {
       [.integer(Self.lockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
   }
 
-  /// Takes the lock for copying rows into the store. Holds it until `unlockAfterCopy()` or the end of the connection.
+  /// Takes the lock for copying rows into the store. Holds it until the end of the transaction, as in a migration, or else
+  /// until `unlockAfterCopy()` or the end of the connection.
   ///
   /// - Returns: false if another connection holds the lock.
-  /// - Throws: 134070 behind a connection pooler, where a lock would not belong to the connection that takes it.
+  /// - Throws: 134070 behind a connection pooler outside a transaction, where a lock would not belong to the connection
+  ///   that takes it.
   func lockForCopy() throws -> Bool {
-    guard !connection.isPooled else {
+    let endsWithTransaction = connection.isInTransaction
+    guard endsWithTransaction || !connection.isPooled else {
       throw StoreErrors.operationFailed(
         url: url,
         reason: "The URL leads to a connection pooler. Rows of another store are copied on one connection to the "
           + "server, whose lock keeps other processes from doing the same. Use the URL of the server itself.")
     }
     return try connection.query(
-      "SELECT pg_try_advisory_lock($1::int, $2::int)",
+      "SELECT pg_try_advisory_\(endsWithTransaction ? "xact_" : "")lock($1::int, $2::int)",
       [.integer(Self.copyLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))]
     ).bool(0, 0)
   }
 
   func unlockAfterCopy() throws {
+    if connection.isInTransaction { return }
     _ = try connection.query(
       "SELECT pg_advisory_unlock($1::int, $2::int)",
       [.integer(Self.copyLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])

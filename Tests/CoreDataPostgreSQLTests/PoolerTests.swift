@@ -185,6 +185,15 @@ struct PoolerTests {
       try PostgreSQLStore.looking(at: place.url) { try $0.lockForCopy() }
     }
     #expect((error as NSError).reasonText.contains("connection pooler"))
+    // A migration copies rows in one transaction, with which its lock ends.
+    let address = try PostgreSQLAddress(place.url)
+    let migrations = try (0..<2).map { _ in SchemaInDatabase(try place.connection(), address, url: place.url) }
+    for migration in migrations { try migration.connection.begin() }
+    #expect(try migrations[0].lockForCopy() && !migrations[1].lockForCopy())
+    try migrations[0].unlockAfterCopy()
+    #expect(try !migrations[1].lockForCopy())
+    try migrations[0].connection.rollback()
+    #expect(try migrations[1].lockForCopy())
   }
 
   @Test("A connection that finds itself in another server process goes on as behind a pooler")

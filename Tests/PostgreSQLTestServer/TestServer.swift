@@ -38,6 +38,7 @@ package final class TestServer: @unchecked Sendable {
   }
 
   private let folder: String
+  private let settings: String
   /// The user that runs the server; nil for that of this process.
   let user: String?
   private let lock = NSLock()
@@ -48,6 +49,8 @@ package final class TestServer: @unchecked Sendable {
   /// - Parameter primary: the server whose standby it is; nil for none.
   package init(standbyOf primary: TestServer? = nil) throws {
     guard Self.programs != nil else { throw Failure(description: "there is no server") }
+    // A standby refuses transactions that are serializable by default, whoever begins them.
+    settings = primary == nil ? Self.settings : ""
     // A socket's path has at most 107 bytes.
     folder = "/tmp/coredata-pg-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
     // PostgreSQL refuses to run as root.
@@ -87,7 +90,7 @@ package final class TestServer: @unchecked Sendable {
   package func start() throws {
     let settings =
       "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB -c fsync=off "
-      + "-c max_prepared_transactions=0 -c timezone=UTC \(Self.settings)"
+      + "-c max_prepared_transactions=0 -c timezone=UTC \(self.settings)"
     try control(
       "pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
   }
