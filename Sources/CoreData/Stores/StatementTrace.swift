@@ -14,7 +14,7 @@ import Foundation
 ///     }
 ///
 /// The statements of SQLite and PostgreSQL stores are reported, including those of migrations, batch requests and stores
-/// that are being opened. While nobody observes, a statement costs one comparison more.
+/// that are being opened. While nobody observes, each step of a statement costs one comparison more.
 ///
 /// Without a line of code, the environment variable `COREDATA_LOG=sql,timing` writes the same to standard error, and
 /// `COREDATA_LOG=sql,timing,values` also the bound values. So does the launch argument
