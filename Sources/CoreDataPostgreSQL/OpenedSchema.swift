@@ -36,7 +36,14 @@ final class OpenedSchema {
   /// Whether the connection is in a transaction that the caller has begun.
   var isInTransaction = false
 
+  /// The run of the server at the first transaction of the connection; nil before.
+  private(set) var serverRun: String?
+
+  /// Reads the run of the server before the connection's first transaction.
+  func noteServerRun() throws { if serverRun == nil { serverRun = try ServerTransaction.serverRun(connection) } }
+
   func replaceConnection(by new: PostgreSQLConnection) {
+    serverRun = nil
     connection.close()
     connection = new
     database = PostgreSQLDatabase(new, schema: schema)

@@ -26,6 +26,8 @@ extension PostgreSQLStore {
   }
 
   func writeRows(_ changes: [RowChange]) throws {
+    writtenChanges = changes
+    defer { if opened?.isInTransaction != true { writtenChanges = [] } }
     try writing(repeating: true) { state in
       try recordHistory(changes, state)
       try PostgreSQLRowWriter(state: state).writeChanges(changes)
@@ -84,6 +86,7 @@ extension PostgreSQLStore {
   func writing<Result>(repeating: Bool, _ body: (OpenedSchema) throws -> Result) throws -> Result {
     var attempt = 1
     var isAlone = false
+    unconfirmedCommit = nil
     while true {
       let state = try writableState()
       let isOwn = !state.isInTransaction
@@ -125,45 +128,6 @@ extension PostgreSQLStore {
     return result
   }
 
-  /// Runs a body in a transaction, or in a savepoint if a transaction is open.
-  private func transaction<Result>(_ state: OpenedSchema, _ body: () throws -> Result) throws -> Result {
-    guard !state.isInTransaction, borrowed == nil else { return try state.connection.transaction(body) }
-    var (number, result): (String?, Result?)
-    do {
-      return try state.connection.transaction {
-        let made = try body()
-        // If the connection is lost at the commit, this ID shows whether the server has committed.
-        number = try state.connection.query("SELECT pg_current_xact_id()::text").string(0, 0)
-        result = made
-        return made
-      }
-    } catch let failure as PostgreSQLError where failure.isCommitUnknown {
-      guard let number, let result, let isCommitted = try isCommitted(number) else { throw failure }
-      if isCommitted { return result }
-      throw failure.withoutCommit
-    }
-  }
-
-  /// Asks the server whether a transaction was committed.
-  ///
-  /// - Returns: nil if the server no longer knows, or the transaction is still in progress after five seconds.
-  /// - Throws: The errors of connecting.
-  private func isCommitted(_ number: String) throws -> Bool? {
-    for _ in 0..<Self.questions {
-      let rows = try state().connection.query("SELECT pg_xact_status($1::text::xid8)", [.text(number)])
-      switch rows.isNull(0, 0) ? nil : rows.string(0, 0) {
-      case "committed": return true
-      case "aborted": return false
-      case nil: return nil
-      default: Thread.sleep(forTimeInterval: 0.1)
-      }
-    }
-    return nil
-  }
-
-  /// The maximum number of times to ask the server, ten times a second, about a transaction in progress.
-  private static let questions = 50
-
   // MARK: Transactions around several reads or writes
 
   func beginReading() throws {
@@ -185,20 +149,12 @@ extension PostgreSQLStore {
     if borrowed != nil { return }
     try withState { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
+      unconfirmedCommit = nil
+      try state.noteServerRun()
       try state.connection.begin()
       connections.pause()
       state.isInTransaction = true
       hadUnsavedMetadata = hasUnsavedMetadata
-    }
-  }
-
-  func commitWriting() throws {
-    if borrowed != nil { return }
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
-      guard let opened else { return }
-      try opened.connection.commit()
-      opened.isInTransaction = false
-      connections.resume()
     }
   }
 
@@ -208,6 +164,7 @@ extension PostgreSQLStore {
       guard let opened else { return }
       defer {
         opened.isInTransaction = false
+        writtenChanges = []
         connections.resume()
         hasUnsavedMetadata = hasUnsavedMetadata || hadUnsavedMetadata
       }

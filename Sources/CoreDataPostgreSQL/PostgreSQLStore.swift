@@ -35,6 +35,10 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
   var hadUnsavedMetadata = false
+  /// The transaction of the last write whose commit the server has not answered.
+  var unconfirmedCommit: ServerCommit?
+  /// The changes of the running transaction.
+  var writtenChanges: [RowChange] = []
   /// The connection of the migration in whose transaction the store is used; nil otherwise.
   var borrowed: PostgreSQLConnection?
 

@@ -44,7 +44,10 @@ enum PostgreSQLErrors {
     if failure.isCommitUnknown {
       return Kind(
         code: NSPersistentStoreSaveError, description: "It is not known whether the changes were saved.",
-        suggestion: "The connection ended while the server was committing. Fetch the objects again, and compare.")
+        suggestion: isOpening
+          ? "Open the store again: it has all of the changes, or none of them."
+          : "A context keeps its changes. Its next save() asks the server first, and does not repeat what was saved. "
+            + "Executing the same batch request again does so as well. To give the changes up, call rollback().")
     }
     if failure.isConnectionLost {
       return isOpening

@@ -77,6 +77,15 @@ package struct PostgreSQLAddress: Hashable, Sendable {
   /// Masks another password, such as one from a password file, in messages.
   mutating func hide(_ password: String) { secrets.insert(password) }
 
+  /// Returns the address with a limit on the seconds for connecting, unless the URL or the environment has one.
+  package func limitingConnectionTime(to seconds: Int) -> PostgreSQLAddress {
+    let isGiven = parameters.contains { $0.keyword == "connect_timeout" }
+    if isGiven || ProcessInfo.processInfo.environment["PGCONNECT_TIMEOUT"] != nil { return self }
+    var address = self
+    address.set("connect_timeout", String(seconds))
+    return address
+  }
+
   private mutating func add(_ keyword: String, _ encoded: Substring) throws {
     let value = try decoded(encoded)
     if !value.isEmpty { set(keyword, value) }

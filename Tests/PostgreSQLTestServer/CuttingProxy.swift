@@ -17,6 +17,10 @@ package final class CuttingProxy: @unchecked Sendable {
     case clientBytes(Int)
     /// Bytes that the server sends.
     case serverBytes(Int)
+    /// The next commit, which the server does not receive.
+    case commit
+    /// The answer to the next commit, which the server has carried out.
+    case answerToCommit
   }
 
   package enum Fault: Hashable, Sendable {
@@ -24,6 +28,8 @@ package final class CuttingProxy: @unchecked Sendable {
     case cut
     /// Nothing is passed on until `thaw()` is called.
     case freeze
+    /// The client's connection is closed, and the server does not notice it.
+    case cutClient
   }
 
   private struct State {
@@ -32,6 +38,12 @@ package final class CuttingProxy: @unchecked Sendable {
     var isTriggered = false
     var isFrozen = false
     var isStopped = false
+    var isCommitSent = false
+    /// The number of connections to refuse once the fault has happened.
+    var refusalsAfterFault = 0
+    var refusals = 0
+    /// The sockets to the server that stay open when their clients' are closed.
+    var kept: Set<Int32> = []
     var counts: [Direction: (messages: Int, bytes: Int)] = [:]
     /// The sockets of the connections, which their threads close.
     var open: Set<Int32> = []
@@ -65,11 +77,17 @@ package final class CuttingProxy: @unchecked Sendable {
   }
 
   /// Has a fault happen once, and begins to count.
-  package func arm(_ point: Point, _ fault: Fault = .cut) {
+  ///
+  /// - Parameter refusals: how many connections are refused after the fault.
+  package func arm(_ point: Point, _ fault: Fault = .cut, refusing refusals: Int = 0) {
     condition.withLock {
       (state.point, state.fault, state.isTriggered, state.counts) = (point, fault, false, [:])
+      (state.isCommitSent, state.refusalsAfterFault, state.refusals) = (false, refusals, 0)
     }
   }
+
+  /// Refuses connections from now on.
+  package func refuse(_ count: Int) { condition.withLock { state.refusals = count } }
 
   /// - Returns: whether the fault has happened.
   @discardableResult
@@ -123,7 +141,12 @@ package final class CuttingProxy: @unchecked Sendable {
         if errno == EINTR { continue }
         return
       }
-      guard let target = connected() else {
+      let isRefused = condition.withLock {
+        if state.refusals == 0 { return false }
+        state.refusals -= 1
+        return true
+      }
+      guard !isRefused, let target = connected() else {
         close(client)
         continue
       }
@@ -137,9 +160,12 @@ package final class CuttingProxy: @unchecked Sendable {
           pass(direction, ends)
           // The other direction's thread ends too.
           shutdown(client, Int32(SHUT_RDWR))
-          shutdown(target, Int32(SHUT_RDWR))
+          if !condition.withLock({ state.kept.contains(target) }) { shutdown(target, Int32(SHUT_RDWR)) }
           if ends.isLast() {
-            condition.withLock { state.open.subtract([client, target]) }
+            condition.withLock {
+              state.open.subtract([client, target])
+              state.kept.remove(target)
+            }
             close(client)
             close(target)
           }
@@ -188,7 +214,7 @@ package final class CuttingProxy: @unchecked Sendable {
       var isAllowed = true
       while isAllowed, let size = Self.size(of: buffer, from: start, hasType: hasType) {
         hasType = true
-        let part = allow(direction, bytes: size)
+        let part = allow(direction, bytes: size, isCommit: Self.isCommit(buffer[start..<start + size]), ends)
         allowed += part
         isAllowed = part == size
         start += size
@@ -206,10 +232,14 @@ package final class CuttingProxy: @unchecked Sendable {
     return buffer.count >= start + size ? size : nil
   }
 
+  private static func isCommit(_ message: ArraySlice<UInt8>) -> Bool { message.elementsEqual(commit) }
+
+  private static let commit = Array("Q\0\0\0\u{0B}COMMIT\0".utf8)
+
   /// Counts a message.
   ///
   /// - Returns: how many of its bytes may be passed on; fewer than all if the connection is cut.
-  private func allow(_ direction: Direction, bytes: Int) -> Int {
+  private func allow(_ direction: Direction, bytes: Int, isCommit: Bool, _ ends: Ends) -> Int {
     condition.withLock {
       while state.isFrozen, !state.isStopped { condition.wait() }
       let before = state.counts[direction] ?? (0, 0)
@@ -222,11 +252,20 @@ package final class CuttingProxy: @unchecked Sendable {
       case (.clientBytes(let limit), .fromClient), (.serverBytes(let limit), .fromServer):
         isReached = before.bytes + bytes > limit
         if isReached { allowed = limit - before.bytes }
+      case (.commit, .fromClient):
+        isReached = isCommit
+        if isReached { allowed = 0 }
+      case (.answerToCommit, .fromClient): if isCommit { state.isCommitSent = true }
+      case (.answerToCommit, .fromServer):
+        isReached = state.isCommitSent
+        if isReached { allowed = 0 }
       default: break
       }
       if isReached {
         state.isTriggered = true
         state.point = nil
+        state.refusals = state.refusalsAfterFault
+        if state.fault == .cutClient { state.kept.insert(ends.server) }
         guard state.fault == .freeze else { return allowed }
         state.isFrozen = true
         while state.isFrozen, !state.isStopped { condition.wait() }

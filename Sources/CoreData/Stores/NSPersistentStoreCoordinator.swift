@@ -313,19 +313,20 @@ extension NSPersistentStoreCoordinator {
   ///
   /// If the writes do not fit on the disk, space is freed and the body runs once more.
   ///
-  /// - Parameter canRepeat: whether the body can run again after its writes were rolled back.
+  /// - Parameters:
+  ///   - canRepeat: whether the body can run again after its writes were rolled back.
+  ///   - committed: receives the numbers of the stores that have committed, also if another one fails.
   func inTransactions(
-    _ stores: [any RowStore], canRepeat: () -> Bool = { true }, _ body: () throws -> Void
+    _ stores: [any RowStore], canRepeat: () -> Bool = { true }, committed: inout Set<UInt32>, _ body: () throws -> Void
   ) throws {
-    var hasCommitted = false
     do {
-      try writeTogether(stores, &hasCommitted, body)
+      try writeTogether(stores, &committed, body)
     } catch {
-      guard FullDisk.isCause(of: error), !hasCommitted, canRepeat(), stores.map({ $0.makeRoom() }).contains(true) else {
-        throw error
-      }
+      guard FullDisk.isCause(of: error), committed.isEmpty, canRepeat(),
+        stores.map({ $0.makeRoom() }).contains(true)
+      else { throw error }
       do {
-        try writeTogether(stores, &hasCommitted, body)
+        try writeTogether(stores, &committed, body)
       } catch let failure where FullDisk.isCause(of: failure) {
         for store in stores { _ = store.makeRoom() }
         throw failure
@@ -334,7 +335,7 @@ extension NSPersistentStoreCoordinator {
   }
 
   private func writeTogether(
-    _ stores: [any RowStore], _ hasCommitted: inout Bool, _ body: () throws -> Void
+    _ stores: [any RowStore], _ committed: inout Set<UInt32>, _ body: () throws -> Void
   ) throws {
     var begun: [any RowStore] = []
     do {
@@ -346,7 +347,7 @@ extension NSPersistentStoreCoordinator {
       while let store = begun.first {
         try store.commitWriting()
         begun.removeFirst()
-        hasCommitted = true
+        committed.insert(store.number)
       }
     } catch {
       // The caller needs the error that stopped the save. SQLite rolls back what remains when the file is closed.

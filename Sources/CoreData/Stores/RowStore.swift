@@ -137,6 +137,10 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Rolls the transaction back.
   func rollBackWriting() throws
 
+  /// Returns the transaction that the last write could not confirm, once; nil if there is none. Called after a write
+  /// has failed.
+  func takeUnconfirmedCommit() -> (any UnconfirmedCommit)?
+
   /// Frees disk space that the store does not need, after a transaction ran out of disk space and was rolled back.
   ///
   /// - Returns: whether the transaction is worth repeating.
@@ -173,6 +177,8 @@ extension RowStore {
   package func excludeWriters() throws {}
 
   package func makeRoom() -> Bool { false }
+
+  package func takeUnconfirmedCommit() -> (any UnconfirmedCommit)? { nil }
 
   /// Runs a body whose reads all see the same state of the store.
   package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {

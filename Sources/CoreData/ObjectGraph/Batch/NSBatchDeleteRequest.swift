@@ -9,7 +9,7 @@ import Foundation
 /// deleted object, and denying fails the request. To update contexts, use
 /// `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with `NSDeletedObjectIDsKey`, or persistent
 /// history.
-open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
+open class NSBatchDeleteRequest: NSPersistentStoreRequest, BatchRequest, @unchecked Sendable {
   private let request: NSFetchRequest<any NSFetchRequestResult>
   /// The identifiers that the request was created with, as long as its fetch request is unchanged.
   private let ids: [NSManagedObjectID]?
@@ -20,9 +20,13 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// The kind of result; by default only the status.
   open var resultType: NSBatchDeleteRequestResultType {
     get { result.value }
-    set { result.value = newValue }
+    set {
+      result.value = newValue
+      interrupted.value = nil
+    }
   }
   private let result = Guarded(NSBatchDeleteRequestResultType.resultTypeStatusOnly)
+  let interrupted = Guarded<InterruptedBatch?>(nil)
 
   open override var requestType: NSPersistentStoreRequestType { .batchDeleteRequestType }
 

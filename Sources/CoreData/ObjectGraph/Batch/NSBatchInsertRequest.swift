@@ -9,7 +9,7 @@ import Foundation
 /// With a merge policy other than `error`, rows that would violate a uniqueness constraint update the existing ones, or
 /// leave them unchanged. To update contexts, use `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)`
 /// with `NSInsertedObjectIDsKey`, or persistent history.
-open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
+open class NSBatchInsertRequest: NSPersistentStoreRequest, BatchRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
 
@@ -21,6 +21,12 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   }
 
   private let content = Guarded(Content())
+  let interrupted = Guarded<InterruptedBatch?>(nil)
+
+  private func set<Value>(_ property: WritableKeyPath<Content, Value>, _ value: Value) {
+    content[dynamicMember: property] = value
+    interrupted.value = nil
+  }
 
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
@@ -29,24 +35,24 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// The values of the objects, by the names of attributes.
   open var objectsToInsert: [[String: Any]]? {
     get { content.objectsToInsert }
-    set { content.objectsToInsert = newValue }
+    set { set(\.objectsToInsert, newValue) }
   }
   /// Fills a dictionary with the values of the next object, by the names of attributes. Returns true if there are no
   /// more objects; the dictionary is then ignored.
   open var dictionaryHandler: ((NSMutableDictionary) -> Bool)? {
     get { content.dictionaryHandler }
-    set { content.dictionaryHandler = newValue }
+    set { set(\.dictionaryHandler, newValue) }
   }
   /// Sets the values of the next object, which belongs to no context. Returns true if there are no more objects; the
   /// object is then ignored.
   open var managedObjectHandler: ((NSManagedObject) -> Bool)? {
     get { content.managedObjectHandler }
-    set { content.managedObjectHandler = newValue }
+    set { set(\.managedObjectHandler, newValue) }
   }
   /// The kind of result; by default only the status.
   open var resultType: NSBatchInsertRequestResultType {
     get { content.resultType }
-    set { content.resultType = newValue }
+    set { set(\.resultType, newValue) }
   }
 
   open override var requestType: NSPersistentStoreRequestType { .batchInsertRequestType }

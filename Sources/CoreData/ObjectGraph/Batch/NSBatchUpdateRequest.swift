@@ -9,7 +9,7 @@ import Foundation
 /// The types of values are checked, and required attributes must have values; no other rule of the model is checked. To
 /// update contexts, use `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with
 /// `NSUpdatedObjectIDsKey`, or persistent history.
-open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
+open class NSBatchUpdateRequest: NSPersistentStoreRequest, BatchRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
 
@@ -21,6 +21,12 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
   }
 
   private let content = Guarded(Content())
+  let interrupted = Guarded<InterruptedBatch?>(nil)
+
+  private func set<Value>(_ property: WritableKeyPath<Content, Value>, _ value: Value) {
+    content[dynamicMember: property] = value
+    interrupted.value = nil
+  }
 
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
@@ -37,23 +43,23 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// The predicate that objects must satisfy; nil for all objects.
   open var predicate: NSPredicate? {
     get { content.predicate }
-    set { content.predicate = newValue }
+    set { set(\.predicate, newValue) }
   }
   /// Whether objects of sub-entities are updated too; true by default.
   open var includesSubentities: Bool {
     get { content.includesSubentities }
-    set { content.includesSubentities = newValue }
+    set { set(\.includesSubentities, newValue) }
   }
   /// The new values, by the names or descriptions of attributes and to-one relationships. A value is a constant, `NSNull`,
   /// or an `NSExpression` that is evaluated with each object's old values.
   open var propertiesToUpdate: [AnyHashable: Any]? {
     get { content.propertiesToUpdate }
-    set { content.propertiesToUpdate = newValue }
+    set { set(\.propertiesToUpdate, newValue) }
   }
   /// The kind of result; by default only the status.
   open var resultType: NSBatchUpdateRequestResultType {
     get { content.resultType }
-    set { content.resultType = newValue }
+    set { set(\.resultType, newValue) }
   }
 
   open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }

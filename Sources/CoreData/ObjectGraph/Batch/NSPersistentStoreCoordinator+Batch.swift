@@ -18,19 +18,29 @@ extension NSPersistentStoreCoordinator {
     // Requests may be changed on other threads, so each property is read once.
     let resultType = request.resultType
     let origin = context.requestOrigin
-    let done = try withLock {
-      store.origin = origin
-      var hasRun = false
-      return try store.batch(derivations) { run in
-        // A handler provides each object only once.
-        if hasRun, request.dictionaryHandler != nil || request.managedObjectHandler != nil { throw CannotRepeat() }
-        hasRun = true
-        let insertion = try BatchInsert(run, entity, policy: policy, keepsIdentifiers: resultType == .objectIDs)
-        try insertion.insertAll(of: request)
-        try insertion.finish()
-        return (count: insertion.count, ids: insertion.identifiers)
+    let committed = try request.committedOutcomes()
+    let done =
+      try committed[store.number]
+      ?? withLock { () -> BatchOutcome in
+        store.origin = origin
+        var hasRun = false
+        var outcome = BatchOutcome()
+        do {
+          try store.batch(derivations) { run in
+            // A handler provides each object only once.
+            if hasRun, request.dictionaryHandler != nil || request.managedObjectHandler != nil { throw CannotRepeat() }
+            hasRun = true
+            let insertion = try BatchInsert(run, entity, policy: policy, keepsIdentifiers: resultType == .objectIDs)
+            try insertion.insertAll(of: request)
+            try insertion.finish()
+            outcome = BatchOutcome(count: insertion.count, ids: insertion.identifiers)
+          }
+        } catch {
+          let failure = InterruptedWrite.error(error, stores: [store], committed: [])
+          throw request.cause(of: failure, [store.number: outcome])
+        }
+        return outcome
       }
-    }
     if done.count > 0 { postRemoteChanges(of: [store.url]) }
     return switch resultType {
     case .statusOnly: NSBatchInsertResult(NSNumber(value: true), .statusOnly)
@@ -63,7 +73,7 @@ extension NSPersistentStoreCoordinator {
   }
 
   func execute(_ request: NSBatchDeleteRequest, for context: NSManagedObjectContext) throws -> NSBatchDeleteResult {
-    var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
+    var done = BatchOutcome()
     let specification = request.fetchRequest.specification
     let ids = request.objectIDs(of: specification)
     let resultType = request.resultType
@@ -108,36 +118,51 @@ extension NSPersistentStoreCoordinator {
 
   /// Performs a request on the rows that a fetch finds, in all stores or in none.
   private func perform(
-    _ request: NSPersistentStoreRequest, _ entity: NSEntityDescription, _ specification: FetchSpecification,
+    _ request: some BatchRequest, _ entity: NSEntityDescription, _ specification: FetchSpecification,
     ids: [NSManagedObjectID]?, _ context: NSManagedObjectContext, wantsIDs: Bool,
     _ body: (BatchRun, BatchRows) throws -> Void
-  ) throws -> (count: Int, ids: [NSManagedObjectID]) {
+  ) throws -> BatchOutcome {
     let affected = request.affectedStores
     context.willChangeRows()
     let stores = try batchStores(for: entity, request, among: affected)
     let origin = context.requestOrigin
-    func performAll(_ selection: BatchSelection) throws -> (count: Int, ids: [NSManagedObjectID]) {
+    let kept = InterruptedBatch.Selection(specification)
+    let before = try request.committedOutcomes(kept)
+    func performAll(_ selection: BatchSelection) throws -> BatchOutcome {
       try withLock {
-        var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
+        var outcomes = before
+        let remaining = stores.filter { before[$0.number] == nil }
         func work() throws {
-          done = (0, [])
-          for store in stores {
+          for store in remaining {
             store.origin = origin
-            let added = try store.batch(derivations) { run in
+            try store.batch(derivations) { run in
               let rows = try run.rows()
               try rows.add(selection)
               try body(run, rows)
-              return (count: try rows.count(), ids: wantsIDs ? try rows.identifiers() : [])
+              outcomes[store.number] = BatchOutcome(
+                count: try rows.count(), ids: wantsIDs ? try rows.identifiers() : [])
             }
-            done.count += added.count
-            done.ids += added.ids
           }
         }
-        if stores.count > 1 { try inTransactions(stores.map { $0 }, work) } else { try work() }
-        return done
+        var committed: Set<UInt32> = []
+        do {
+          if remaining.count > 1 {
+            try inTransactions(remaining.map { $0 }, committed: &committed, work)
+          } else {
+            try work()
+          }
+        } catch {
+          let failure = InterruptedWrite.error(error, stores: stores, committed: committed.union(before.keys))
+          throw request.cause(of: failure, outcomes, kept)
+        }
+        request.interrupted.value = nil
+        return stores.reduce(into: BatchOutcome()) { all, store in
+          all.count += outcomes[store.number]?.count ?? 0
+          all.ids += outcomes[store.number]?.ids ?? []
+        }
       }
     }
-    let done: (count: Int, ids: [NSManagedObjectID])
+    let done: BatchOutcome
     if let ids {
       done = try performAll(.identifiers(ids))
     } else {

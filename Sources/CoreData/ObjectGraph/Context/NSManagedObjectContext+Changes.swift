@@ -399,6 +399,10 @@ struct SaveReport {
     deleted = part { $0.isDeleted && !$0.isInaccessibleFault }
   }
 
+  init(inserted: [NSManagedObject], updated: [NSManagedObject], deleted: [NSManagedObject]) {
+    (self.inserted, self.updated, self.deleted) = (Part(inserted), Part(updated), Part(deleted))
+  }
+
   var identifiers: SavedIdentifiers {
     SavedIdentifiers(inserted: inserted.identifiers, updated: updated.identifiers, deleted: deleted.identifiers)
   }

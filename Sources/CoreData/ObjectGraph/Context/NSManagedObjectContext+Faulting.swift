@@ -365,6 +365,9 @@ extension NSManagedObjectContext {
 
   /// Discards all unsaved changes, and clears the undo stack.
   ///
+  /// After a save with an unknown outcome (134030), what the stores have committed stays there. The objects of that save
+  /// become faults, which read it.
+  ///
   /// Posts `didChangeObjectsNotification`: objects with restored values are refreshed, objects whose deletion was
   /// undone are inserted, and new objects are deleted.
   public func rollback() {
@@ -401,6 +404,7 @@ extension NSManagedObjectContext {
         if wasDeleted { restored.insert(object) } else { refreshed.insert(object) }
       }
     }
+    if let unconfirmedSave { unconfirmedSave.forget(in: self) }
     let sets = [
       NSInsertedObjectsKey: restored, NSRefreshedObjectsKey: refreshed, NSDeletedObjectsKey: withdrawn,
     ].filter { !$0.value.isEmpty }
@@ -433,6 +437,7 @@ extension NSManagedObjectContext {
     readingFailure = nil
     assignments = [:]
     conflictChecks = []
+    unconfirmedSave = nil
     rowTimes = [:]
     advanceGeneration()
     post(NSManagedObjectContext.didChangeObjectsNotification, [NSInvalidatedAllObjectsKey: ids])

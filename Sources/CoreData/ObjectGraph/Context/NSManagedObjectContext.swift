@@ -72,6 +72,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var fetchedProperties: [FetchedPropertyUse] = []
   /// The changed objects before the merge policy of the current save resolved conflicts.
   var stateBeforeMerging: ChangedObjects?
+  /// The last save, if it has failed and some of its changes may be in the stores.
+  var unconfirmedSave: UnconfirmedSave?
   private var knownCoordinator: NSPersistentStoreCoordinator?
   private var knownParent: NSManagedObjectContext?
   /// The entity of the object last created by name.

@@ -46,8 +46,9 @@ extension FetchExecution {
       rows.limit = end
     }
     if let store = (source as? CoordinatorReader)?.store {
-      // New objects have no rows.
-      let keys = pending.lazy.filter { !$0.isInserted }.map(\.key)
+      // New objects have no rows, unless a store has committed them in a save that has failed.
+      let mayHaveRows = context.unconfirmedSave != nil
+      let keys = pending.lazy.filter { !$0.isInserted || mayHaveRows && !$0.hasTemporaryID }.map(\.key)
       rows.excludedKeys = Set(keys.filter { $0.store == store.number }.map(\.number))
     } else {
       rows.excludedIDs += pending.lazy.filter { !$0.isInserted }.map(\.objectID)

@@ -70,10 +70,22 @@ extension NSPersistentStoreCoordinator {
       let specification = request.specification
       return try context.results(of: specification, affectedStores: specification.affectedStores)
     case let request as NSSaveChangesRequest:
-      try context.executeSave(request)
+      do {
+        try context.executeSave(request)
+      } catch {
+        let objects = request.objects
+        throw context.cause(ofFailedSave: error, context.changedInOrder.filter(objects.contains))
+      }
       return [Any]()
     default: return try context.execute(request)
     }
+  }
+}
+
+extension NSSaveChangesRequest {
+  /// The objects to write.
+  fileprivate var objects: Set<NSManagedObject> {
+    (insertedObjects ?? []).union(updatedObjects ?? []).union(deletedObjects ?? [])
   }
 }
 
@@ -89,6 +101,7 @@ extension NSManagedObjectContext {
         "The object \(stranger.objectID.uriRepresentation().absoluteString) does not belong to the context.",
         entity: stranger.entity, suggestion: "Save objects with their own context.")
     }
+    try settleUnconfirmedSave()
     for object in request.lockedObjects ?? [] { try checkVersion(of: object) }
     let objects = changedInOrder.filter { wanted.contains($0) }
     try adoptPermanentIDs(for: objects.filter { $0.isInserted && !$0.isDeleted && $0.hasTemporaryID })

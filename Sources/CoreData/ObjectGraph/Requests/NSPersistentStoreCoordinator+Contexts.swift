@@ -137,6 +137,8 @@ extension NSPersistentStoreCoordinator {
   /// Writes a context's changes, store by store, and resolves conflicts by the context's merge policy.
   ///
   /// - Parameter check: runs first, in the same transactions.
+  /// - Throws: `InterruptedWrite` if some of the stores have committed, or may have; otherwise the stores' errors and
+  ///   those of conflicts, and nothing has been written.
   func saveChanges(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
     let changed = try withLock { () -> [URL?] in
       var groups: [(store: any RowStore, changes: [RowChange])] = []
@@ -168,16 +170,24 @@ extension NSPersistentStoreCoordinator {
           try resolution.writeResolvingConflicts(group.changes, to: group.store, isInTransaction: isTogether)
         }
       }
-      if isTogether {
-        let others = stores.compactMap { $0 as? any RowStore }.filter { store in
-          !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
+      var committed: Set<UInt32> = []
+      do {
+        if isTogether {
+          let others = stores.compactMap { $0 as? any RowStore }.filter { store in
+            !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
+          }
+          // Objects that a merge policy has changed would be merged a second time.
+          try inTransactions(
+            groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, committed: &committed,
+            writeAll)
+        } else {
+          try writeAll()
+          committed = numbers
         }
-        // Objects that a merge policy has changed would be merged a second time.
-        try inTransactions(groups.map(\.store) + others, canRepeat: { context.stateBeforeMerging == nil }, writeAll)
-      } else {
-        try writeAll()
+        try writeMetadata()
+      } catch {
+        throw InterruptedWrite.error(error, stores: groups.map(\.store), committed: committed)
       }
-      try writeMetadata()
       return groups.map(\.store.url)
     }
     postRemoteChanges(of: changed)

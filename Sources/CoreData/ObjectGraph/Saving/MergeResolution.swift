@@ -29,7 +29,8 @@ struct MergeResolution {
     if isInTransaction {
       try writeExclusively()
     } else {
-      try context.coordinator.inTransactions([store], writeExclusively)
+      var committed: Set<UInt32> = []
+      try context.coordinator.inTransactions([store], committed: &committed, writeExclusively)
     }
   }
 

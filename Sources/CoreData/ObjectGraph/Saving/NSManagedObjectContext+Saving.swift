@@ -16,7 +16,9 @@ extension NSManagedObjectContext {
   ///   uniqueness constraint is violated, unless the merge policy resolves the conflict; 133010 for a relationship to
   ///   an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops
   ///   deleting or inserting some; the store's errors (134030 and related codes). On an error, nothing has been
-  ///   written.
+  ///   written, with two exceptions: a server that does not answer may have committed the changes (134030), and one of
+  ///   several stores may have committed its part. The context keeps all changes. Its next `save()` finds out which of
+  ///   them are in the stores, and writes only the others.
   public func save() throws {
     ConcurrencyDebug.check(self)
     if let failure = readingFailure {
@@ -24,6 +26,7 @@ extension NSManagedObjectContext {
       throw failure
     }
     adoptPermanentIDs()
+    try settleUnconfirmedSave()
     guard hasChanges else {
       if let parent {
         let check = ConflictCheck(self)
@@ -147,8 +150,8 @@ extension NSManagedObjectContext {
       try tracing(.save) { try coordinator.saveChanges(checkedChanges(), for: self, after: check) }
     } catch {
       for object in objects { object.isBeingWritten = false }
-      stateBeforeMerging?.restore(in: self)
-      throw error
+      if !(error is InterruptedWrite) { stateBeforeMerging?.restore(in: self) }
+      throw cause(ofFailedSave: error, changedInOrder)
     }
     // A merge policy that has resolved conflicts may have dropped some of the objects, and changed others.
     finishSave(changedInOrder, stateBeforeMerging == nil ? report : nil)
@@ -247,7 +250,11 @@ extension NSManagedObjectContext {
     prefetchedRows.removeAll()
     // Only subclasses can override `didSave()`.
     if hasSubclasses { for object in objects { object.didSave() } }
-    guard let report else { return }
+    if let report { announce(report) }
+  }
+
+  /// Notifies observers and other contexts of a save.
+  func announce(_ report: SaveReport) {
     var objectSets: [String: Any] = [:]
     var identifierSets: [String: Any] = [:]
     for (part, key, identifiersKey) in [
