@@ -75,6 +75,11 @@ extension PostgreSQLStore: PartialCopyDestination {
     try copying { try CopiedPairs(state: $0).connect(rows) }
   }
 
+  func willReceiveCopy(of source: any RowStore) -> Bool {
+    setOwnMetadata(StoreMetadata.Key.unfinishedCopy, CopyProgress.mark(source: source.identifier ?? ""))
+    return true
+  }
+
   func recordCopy(_ progress: CopyProgress?) throws {
     try copying { state in
       setOwnMetadata(StoreMetadata.Key.unfinishedCopy, progress?.propertyList)

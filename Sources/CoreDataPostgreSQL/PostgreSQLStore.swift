@@ -302,20 +302,18 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
 
   static func size(at url: URL) throws -> Int { try looking(at: url) { try $0.size() } }
 
-  static func removeUnfinishedCopy(at url: URL) throws -> Bool {
+  static func removeUnfinishedCopy(at url: URL, discardsOthers: Bool) throws -> Bool {
     try looking(at: url) { schema in
       guard try schema.isPresent() else { return false }
       guard try schema.lockForCopy() else {
         throw StoreErrors.operationFailed(url: url, reason: "Another process is copying rows into the store.")
       }
-      let isUnfinished = try schema.connection.transaction {
-        try schema.lock()
-        guard try schema.metadata()[StoreMetadata.Key.unfinishedCopy] != nil else { return false }
-        try schema.dropTables()
-        return true
+      let isUnfinished = Result {
+        try schema.connection.transaction { try schema.dropUnfinishedCopy(discardsOthers: discardsOthers) }
       }
-      try schema.unlockAfterCopy()
-      return isUnfinished
+      // The connection may be used again. If it is lost, it holds no lock.
+      if !schema.connection.isLost { try schema.unlockAfterCopy() }
+      return try isUnfinished.get()
     }
   }
 

@@ -187,6 +187,18 @@ struct ServerStoreCommandTests {
     try FileManager.default.removeItem(atPath: store)
     try workshop.makeStore(at: store, ["Order": 2, "Customer": 1])
     #expect(CommandRun(["store", "copy", store, server]).status == .failed)
+    TestServerStore.otherRows.value = 2
+    let asking = CommandRun(["store", "copy", store, server, "--restart"])
+    #expect(asking.status == .failed && asking.error.contains("rows that were not copied: 2 of 'Order'"))
+    #expect(asking.error.contains("add --discard-others"), "\(asking.error)")
+    #expect(CommandRun(["store", "copy", store, server, "--discard-others"]).status == .usage)
+    let discarding = CommandRun(["store", "copy", store, server, "--restart", "--discard-others"])
+    #expect(discarding.status == .done && discarding.error.contains("was removed"), "\(discarding.error)")
+    try TestServerStore.destroy(at: try #require(URL(string: server)))
+    TestServerStore.otherRows.value = 0
+    TestServerStore.allowedWrites.value = 1
+    #expect(CommandRun(["store", "copy", store, server]).status == .failed)
+    TestServerStore.allowedWrites.value = nil
     let run = CommandRun(["store", "copy", store, server, "--restart"])
     #expect(run.status == .done && run.error.contains("The unfinished copy in \(name) was removed"), "\(run.error)")
     #expect(try objects(server).count == 3)

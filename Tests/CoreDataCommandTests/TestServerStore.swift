@@ -72,8 +72,14 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func destroy(at url: URL) throws { keep(nil, at: url) }
 
-  static func removeUnfinishedCopy(at url: URL) throws -> Bool {
+  /// The rows that stores in this server are said to have besides those of an unfinished copy.
+  static let otherRows = Guarded(0)
+
+  static func removeUnfinishedCopy(at url: URL, discardsOthers: Bool) throws -> Bool {
     guard try metadataForPersistentStore(with: url)[StoreMetadata.Key.unfinishedCopy] != nil else { return false }
+    if otherRows.value > 0, !discardsOthers {
+      throw CopyErrors.hasOtherRows(url: url, [("Order", otherRows.value)])
+    }
     keep(nil, at: url)
     return true
   }

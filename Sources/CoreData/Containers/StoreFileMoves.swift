@@ -143,7 +143,11 @@ extension NSPersistentStoreCoordinator {
       return (moved, nil)
     }
     do {
+      let isMarked = (moved as? any PartialCopyDestination)?.willReceiveCopy(of: source) ?? false
       try finishOpening(moved, continuesCopy: true)
+      if isMarked, moved.metadata[StoreMetadata.Key.unfinishedCopy] == nil {
+        throw CopyErrors.createdByOthers(url: url)
+      }
       guard let destination = moved as? any RowStore else {
         throw StoreErrors.operationFailed(url: url, reason: "Rows cannot be written to a store of the class \(kind).")
       }

@@ -52,9 +52,13 @@ package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingSto
 
   /// Removes a store that has an unfinished copy of another store.
   ///
+  /// - Parameters:
+  ///   - url: the location of the store.
+  ///   - discardsOthers: whether rows that the copy has not written are removed too.
   /// - Returns: false if there is a complete store or none; nothing has been changed then.
-  /// - Throws: 134070 if another process is copying rows into it; the errors of the server.
-  static func removeUnfinishedCopy(at url: URL) throws -> Bool
+  /// - Throws: 134070 if another process is copying rows into it, or if it has rows that the copy has not written and
+  ///   that are not to be removed; the errors of the server.
+  static func removeUnfinishedCopy(at url: URL, discardsOthers: Bool) throws -> Bool
 
   /// Returns the statements by which inferred steps between consecutive models would migrate a store inside the server.
   /// Changes nothing.
@@ -77,6 +81,14 @@ package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingSto
 }
 
 extension ServerStore {
+  /// Removes a store that has nothing but an unfinished copy of another store.
+  ///
+  /// - Returns: false if there is a complete store or none; nothing has been changed then.
+  /// - Throws: the errors of the other method.
+  package static func removeUnfinishedCopy(at url: URL) throws -> Bool {
+    try removeUnfinishedCopy(at: url, discardsOthers: false)
+  }
+
   package static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
 }
 

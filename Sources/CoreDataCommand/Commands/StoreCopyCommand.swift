@@ -32,7 +32,8 @@ enum StoreCopyCommand: Command {
       + "copy in files."
       + "\n\nA copy into a database server that was interrupted continues where it ended when the same command is run "
       + "again, if the store has not been changed meanwhile. With --restart, what it has left is removed, and the "
-      + "copy starts over; a complete store is never removed.",
+      + "copy starts over; a complete store is never removed. Rows that were not copied are counted and kept, unless "
+      + "--discard-others is given.",
     positionals: [
       PositionalSpecification(
         "STORE", summary: "A SQLite, XML or binary store, or the URL of a store in a database server."),
@@ -47,12 +48,16 @@ enum StoreCopyCommand: Command {
         "history",
         summary: "Copy persistent history too. A SQLite file that is a copy of a SQLite file always has it."),
       .flag("restart", summary: "Remove an unfinished copy in the server TO, and start over."),
+      .flag("discard-others", summary: "With --restart: also remove rows that the unfinished copy has not written."),
       .progress,
       .format(.text, .json),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let target = try StoreAddress(invocation.arguments.argument("TO"))
+    if invocation.arguments.flag("discard-others"), !invocation.arguments.flag("restart") {
+      throw CommandFailure(.usage, "--discard-others belongs to --restart. Add that, or omit both.")
+    }
     let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
     switch target {
     case .file(let url):
@@ -110,7 +115,16 @@ enum StoreCopyCommand: Command {
     at url: URL, _ server: any ServerStore.Type, _ invocation: CommandInvocation
   ) throws {
     guard try server.hasStore(at: url) else { return }
-    guard try server.removeUnfinishedCopy(at: url) else {
+    let discardsOthers = invocation.arguments.flag("discard-others")
+    let isRemoved: Bool
+    do {
+      isRemoved = try server.removeUnfinishedCopy(at: url, discardsOthers: discardsOthers)
+    } catch let error as NSError where error.userInfo[CopyErrors.otherRowsKey] != nil {
+      throw CommandFailure(
+        .failed,
+        "\(error.localizedFailureReason ?? error.localizedDescription) To remove them too, add --discard-others.")
+    }
+    guard isRemoved else {
       throw CommandFailure(
         .failed, "\(url.locationText) has a complete store, which --restart does not remove. Choose another place.")
     }

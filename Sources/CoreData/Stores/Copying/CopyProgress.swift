@@ -43,6 +43,14 @@ package struct CopyProgress: Equatable {
     return list
   }
 
+  /// The property list of a copy that has written nothing yet.
+  package static func mark(source: String) -> [String: Any] { ["source": source] }
+
+  /// Whether a property list is that of a copy that has written nothing yet.
+  package static func isMark(_ propertyList: Any) -> Bool {
+    (propertyList as? [String: Any]).map { $0["source"] is String && $0["state"] == nil } ?? false
+  }
+
   /// Reads the progress from a property list; nil for any other value.
   package init?(propertyList: Any?) {
     guard let list = propertyList as? [String: Any], let source = list["source"] as? String,
@@ -61,35 +69,5 @@ package struct CopyProgress: Equatable {
   package static func check(_ metadata: [String: Any], url: URL?) throws {
     guard let found = metadata[StoreMetadata.Key.unfinishedCopy] else { return }
     throw CopyErrors.unfinished(url: url, CopyProgress(propertyList: found))
-  }
-}
-
-/// Errors of copies.
-package enum CopyErrors {
-  /// 134080: a store that contains only a part of another store's rows.
-  package static func unfinished(url: URL?, _ progress: CopyProgress?) -> NSError {
-    StoreErrors.cannotOpen(
-      url: url,
-      reason: "The copy of another store into this one was interrupted"
-        + (progress.map { " after \($0.digest.count) objects; the UUID of the source is \($0.source)" } ?? "")
-        + ". To continue it, copy the same store again. To start over, destroy this store first.")
-  }
-
-  /// 134070: a copy that cannot be continued.
-  package static func cannotContinue(url: URL?, reason: String) -> NSError {
-    StoreErrors.operationFailed(
-      url: url,
-      reason: "The store has only part of the rows of another one, because a copy was interrupted. \(reason) "
-        + "Destroy the store to start over.")
-  }
-
-  /// 134070: the destination differs from what was copied.
-  package static func differs(url: URL?, _ difference: StoreDigest.Difference) -> NSError {
-    let (expected, found) = (difference.expected, difference.found)
-    let counts =
-      expected == found
-      ? "\(found) objects, like the source, but with other values" : "\(found) objects, and the source \(expected)"
-    return StoreErrors.operationFailed(
-      url: url, reason: "The copy differs from its source: of the entity '\(difference.entity)' it has \(counts).")
   }
 }

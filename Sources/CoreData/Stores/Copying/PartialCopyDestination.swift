@@ -10,4 +10,14 @@ package protocol PartialCopyDestination: CopyDestination {
   ///
   /// - Parameter progress: the progress; nil to remove it, when the copy is complete.
   func recordCopy(_ progress: CopyProgress?) throws
+
+  /// Called before the store is opened. A store that is created then has a `CopyProgress.mark(source:)` in its metadata
+  /// from the first moment.
+  ///
+  /// - Returns: whether the store will have it.
+  func willReceiveCopy(of source: any RowStore) -> Bool
+}
+
+extension PartialCopyDestination {
+  package func willReceiveCopy(of source: any RowStore) -> Bool { false }
 }

@@ -139,7 +139,9 @@ private final class RowCopy {
   ///
   /// - Throws: 134070 if the copy is of another store, or of another state of the same store.
   private static func earlier(_ destination: any CopyDestination, _ begun: CopyProgress) throws -> CopyProgress? {
-    guard let found = destination.metadata?[StoreMetadata.Key.unfinishedCopy] else { return nil }
+    guard let found = destination.metadata?[StoreMetadata.Key.unfinishedCopy], !CopyProgress.isMark(found) else {
+      return nil
+    }
     guard let progress = CopyProgress(propertyList: found) else {
       throw CopyErrors.cannotContinue(url: destination.url, reason: "Its progress cannot be read.")
     }
@@ -186,9 +188,10 @@ private final class RowCopy {
       if destination.hasUnsavedMetadata, !(destination is any RowTableStore) { try destination.writeMetadata() }
       try destination.commitWriting()
     } catch {
+      let isUnconfirmed = destination.takeUnconfirmedCommit() != nil
       // The error of the copy is the one to report.
       try? destination.rollBackWriting()
-      throw error
+      throw isUnconfirmed ? CopyErrors.unconfirmed(url: destination.url, error) : error
     }
     return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest, leftOutLinks: done.leftOutLinks)
   }
