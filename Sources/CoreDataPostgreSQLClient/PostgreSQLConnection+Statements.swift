@@ -95,6 +95,8 @@ extension PostgreSQLConnection {
       return try runAfterSettings(sql, values, rowByRow: rowByRow, body)
     }
     let handle = try open()
+    // Within a transaction, a cancelled statement would make the transaction fail.
+    let mayCancel = rowByRow && cpq_PQtransactionStatus(handle) == CPQ_TRANSACTION_IDLE
     let statement = try statement(sql, values, handle)
     let isSent = parameters.withPointers { pointers in
       statement.isPrepared
@@ -106,7 +108,7 @@ extension PostgreSQLConnection {
     guard isSent == 1 else { throw failure(sql) }
     if rowByRow { cpq_PQsetSingleRowMode(handle) }
     // Consume the remaining results even after an error: the next statement cannot start before.
-    defer { while let rest = cpq_PQgetResult(handle) { cpq_PQclear(rest) } }
+    defer { discardResults(handle, mayCancel: mayCancel) }
     var rows: PostgreSQLRows?
     return try body { [self] in
       while let result = cpq_PQgetResult(handle) {
@@ -116,6 +118,20 @@ extension PostgreSQLConnection {
         if let rows, !rowByRow || rows.count > 0 { return rows }
       }
       return nil
+    }
+  }
+
+  /// The number of rows that are read and discarded before the server is asked to stop sending more.
+  private static let longestRest = 1_000
+
+  /// Discards the results of the running statement, and ends it early if it has many rows left.
+  private func discardResults(_ handle: OpaquePointer, mayCancel: Bool) {
+    var count = 0
+    while let rest = cpq_PQgetResult(handle) {
+      cpq_PQclear(rest)
+      count += 1
+      // If the server cannot be reached, the statement runs to its end.
+      if mayCancel, count == Self.longestRest { cancel() }
     }
   }
 

@@ -309,6 +309,23 @@ extension NSPersistentStoreCoordinator {
     return try withLock { try store.rows(for: query) }.map(make)
   }
 
+  /// Runs a body with a cursor over the rows that match a query, which are read while the body uses them if no other
+  /// reader can use the connection, as in `rows(of:for:_:)`.
+  ///
+  /// - Parameter body: runs again if a read has failed and is repeated under the lock.
+  /// - Returns: false if the store cannot evaluate the query.
+  func readRows(
+    of store: any RowStore, for query: RowQuery, _ body: (RowCursor) throws -> Void
+  ) throws -> Bool {
+    if !isLockedByThisThread, let result = store.concurrently({ try $0.readRows(for: query, body) }) {
+      return result != nil
+    }
+    try ReadInterruption.current?.check()
+    guard let rows = try withLock({ try store.rows(for: query) }) else { return false }
+    try body(RowCursor(rows))
+    return true
+  }
+
   /// Writes to several stores, and commits only if all writes succeed.
   ///
   /// If the writes do not fit on the disk, space is freed and the body runs once more.

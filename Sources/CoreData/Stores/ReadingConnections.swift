@@ -47,16 +47,25 @@ extension ReadingConnection {
 /// save, and do not delay saves.
 ///
 /// Each read sees what was committed when it began: the database keeps that state for it. A connection is opened when
-/// all others are busy. A read that fails here is repeated on the connection that writes, whose error counts.
+/// all others are busy, up to a limit; further reads wait for a connection in the order in which they began. A read that
+/// fails here is repeated on the connection that writes, whose error counts.
 package final class ReadingConnections: @unchecked Sendable {
   /// The maximum number of idle connections.
   private static let idleLimit = 4
   /// The time for which an idle connection keeps its read state.
   private static let keepingTime = DispatchTimeInterval.milliseconds(10)
+  /// The seconds for which no connection to a server is opened after an attempt has failed. A server without a free
+  /// connection refuses the next ones too, and each attempt takes as long as a read.
+  private static let openingPause: TimeInterval = 1
+  /// The seconds for which a read waits for a connection. It then uses the one that writes, in case the reads that have
+  /// the others wait for it.
+  private static let longestWait: TimeInterval = 10
 
   package init() {}
 
   private let condition = NSCondition()
+  /// The maximum number of connections. Reads nested in another one may exceed it.
+  private var limit = Int.max
   /// Opens a connection; nil while reads are not allowed.
   private var open: (() throws -> (any ReadingConnection)?)?
   // The lock prevents overlapping accesses. Every fault takes this path.
@@ -66,6 +75,11 @@ package final class ReadingConnections: @unchecked Sendable {
   /// Whether a caller is waiting to close all connections.
   @exclusivity(unchecked) private var isEnding = false
   @exclusivity(unchecked) private var pauseCount = 0
+  /// The reads that wait for a connection, in the order in which they began.
+  @exclusivity(unchecked) private var waiting: [UInt64] = []
+  private var lastTicket: UInt64 = 0
+  /// The time until which no connection is opened.
+  private var pauseEnd: TimeInterval = 0
   /// Whether the end of kept states has been scheduled.
   @exclusivity(unchecked) private var isEndingSoon = false
 
@@ -81,6 +95,7 @@ package final class ReadingConnections: @unchecked Sendable {
   package func end() {
     let closing = condition.withLock {
       isEnding = true
+      condition.broadcast()
       while !busyThreads.isEmpty { condition.wait() }
       (isEnding, open) = (false, nil)
       defer { idle = [] }
@@ -91,7 +106,10 @@ package final class ReadingConnections: @unchecked Sendable {
 
   /// Makes reads use the connection that writes until `resume()`, because they belong to its transaction.
   package func pause() {
-    condition.withLock { pauseCount += 1 }
+    condition.withLock {
+      pauseCount += 1
+      if !waiting.isEmpty { condition.broadcast() }
+    }
     endKeptStates()
   }
 
@@ -132,12 +150,22 @@ package final class ReadingConnections: @unchecked Sendable {
       condition.unlock()
       return nil
     }
+    if idle.isEmpty || !waiting.isEmpty, !waitForConnection(thread) {
+      condition.unlock()
+      return nil
+    }
     busyThreads.append(thread)
     let known = takeIdle()
     condition.unlock()
     if let known { return known }
-    // As above, the connection that writes meets the same obstacle, and throws it.
-    if let opened = try? open() { return opened }
+    do {
+      if let opened = try open() { return opened }
+    } catch {
+      // As above, the connection that writes meets the same obstacle, and throws it.
+      condition.withLock {
+        if limit < .max { pauseEnd = ProcessInfo.processInfo.systemUptime + Self.openingPause }
+      }
+    }
     release(nil)
     return nil
   }
@@ -162,7 +190,7 @@ package final class ReadingConnections: @unchecked Sendable {
     }
     // A read ends on the thread on which it began.
     if let index = busyThreads.lastIndex(of: ThreadIdentity.current) { busyThreads.remove(at: index) }
-    if busyThreads.isEmpty { condition.broadcast() }
+    if busyThreads.isEmpty || !waiting.isEmpty { condition.broadcast() }
     condition.unlock()
   }
 
@@ -174,5 +202,39 @@ package final class ReadingConnections: @unchecked Sendable {
       condition.withLock { isEndingSoon = false }
       endKeptStates()
     }
+  }
+
+  /// Limits the number of connections.
+  package func limit(to count: Int) { condition.withLock { limit = max(count, 1) } }
+
+  /// Waits until a connection is idle or may be opened. The lock must be held.
+  ///
+  /// A nested read does not wait, because the connections may all be in use by reads that wait for such reads.
+  ///
+  /// - Returns: false if the read must use the connection that writes.
+  private func waitForConnection(_ thread: UInt) -> Bool {
+    let isNested = busyThreads.contains(thread)
+    if isNested { return !idle.isEmpty || isEnding || ProcessInfo.processInfo.systemUptime >= pauseEnd }
+    if waiting.isEmpty, busyThreads.count < limit, pauseEnd == 0 { return true }
+    lastTicket += 1
+    let ticket = lastTicket
+    waiting.append(ticket)
+    defer {
+      waiting.removeAll { $0 == ticket }
+      // The next one may find a connection too.
+      if !waiting.isEmpty { condition.broadcast() }
+    }
+    let end = Date(timeIntervalSinceNow: Self.longestWait)
+    while open != nil, pauseCount == 0, !isEnding {
+      if waiting.first == ticket {
+        if !idle.isEmpty { return true }
+        let mayOpen = ProcessInfo.processInfo.systemUptime >= pauseEnd
+        if mayOpen, busyThreads.count < limit { return true }
+        // Without another connection there is nothing to wait for.
+        if !mayOpen, busyThreads.isEmpty { return false }
+      }
+      if !condition.wait(until: end) { return false }
+    }
+    return false
   }
 }

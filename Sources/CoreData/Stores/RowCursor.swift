@@ -46,6 +46,23 @@ package struct RowCursor {
     }
   }
 
+  /// Calls a closure with the rows, in parts, until it returns false.
+  package func forEachPart(_ body: ([RowSnapshot]) throws -> Bool) throws {
+    switch content {
+    case .known(let rows):
+      for start in stride(from: 0, to: rows.count, by: Self.partSize) {
+        if try !body(Array(rows[start..<min(start + Self.partSize, rows.count)])) { return }
+      }
+    case .unread(let pack):
+      let packer = RowPacker()
+      while true {
+        let isEnded = try !Self.fill(packer, pack)
+        if packer.count > 0, try !body(packer.snapshots()) { return }
+        if isEnded { return }
+      }
+    }
+  }
+
   /// Returns the results made from the rows. If there are many rows, a background thread reads ahead.
   package func map<Result>(_ make: ([RowSnapshot]) -> [Result]) throws -> [Result] {
     switch content {

@@ -15,7 +15,8 @@ public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"
 public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
 /// Option: a Bool; a binary store may contain any class.
 public let NSBinaryStoreInsecureDecodingCompatibilityOption = "NSBinaryStoreInsecureDecodingCompatibilityOption"
-/// Option: the maximum number of connections to a SQLite store.
+/// Option: a number; the maximum number of connections with which a store in a server reads at the same time, 8 by
+/// default. Further reads wait for one of them. The option has no effect on a SQLite store.
 public let NSPersistentStoreConnectionPoolMaxSizeKey = "NSPersistentStoreConnectionPoolMaxSizeKey"
 
 /// Key of `NSPersistentStoreCoordinatorStoresDidChange`: the stores whose UUID has changed.

@@ -84,6 +84,13 @@ package struct StoreOptions {
   /// The time to wait for a lock, in seconds; nil if not given.
   package var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
 
+  /// The maximum number of connections of a store in a server that read.
+  package var connectionLimit: Int {
+    (values[NSPersistentStoreConnectionPoolMaxSizeKey] as? NSNumber)?.intValue ?? Self.defaultConnectionLimit
+  }
+
+  private static let defaultConnectionLimit = 8
+
   /// The pragmas by name, with all values as strings.
   package var pragmas: [String: String] {
     guard let given = values[NSSQLitePragmasOption] as? [String: Any] else { return [:] }

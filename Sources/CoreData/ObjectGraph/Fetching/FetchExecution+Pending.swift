@@ -15,7 +15,7 @@ extension FetchExecution {
   private static let comparisonsPerObject = 16
 
   /// Whether the rows come from stores, and not from a parent context or from requests that stores execute.
-  private var areReadFromStores: Bool {
+  var areReadFromStores: Bool {
     context.parent == nil && !hasExecutingStore
   }
 
@@ -57,14 +57,14 @@ extension FetchExecution {
   }
 
   /// Returns the sum of offset, limit and a number; nil if it is too large.
-  private func end(adding count: Int) -> Int? {
+  func end(adding count: Int) -> Int? {
     let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
     let (sum, isTooLarge) = end.addingReportingOverflow(count)
     return overflow || isTooLarge ? nil : sum
   }
 
   /// Returns the matching objects with unsaved changes.
-  private func matchingPending() throws -> [NSManagedObject] {
+  func matchingPending() throws -> [NSManagedObject] {
     try pending.filter { try !$0.isDeleted && isWanted($0) }
   }
 

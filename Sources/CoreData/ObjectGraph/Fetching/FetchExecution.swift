@@ -217,7 +217,7 @@ struct FetchExecution {
       return counts.first?.intValue ?? 0
     }
     if isAnsweredByStore, let count = try sources[0].count(for: query) { return count }
-    return try countWithPending() ?? matching().count
+    return try countWithPending() ?? countInMemory() ?? matching().count
   }
 
   func dictionaries() throws -> [NSDictionary] {
@@ -249,7 +249,9 @@ struct FetchExecution {
     if readsRowsLater, let ids = try mergedIdentifiers() {
       return context.faults(window(ids), batchSize: specification.fetchBatchSize)
     }
-    if let objects = try firstMatching() ?? firstMatchingOfParent() ?? mergedObjects() { return objects }
+    if let objects = try firstMatching() ?? firstMatchingOfParent() ?? mergedObjects() ?? bestMatching() {
+      return objects
+    }
     var whole = query
     whole.limit = 0
     whole.offset = 0
@@ -315,29 +317,49 @@ struct FetchExecution {
     }
     if !isOpaque, let objects = try objects(for: query, in: source) { return objects }
     // The store cannot express the predicate or the order, so read the rows that may match, and filter in memory.
-    let rows = try candidates(query, in: source)
-    return try context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects).filter(isWanted)
+    var objects: [NSManagedObject] = []
+    try readCandidates(query, in: source) { cursor in
+      objects = []
+      try forEachWanted(cursor) {
+        objects.append($0)
+        return true
+      }
+    }
+    return objects
   }
 
-  /// Returns a superset of the rows that match a query: as small as the store can make it with the parts of the
-  /// predicate that it can express, or all rows of the entity.
-  private func candidates(_ query: RowQuery, in source: any RowReading) throws -> [RowSnapshot] {
+  /// Calls a closure with the objects of rows that match the predicate, until it returns false. Objects that are not
+  /// kept are released before the next rows are read.
+  func forEachWanted(_ cursor: RowCursor, _ body: (NSManagedObject) throws -> Bool) throws {
+    let refreshes = specification.shouldRefreshRefetchedObjects
+    try cursor.forEachPart { rows in
+      for object in context.objects(for: rows, refreshing: refreshes) where try isWanted(object) {
+        if try !body(object) { return false }
+      }
+      return true
+    }
+  }
+
+  /// Reads a superset of the rows that match a query: as small as the store can make it with the parts of the predicate
+  /// that it can express, or all rows of the entity.
+  ///
+  /// - Parameter body: runs again if reading has failed and is repeated.
+  func readCandidates(_ query: RowQuery, in source: any RowReading, _ body: (RowCursor) throws -> Void) throws {
     var candidates = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
     candidates.excludedIDs = query.excludedIDs
     if let necessary, isDecidedByStoredValues(necessary) {
       candidates.findsCandidates = true
       candidates.predicate = necessary
-      if let rows = try source.rows(for: candidates) { return rows }
+      if try source.readRows(for: candidates, body) { return }
       // A calculation has failed in SQL that has a result in memory.
       candidates.findsCandidates = false
       candidates.predicate = nil
     }
-    guard let rows = try source.rows(for: candidates) else {
+    guard try source.readRows(for: candidates, body) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
         suggestion: "Run an integrity check on the store.")
     }
-    return rows
   }
 
   /// Returns whether a predicate has the same result for the stored values and for those of the context, except for

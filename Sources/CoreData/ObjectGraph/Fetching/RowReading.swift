@@ -15,6 +15,12 @@ protocol RowReading {
   /// prefetched.
   func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]?
 
+  /// Runs a body with a cursor over the rows that match a query. The body runs again if reading has failed and is
+  /// repeated.
+  ///
+  /// - Returns: false where `rows(for:)` returns nil.
+  func readRows(for query: RowQuery, _ body: (RowCursor) throws -> Void) throws -> Bool
+
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
@@ -29,6 +35,12 @@ protocol RowReading {
 }
 
 extension RowReading {
+  func readRows(for query: RowQuery, _ body: (RowCursor) throws -> Void) throws -> Bool {
+    guard let rows = try rows(for: query) else { return false }
+    try body(RowCursor(rows))
+    return true
+  }
+
   func rows<Result>(for query: RowQuery, _ make: ([RowSnapshot]) -> [Result]) throws -> [Result]? {
     try rows(for: query).map(make)
   }
@@ -69,6 +81,15 @@ struct CoordinatorReader: RowReading {
     // Contexts on other threads, and nested reads, may use the same generation.
     if let generation { return try generation.reading { try $0.rows(for: own(query)) }.map(make) }
     return try coordinator.rows(of: store, for: own(query), make)
+  }
+
+  func readRows(for query: RowQuery, _ body: (RowCursor) throws -> Void) throws -> Bool {
+    if let generation {
+      guard let rows = try generation.reading({ try $0.rows(for: own(query)) }) else { return false }
+      try body(RowCursor(rows))
+      return true
+    }
+    return try coordinator.readRows(of: store, for: own(query), body)
   }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
