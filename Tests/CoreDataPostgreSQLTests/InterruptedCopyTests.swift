@@ -93,7 +93,8 @@ struct InterruptedCopyTests {
       {
         try copyAgain(to: bench.url)
       }
-      let employees = try bench.context(try bench.coordinator()).all("Employee")
+      let context = bench.context(try bench.coordinator())
+      let employees = try context.all("Employee")
       let friends = employees.map { ($0["friends"] as? Set<NSManagedObject>)?.count ?? 0 }
       #expect(employees.count == 30 && friends.reduce(0, +) == 58, "message \(number)")
       #expect(try PostgreSQLStore.problems(at: bench.url).isEmpty, "message \(number)")
