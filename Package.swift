@@ -120,7 +120,7 @@ let package = Package(
     .testTarget(
       name: "CoreDataSQLiteTests",
       dependencies: ["CSQLite", "CoreDataFileSystem", "CoreDataSQLite", "CoreDataTestSupport"]),
-    .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
+    .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates", "CoreDataTestSupport"]),
     .testTarget(
       name: "CoreDataModelFilesTests",
       dependencies: ["CoreDataModelFiles", "CoreDataStoreFiles", "CoreDataTestSupport", "CSQLite"]),

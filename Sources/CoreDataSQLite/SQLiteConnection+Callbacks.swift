@@ -52,6 +52,43 @@ extension SQLiteConnection {
     try handle.check(result)
   }
 
+  /// Registers an aggregate function, whose state is a block of memory.
+  ///
+  /// - Parameters:
+  ///   - name: The name in SQL, where case is ignored.
+  ///   - words: The size of the state, in words of 64 bits. They are zero before the first row.
+  ///   - step: Adds a row to the state. Must not keep the call.
+  ///   - result: Computes the result from the state. The result for no rows is null.
+  package func register(
+    aggregate name: String, argumentCount: Int, words: Int,
+    step: @escaping (UnsafeMutablePointer<Int64>, SQLiteFunctionCall) -> Void,
+    result: @escaping (UnsafeMutablePointer<Int64>) -> SQLiteValue
+  ) throws {
+    let database = try handle.opened()
+    let box = Unmanaged.passRetained(AggregateBox(size: words * 8, step: step, result: result)).toOpaque()
+    // SQLite calls the destructor even if the registration fails.
+    let status = sqlite3_create_function_v2(
+      database, name, Int32(argumentCount), SQLITE_UTF8 | SQLITE_DETERMINISTIC, box, nil,
+      { context, count, arguments in
+        guard let context, let data = sqlite3_user_data(context) else { return }
+        let box = Unmanaged<AggregateBox>.fromOpaque(data).takeUnretainedValue()
+        guard let state = sqlite3_aggregate_context(context, Int32(box.size)) else {
+          return sqlite3_result_error_nomem(context)
+        }
+        box.step(
+          state.assumingMemoryBound(to: Int64.self),
+          SQLiteFunctionCall(context: context, arguments: arguments, argumentCount: Int(count)))
+      },
+      { context in
+        guard let context, let data = sqlite3_user_data(context) else { return }
+        // Without a row there is no state.
+        guard let state = sqlite3_aggregate_context(context, 0) else { return sqlite3_result_null(context) }
+        let box = Unmanaged<AggregateBox>.fromOpaque(data).takeUnretainedValue()
+        box.result(state.assumingMemoryBound(to: Int64.self)).setResult(to: context)
+      }, { Unmanaged<AggregateBox>.fromOpaque($0!).release() })
+    try handle.check(status)
+  }
+
   /// Removes a function.
   ///
   /// - Parameters:
@@ -92,6 +129,20 @@ private final class FunctionBox {
 
   init(_ body: @escaping (SQLiteFunctionCall) throws -> Void) {
     self.body = body
+  }
+}
+
+private final class AggregateBox {
+  /// The size of the state, in bytes.
+  let size: Int
+  let step: (UnsafeMutablePointer<Int64>, SQLiteFunctionCall) -> Void
+  let result: (UnsafeMutablePointer<Int64>) -> SQLiteValue
+
+  init(
+    size: Int, step: @escaping (UnsafeMutablePointer<Int64>, SQLiteFunctionCall) -> Void,
+    result: @escaping (UnsafeMutablePointer<Int64>) -> SQLiteValue
+  ) {
+    (self.size, self.step, self.result) = (size, step, result)
   }
 }
 

@@ -149,6 +149,12 @@ package struct DerivedColumns {
     if function == "SUM", dialect != .sqlite {
       return ("CAST((SELECT COALESCE(SUM(\(value.sql)), 0) \(rows)) AS bigint)", .integer64)
     }
+    if [.double, .float].contains(value.kind), function == "SUM" || function == "AVG" {
+      let sum = "\(ValueFunction.sumName)(\(value.sql))"
+      return function == "SUM"
+        ? ("(SELECT IFNULL(\(sum), 0) \(rows))", value.kind)
+        : ("(SELECT \(sum) / COUNT(\(value.sql)) \(rows))", .double)
+    }
     let sql = "(SELECT \(function)(\(value.sql)) \(rows))"
     return (function == "SUM" ? "IFNULL(\(sql), 0)" : sql, function == "AVG" ? .double : value.kind)
   }

@@ -176,6 +176,12 @@ extension PredicateSQL {
       guard value.isExactlyNull else { throw NotExpressibleInSQL() }
       let (sql, isSet) = (value.sql, isArgument && !collection.keepsMissingValues)
       let values: BoundSQL = isSet ? "DISTINCT \(sql)" : sql
+      /// Selects a sum or an average, which PostgreSQL computes from several parts of each distinct value.
+      func selectReals(_ result: (BoundSQL) -> BoundSQL) -> BoundSQL {
+        guard isSet, dialect == .postgreSQL, value.form == .double else { return select(result(values)) }
+        let alias = aliases.next("d")
+        return "(SELECT \(result("\(raw: alias).v")) FROM \(select("DISTINCT \(sql) AS v")) \(raw: alias))"
+      }
       switch (function, value.kind) {
       case (.count, _):
         return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, none)
@@ -190,9 +196,11 @@ extension PredicateSQL {
         return scalar(dialect.coalesced(select(sum(values, of: value)), "0"), .integer, none)
       case (.sum, .real):
         return scalar(
-          select("CASE COUNT(\(sql)) WHEN 0 THEN 0 ELSE \(sum(values, of: value)) END"), .real, none)
-      case (.average, .integer), (.average, .real):
+          selectReals { "CASE COUNT(\($0)) WHEN 0 THEN 0 ELSE \(sum($0, of: value)) END" }, .real, none)
+      case (.average, .integer):
         return scalar(select(average(values, of: value)), .real, select("COUNT(\(sql)) = 0"))
+      case (.average, .real):
+        return scalar(selectReals { average($0, of: value) }, .real, select("COUNT(\(sql)) = 0"))
       case (.sum, .decimal) where dialect == .sqlite, (.average, .decimal) where dialect == .sqlite:
         let text = ValueFunction.text(sql)
         let texts: BoundSQL = isSet ? "DISTINCT \(text)" : text
@@ -223,19 +231,20 @@ extension PredicateSQL {
 
   /// Returns the sum of numbers that are not decimals. PostgreSQL reports an error if the sum is out of range.
   ///
-  /// - Parameter values: the value, or DISTINCT and the value.
+  /// - Parameter values: the value, or DISTINCT and the value, except for doubles in PostgreSQL.
   func sum(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
     switch (dialect, value.form) {
+    case (.sqlite, .double): "\(raw: ValueFunction.sumName)(\(values))"
     case (.sqlite, _): "SUM(\(values))"
     case (.postgreSQL, .whole): "CAST(SUM(\(values)) AS bigint)"
+    case (.postgreSQL, .double): ExactSumSQL.sum(of: values)
     case (.postgreSQL, _): "NULLIF(SUM(\(values)), 'NaN')"
     }
   }
 
-  /// Returns the average of numbers that are not decimals: their sum, which is exact for integers, divided by their
-  /// count. SQLite's AVG rounds the sum.
+  /// Returns the average of numbers that are not decimals: their exact sum, rounded once, divided by their count.
   func average(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
-    let sum: BoundSQL = dialect == .sqlite || value.form == .whole ? "SUM(\(values))" : sum(values, of: value)
+    let sum: BoundSQL = value.form == .whole ? "SUM(\(values))" : sum(values, of: value)
     return "CAST(\(sum) AS \(raw: dialect.realType)) / COUNT(\(values))"
   }
 }

@@ -24,6 +24,10 @@ package enum ValueFunction {
   /// commas; NULL means no decimals.
   package static let decimalsName = "CDDecimals"
 
+  /// `CDSum(value)` is the aggregate function that adds doubles without rounding in between (`ExactSum`). SQLite's own
+  /// sum depends on the order of the rows, and on the version of SQLite.
+  package static let sumName = "CDSum"
+
   /// Returns a call of a predefined function with scalars.
   static func call(_ function: String, _ arguments: [SQLScalar]) -> BoundSQL {
     "\(raw: name)(\(value: .text(function)), \(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"

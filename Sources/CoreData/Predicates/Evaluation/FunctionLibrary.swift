@@ -150,15 +150,25 @@ enum FunctionLibrary {
 enum Aggregates {
   static func sum(_ values: [Any]) throws -> Any {
     let numbers = try values.map { try Number($0, for: "sum:") }
-    // The order of integers must not affect whether their sum overflows.
+    // The order of numbers must not affect their sum, nor whether it overflows.
     var total: Int128 = 0
     for number in numbers {
-      guard case .integer(let integer) = number else {
-        return numbers.reduce(Number.integer(0)) { Number.calculate("add:to:", $0, $1) ?? $0 }.value
-      }
+      guard case .integer(let integer) = number else { return mixedSum(numbers) }
       total += Int128(integer)
     }
     return Int64(exactly: total).map { NSNumber(value: $0) } ?? NSNumber(value: Double(total))
+  }
+
+  /// Returns the sum of numbers that are not all integers.
+  private static func mixedSum(_ numbers: [Number]) -> Any {
+    let hasDecimals = numbers.contains { if case .decimal = $0 { true } else { false } }
+    if hasDecimals { return numbers.reduce(Number.integer(0)) { Number.calculate("add:to:", $0, $1) ?? $0 }.value }
+    let total = ExactSum.of { sum in
+      for number in numbers {
+        if case .integer(let integer) = number { sum.add(integer) } else { sum.add(number.real) }
+      }
+    }
+    return NSNumber(value: total)
   }
 
   static func average(_ values: [Any]) throws -> Any? {
@@ -202,9 +212,9 @@ enum Aggregates {
   static func deviation(_ values: [Any]) throws -> Any? {
     let numbers = try reals(values, "stddev:")
     guard !numbers.isEmpty else { return nil }
-    let mean = numbers.reduce(0, +) / Double(numbers.count)
-    return NSNumber(
-      value: (numbers.map { ($0 - mean) * ($0 - mean) }.reduce(0, +) / Double(numbers.count)).squareRoot())
+    let mean = ExactSum.of(numbers) / Double(numbers.count)
+    let variance = ExactSum.of(numbers.map { ($0 - mean) * ($0 - mean) }) / Double(numbers.count)
+    return NSNumber(value: variance.squareRoot())
   }
 
   private static func reals(_ values: [Any], _ name: String) throws -> [Double] {

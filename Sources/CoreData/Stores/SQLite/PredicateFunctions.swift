@@ -23,6 +23,15 @@ enum PredicateFunctions {
       let values = ValueFunction.decimals(arguments[1])
       return ValueFunction.result(try FunctionLibrary.call(arguments[0].text ?? "", [values]))
     }
+    try connection.register(
+      aggregate: ValueFunction.sumName, argumentCount: 1, words: ExactSum.wordCount,
+      step: { words, call in
+        switch call.value(0) {
+        case .real(let number): ExactSum(words).add(number)
+        case .integer(let number): ExactSum(words).add(number)
+        case .null, .text, .blob: break
+        }
+      }, result: { .real(ExactSum($0).value) })
     try connection.register(function: ValueFunction.orderName, argumentCount: 3, deterministic: true) { arguments in
       let values = values(arguments.dropFirst(), arguments[0].text ?? "")
       guard let left = values[0].flatMap({ Number($0) }), let right = values[1].flatMap({ Number($0) }),
