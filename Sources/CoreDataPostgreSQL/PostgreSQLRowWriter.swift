@@ -116,13 +116,14 @@ struct PostgreSQLRowWriter {
     _ rows: [Row], _ plan: RowPlan, _ write: (Row, inout CopySink) throws -> Void
   ) throws {
     let columns = RowTexts.columns(of: plan)
-    try connection.copyIn(plan.layout.table, columns: columns) { writer in
+    let count = try connection.copyIn(plan.layout.table, columns: columns) { writer in
       var sink = CopySink(writer: writer)
       for row in rows {
         writer.beginRow(fieldCount: columns.count)
         try write(row, &sink)
       }
     }
+    guard count == rows.count else { throw RowsNotInserted(table: plan.layout.table, count: rows.count - count) }
   }
 
   /// Inserts rows of one entity without the relationships that are stored outside the rows.
@@ -155,7 +156,9 @@ struct PostgreSQLRowWriter {
       for position in positions {
         var sink = ParameterSink()
         try writeRow(changes[position], plan, to: &sink)
-        try pipeline.send(state.statements.insertion(of: plan), sink.values) { _ in }
+        try pipeline.send(state.statements.insertion(of: plan), sink.values) { rows in
+          guard rows.affected == 1 else { throw RowsNotInserted(table: plan.layout.table, count: 1) }
+        }
       }
     }
   }
@@ -210,6 +213,21 @@ struct PostgreSQLRowWriter {
       if foreign.entityColumn == nil { return }
       if let entity = entity.integer { sink.put(smaller: entity) } else { sink.null() }
     }
+  }
+}
+
+/// Rows that the server has not inserted, without an error: a trigger or rule of somebody else has discarded them.
+struct RowsNotInserted: Error, TranslatableError {
+  let table: String
+  let count: Int
+
+  func translated(in context: ErrorContext) -> any Error {
+    StoreErrors.operationFailed(
+      url: context.url,
+      reason:
+        "The server has not inserted \(count == 1 ? "1 row" : "\(count) rows") of \(table): a trigger or rule of the table, "
+        + "which is not the framework's, has discarded what was written. Nothing was saved. coredata store verify lists the triggers."
+    )
   }
 }
 

@@ -105,7 +105,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
         let layout: StoreSchema
         var fits = true
         do {
-          layout = try schema.layout(model.document, configuration: customConfigurationName)
+          layout = try checkedLayout(of: model.document, schema, found)
         } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
           // Statements that use missing tables or columns fail; others work.
           layout = try schema.layout(model.document, configuration: customConfigurationName, allowsMissing: true)

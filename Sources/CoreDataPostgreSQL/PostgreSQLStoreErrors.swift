@@ -134,6 +134,43 @@ enum PostgreSQLStoreErrors {
       suggestion: "Check the parameter 'schema' of the URL, or create the store first.", info)
   }
 
+  /// 513: the role lacks privileges on tables or sequences.
+  ///
+  /// - Parameter isReadable: Whether the privileges suffice for reading.
+  static func missingPrivileges(url: URL?, _ problems: [ServerStoreProblem], isReadable: Bool) -> NSError {
+    .cocoa(
+      CocoaError.Code.fileWriteNoPermission.rawValue, "The role of the connection lacks a privilege.",
+      reason: list(problems.map(\.text)) + place(url),
+      suggestion: list(problems.map(\.cure))
+        + (isReadable
+          ? " Or open the store read-only; or, if the role is not meant to change these tables, with "
+            + "PostgreSQLMissingPrivilegesOption." : ""),
+      info(url))
+  }
+
+  /// 134020: others have changed the tables of the store.
+  ///
+  /// - Parameter isReadable: Whether reading gives the right results.
+  static func changedTables(url: URL?, _ problems: [ServerStoreProblem], isReadable: Bool) -> NSError {
+    .cocoa(
+      NSPersistentStoreIncompatibleSchemaError,
+      "The persistent store was not opened, because others have changed its tables.",
+      reason: list(problems.map(\.text)) + place(url),
+      suggestion: "coredata store verify --repair URL restores what needs no guess."
+        + (isReadable ? " Until then the store can be opened read-only." : ""), info(url))
+  }
+
+  private static func info(_ url: URL?) -> [String: Any] { url.map { [ErrorDetail.url: $0] } ?? [:] }
+
+  private static func place(_ url: URL?) -> String { url.map { " The store is '\($0.locationText)'." } ?? "" }
+
+  /// Returns the first of some sentences.
+  private static func list(_ sentences: [String]) -> String {
+    let shown = sentences.prefix(5).map { $0.hasSuffix(".") ? $0 : $0 + "." }
+    let more = sentences.count - shown.count
+    return (shown + (more > 0 ? ["There are \(more) more."] : [])).joined(separator: " ")
+  }
+
   /// 513: the role may not use the schema of the store.
   static func noUsage(url: URL?, schema: String) -> NSError {
     var info: [String: Any] = [:]
@@ -141,7 +178,8 @@ enum PostgreSQLStoreErrors {
     return .cocoa(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The role of the connection lacks a privilege.",
       reason: "The role may not use the schema '\(schema)', which has the tables of the store.",
-      suggestion: "Have its owner execute: GRANT USAGE ON SCHEMA \(schema) TO the role.", info)
+      suggestion: "Have its owner execute: GRANT USAGE ON SCHEMA \(PostgreSQLConnection.quoted(schema)) TO the role.",
+      info)
   }
 
   /// 134070: the connection was lost within a transaction.

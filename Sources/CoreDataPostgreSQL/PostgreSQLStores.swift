@@ -6,6 +6,13 @@ import CoreData
 /// The type name of stores in PostgreSQL. An addition to Apple's types.
 public let NSPostgreSQLStoreType = "PostgreSQL"
 
+/// Option: a Bool; a store in PostgreSQL is opened even if the role may not insert, update or delete rows of some of its
+/// tables. Saves that need a missing privilege fail. An addition to Apple's options.
+///
+/// Without it, opening a store that is not read-only needs `SELECT`, `INSERT`, `UPDATE` and `DELETE` on all tables, and
+/// `USAGE` on all sequences, so that a forgotten `GRANT` is found before the first save.
+public let PostgreSQLMissingPrivilegesOption = "PostgreSQLMissingPrivilegesOption"
+
 extension NSPersistentStore.StoreType {
   /// A schema of a PostgreSQL database. An addition to Apple's types.
   ///

@@ -30,6 +30,11 @@ struct SchemaInDatabase {
     return true
   }
 
+  /// - Throws: 260 if the schema contains no store; the errors of `isPresent()`.
+  func checkPresence() throws {
+    guard try isPresent() else { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
+  }
+
   private func has(_ table: String) throws -> Bool {
     let sql =
       "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -110,7 +115,7 @@ struct SchemaInDatabase {
 
   private func makeSchema() throws {
     let known = try connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(address.schema)])
-    if known.count == 0 { try connection.execute("CREATE SCHEMA \(SQLName.quoted(address.schema))") }
+    if known.count == 0 { try connection.execute("CREATE SCHEMA \(PostgreSQLConnection.quoted(address.schema))") }
   }
 
   /// Creates the tables of a store in the caller's transaction.
@@ -217,16 +222,18 @@ struct SchemaInDatabase {
 
   /// Returns the layout of a model's entities in the schema.
   ///
-  /// - Parameter allowsMissing: Whether missing tables and columns get the names they have in a new store, rather than
-  ///   being an error.
+  /// - Parameters:
+  ///   - allowsMissing: Whether missing tables and columns get the names they have in a new store, rather than being an
+  ///     error.
+  ///   - keepsMissingIndexes: Whether the layout includes indexes that the schema lacks.
   /// - Throws: `SchemaProblem` if a table or column is missing or has another type.
   func layout(
-    _ document: ModelDocument, configuration: String?, allowsMissing: Bool = false
+    _ document: ModelDocument, configuration: String?, allowsMissing: Bool = false, keepsMissingIndexes: Bool = false
   ) throws -> StoreSchema {
     let catalog = try database.catalog()
     let schema = try StoreSchema(
       document: document, configuration: configuration, catalog: catalog, primaryKeys: primaryKeys(),
-      allowsMissing: allowsMissing)
+      allowsMissing: allowsMissing, keepsMissingIndexes: keepsMissingIndexes)
     try schema.checkColumnTypes(in: catalog)
     return schema
   }

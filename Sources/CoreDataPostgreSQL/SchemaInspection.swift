@@ -12,6 +12,7 @@ struct SchemaInspection {
   private let schema: SchemaInDatabase
   private let layout: StoreSchema
   private let catalog: StoreCatalog
+  private let facts: SchemaFacts
 
   private var connection: PostgreSQLConnection { schema.connection }
 
@@ -26,13 +27,16 @@ struct SchemaInspection {
     layout = try StoreSchema(
       document: document, catalog: catalog, primaryKeys: schema.primaryKeys(), allowsMissing: true,
       keepsMissingIndexes: true)
+    facts = try SchemaFacts(schema.connection, schema: schema.address.schema)
   }
 
   private func isPresent(_ table: String) -> Bool { catalog.table(named: table) != nil }
 
   func problems() throws -> [ServerStoreProblem] {
     let tables = layout.tables.filter { isPresent($0.name) }
-    return try metadata() + indexes() + foreignKeys() + tables.flatMap { try sequence($0) + rows($0) }
+    let declared = SchemaCheck(facts, layout).findings.map(\.problem)
+    let types = declared.contains { $0.kind == .column } ? [] : try self.types()
+    return try metadata() + declared + types + tables.flatMap { try sequence($0) + rows($0) }
   }
 
   private func metadata() throws -> [ServerStoreProblem] {
@@ -45,58 +49,34 @@ struct SchemaInspection {
     ]
   }
 
-  private func indexes() throws -> [ServerStoreProblem] {
-    let definitions = PostgreSQLDefinitions(layout)
-    return layout.indexes.filter { isPresent($0.table) && !catalog.hasIndex($0.name) }.map { index in
-      let entity = layout.table(named: index.table)?.rootEntity
-      let sql = definitions.statement(of: index).sql
-      return index.isUnique
-        ? ServerStoreProblem(
-          .constraint, entity: entity,
-          "The uniqueness constraint \(index.name) of \(index.table) is missing: the server accepts duplicates.",
-          cure: "Execute: \(sql)")
-        : ServerStoreProblem(
-          .index, entity: entity, "The index \(index.name) of \(index.table) is missing.", cure: "Execute: \(sql)")
-    }
-  }
-
-  private func foreignKeys() throws -> [ServerStoreProblem] {
-    let found = try connection.query(
-      "SELECT c.relname::text, k.conname::text FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid "
-        + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND k.contype = 'f'",
-      [.text(schema.address.schema)])
-    let present = Set((0..<found.count).map { [found.string($0, 0), found.string($0, 1)] })
-    let missing = PostgreSQLDefinitions(layout).foreignKeys.filter { key in
-      isPresent(key.table) && isPresent(key.destination) && !present.contains([key.table, key.name])
-    }
-    return missing.map { key in
-      ServerStoreProblem(
-        .constraint, entity: layout.table(named: key.table)?.rootEntity,
-        "The foreign key \(key.name) of \(key.table) is missing: the server accepts links to rows that are gone.",
-        cure: "Execute: \(key.statement.sql)")
-    }
-  }
-
-  private func sequence(_ table: TableLayout) throws -> [ServerStoreProblem] {
-    let name = SQLName.quoted(table.sequence)
-    guard try connection.query("SELECT to_regclass($1) IS NOT NULL", [.text(name)]).bool(0, 0) else {
+  /// Returns the first column whose values would be misread.
+  private func types() throws -> [ServerStoreProblem] {
+    do {
+      try layout.checkColumnTypes(in: catalog)
+      return []
+    } catch let problem as SchemaProblem {
       return [
         ServerStoreProblem(
-          .keys, entity: table.rootEntity, "The sequence \(table.sequence) is missing: no object can be inserted.",
-          cure: "Create it, with an increment of \(PostgreSQLDefinitions.keyBlockSize), after the greatest z_pk.")
+          .column, "\(problem)", cure: "Change the type of the column back, or restore the database from a backup.")
       ]
     }
+  }
+
+  /// Compares a sequence with the keys of its table.
+  private func sequence(_ table: TableLayout) throws -> [ServerStoreProblem] {
+    let size = PostgreSQLDefinitions.keyBlockSize
+    guard facts.sequences[table.sequence]?.increment == size else { return [] }
     let rows = try connection.query(
-      "SELECT CASE WHEN is_called THEN last_value + \(PostgreSQLDefinitions.keyBlockSize) ELSE last_value END, "
-        + "(SELECT coalesce(max(z_pk), 0) FROM \(SQLName.quoted(table.name))) FROM \(name)")
+      "SELECT CASE WHEN is_called THEN last_value + \(size) ELSE last_value END, "
+        + "(SELECT coalesce(max(z_pk), 0) FROM \(SQLName.quoted(table.name))) FROM \(SQLName.quoted(table.sequence))")
     let (next, greatest) = (rows.int64(0, 0), rows.int64(0, 1))
     guard next <= greatest else { return [] }
+    let repair = SchemaCheck.advance(table)
     return [
       ServerStoreProblem(
         .keys, entity: table.rootEntity,
         "\(table.sequence) gives out \(next) next, and the greatest key of \(table.name) is \(greatest): new objects would get "
-          + "keys that are taken.",
-        cure: "Execute: SELECT setval('\(table.sequence)', \(greatest + 1), false)")
+          + "keys that are taken.", repair: [repair], cure: "Execute: \(repair)")
     ]
   }
 
@@ -125,11 +105,33 @@ struct SchemaInspection {
 extension PostgreSQLStore {
   static func problems(at url: URL) throws -> [ServerStoreProblem] {
     try looking(at: url) { schema in
-      guard try schema.isPresent() else {
-        throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
-      }
-      guard let document = try schema.cachedModel() else { return [] }
-      return try SchemaInspection(schema, document).problems()
+      try schema.checkPresence()
+      return try schema.cachedModel().map { try SchemaInspection(schema, $0).problems() } ?? []
     }
   }
+
+  static func repair(at url: URL) throws -> ServerStoreRepair {
+    try looking(at: url) { schema in
+      try schema.checkPresence()
+      return try schema.connection.transaction {
+        try schema.connection.setLockTimeout(repairLockTimeout, isLocal: true)
+        try schema.lock()
+        // Another process may have repaired or migrated the store before this one got the lock.
+        let problems = try schema.cachedModel().map { try SchemaInspection(schema, $0).problems() } ?? []
+        var (repaired, refused): ([ServerStoreProblem], [ServerStoreProblem]) = ([], [])
+        for problem in problems where !problem.repair.isEmpty {
+          do {
+            try schema.connection.transaction { for sql in problem.repair { try schema.connection.execute(sql) } }
+            repaired.append(problem)
+          } catch let error as PostgreSQLError where error.isIntegrityViolation {
+            refused.append(problem)
+          }
+        }
+        return ServerStoreRepair(repaired: repaired, refused: refused)
+      }
+    }
+  }
+
+  /// The seconds that a repair waits for a lock.
+  private static let repairLockTimeout = 60.0
 }

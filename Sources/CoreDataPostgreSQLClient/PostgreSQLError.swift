@@ -67,6 +67,8 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
 
   package var isUniqueViolation: Bool { sqlState == "23505" || sqlState == "23P01" }
   package var isForeignKeyViolation: Bool { sqlState == "23503" }
+  /// Whether the values of rows violate a constraint.
+  package var isIntegrityViolation: Bool { sqlState?.hasPrefix("23") ?? false }
   package var isSerializationFailure: Bool { sqlState == "40001" }
   package var isDeadlock: Bool { sqlState == "40P01" }
   package var isCancelled: Bool { sqlState == "57014" }

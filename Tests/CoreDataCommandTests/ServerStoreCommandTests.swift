@@ -75,7 +75,8 @@ struct ServerStoreCommandTests {
     let match = CommandRun(["store", "match", server, workshop.model])
     #expect(match.status == .done && match.output.hasPrefix("\(name) was written by Shop 2"), "\(match.error)")
     #expect(CommandRun(["store", "verify", server]).status == .done)
-    #expect(CommandRun(["store", "verify", server, "--repair"]).status == .usage)
+    #expect(CommandRun(["store", "verify", server, "--repair"]).status == .done)
+    #expect(CommandRun(["store", "verify", server, "--repair", "--backup", "."]).status == .usage)
     #expect(CommandRun(["store", "diff", store, server, "--exit-code"]).status == .done)
     #expect(CommandRun(["migrate", "status", server, workshop.model]).status == .done)
     let page = CommandRun(["store", "report", server])
@@ -118,6 +119,28 @@ struct ServerStoreCommandTests {
     let run = CommandRun(["store", "verify", server])
     #expect(run.status == .no && run.output.contains("problem  layout  Order\n  The foreign key k is missing."))
     #expect(run.output.contains("note  missing-index  Order") && run.output.contains("1 problem, 1 note."))
+  }
+
+  @Test("What a server can repair without guessing is repaired, and what rows do not allow stays a problem")
+  func repairing() throws {
+    copyToServer()
+    TestServerStore.knownProblems.value = [
+      ServerStoreProblem(.constraint, entity: "Order", "The constraint k is missing.", repair: ["k"], cure: "Make k."),
+      ServerStoreProblem(
+        .constraint, entity: "Order", "The constraint u is missing.", repair: ["refused"], cure: "Make u."),
+      ServerStoreProblem(.privilege, entity: "Order", "The role lacks SELECT.", cure: "Grant it."),
+      ServerStoreProblem(.trigger, entity: "Order", "There is a trigger.", cure: "Drop it."),
+    ]
+    defer { TestServerStore.knownProblems.value = [] }
+    let before = CommandRun(["store", "verify", server])
+    #expect(before.status == .no && before.output.contains("--repair: Make k."), "\(before.output)")
+    #expect(before.output.contains("3 problems, 1 note.") && before.output.contains("2 of them can be repaired:"))
+    let run = CommandRun(["store", "verify", server, "--repair"])
+    #expect(run.status == .no && run.output.contains("layout Order: Make k."), "\(run.output)")
+    #expect(run.output.contains("To do: Rows violate it.") && run.output.contains("2 problems, 1 note."))
+    #expect(run.output.contains("problem  privilege  Order") && run.output.contains("note  trigger  Order"))
+    let again = try CommandRun(["store", "verify", server, "--repair", "--format", "json"]).json
+    #expect((again["repaired"] as? [Any])?.isEmpty == true && (again["defects"] as? [Any])?.count == 3)
   }
 
   @Test("A mapping model that names its versions is carried out in a server, too")

@@ -38,6 +38,15 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func problems(at url: URL) throws -> [ServerStoreProblem] { knownProblems.value }
 
+  /// Repairs all but the problems whose statement is said to be refused.
+  static func repair(at url: URL) throws -> ServerStoreRepair {
+    let repairable = knownProblems.value.filter { !$0.repair.isEmpty }
+    let refused = repairable.filter { $0.repair == ["refused"] }
+    let repaired = repairable.filter { $0.repair != ["refused"] }
+    knownProblems.update { problems in problems.removeAll(where: repaired.contains) }
+    return ServerStoreRepair(repaired: repaired, refused: refused)
+  }
+
   /// Whether this server is said to be a standby.
   static let isStandby = Guarded(false)
 

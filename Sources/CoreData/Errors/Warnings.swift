@@ -10,7 +10,7 @@ package enum Warnings {
   private static let printed = Guarded<Set<String>>([])
 
   /// Prints a sentence once in the lifetime of the process.
-  static func printOnce(_ sentence: String) {
+  package static func printOnce(_ sentence: String) {
     guard arePrinted.value else { return }
     var isNew = false
     printed.update { isNew = $0.insert(sentence).inserted }

@@ -45,6 +45,12 @@ package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingSto
   /// - Throws: the errors of the server.
   static func problems(at url: URL) throws -> [ServerStoreProblem]
 
+  /// Repairs those problems that need no guess, in one transaction: missing indexes, constraints and sequences, and
+  /// columns whose declaration has changed.
+  ///
+  /// - Throws: the errors of the server. On an error, the store is unchanged.
+  static func repair(at url: URL) throws -> ServerStoreRepair
+
   /// Removes a store with all its rows. Does nothing if there is none.
   ///
   /// - Throws: the errors of the server. On an error, the store is unchanged.
@@ -162,6 +168,12 @@ package struct ServerStoreProblem: Hashable, Sendable {
     case keys
     /// Rows have entity numbers that do not belong to their table.
     case entityNumber
+    /// The role lacks a privilege.
+    case privilege
+    /// A column is declared with another type or collation.
+    case column
+    /// A trigger or a rule of somebody else runs when rows are written.
+    case trigger
   }
 
   package let kind: Kind
@@ -169,10 +181,23 @@ package struct ServerStoreProblem: Hashable, Sendable {
   package let entity: String?
   /// A sentence that describes the problem.
   package let text: String
+  /// The statements that fix it without guessing; empty if there are none.
+  package let repair: [String]
   /// A sentence that says how to fix it.
   package let cure: String
 
-  package init(_ kind: Kind, entity: String? = nil, _ text: String, cure: String) {
-    (self.kind, self.entity, self.text, self.cure) = (kind, entity, text, cure)
+  package init(_ kind: Kind, entity: String? = nil, _ text: String, repair: [String] = [], cure: String) {
+    (self.kind, self.entity, self.text, self.repair, self.cure) = (kind, entity, text, repair, cure)
+  }
+}
+
+/// The outcome of repairing a store in a server.
+package struct ServerStoreRepair: Sendable {
+  package let repaired: [ServerStoreProblem]
+  /// The problems whose repair the rows do not allow: they violate the constraint.
+  package let refused: [ServerStoreProblem]
+
+  package init(repaired: [ServerStoreProblem], refused: [ServerStoreProblem]) {
+    (self.repaired, self.refused) = (repaired, refused)
   }
 }

@@ -8,6 +8,7 @@ extension StoreDefect.Kind {
     switch self {
     case .foreignLog, .missingLog, .uncertainLog: logPage
     case .pages, .index, .missingIndex, .unknownContent, .layout, .metadata: filePage
+    case .privilege, .trigger: serverPage
     case .greatestKey, .entityNumber, .history: keyPage
     case .type, .requiredValue, .validation, .uniqueness: valuePage
     case .danglingKey, .wrongEntity, .entityKey, .joinRow, .orderKey, .count: relationshipPage
@@ -136,6 +137,33 @@ extension StoreDefect.Kind {
         cure:
           "Empty metadata are made from the model that the store carries, and a model that cannot be read from MODEL. "
           + noGuess)
+    }
+  }
+
+  private var serverPage: FindingPage {
+    switch self {
+    case .privilege:
+      FindingPage(
+        title: "the role of the connection lacks a privilege in the server",
+        what:
+          "A program needs SELECT, INSERT, UPDATE and DELETE on the tables of the store and USAGE on their sequences; "
+          + "one that only reads needs SELECT. The role of the URL lacks some of them.",
+        why: "The store is not opened, or saves fail.",
+        example: "A table that a migration has added, on which nothing was granted to the role of the app.",
+        cure:
+          "Have the owner of the tables execute the GRANT. ALTER DEFAULT PRIVILEGES does that for later tables. "
+          + "Nothing is granted by --repair.")
+    default:
+      FindingPage(
+        title: "a trigger or a rule of somebody else runs when rows are written",
+        what: "The table of an entity has a trigger or a rule that the framework did not create.",
+        why:
+          "One that runs before or instead of writing can change values, or discard rows. The framework notices "
+          + "discarded rows, and the save fails; changed values are not noticed.",
+        example: "An audit trigger AFTER UPDATE, which is harmless, or a BEFORE INSERT that returns NULL.",
+        cure:
+          "Nothing needs to be done if it leaves z_pk, z_ent, z_opt and the values of objects as they are. Otherwise "
+          + "drop it.")
     }
   }
 

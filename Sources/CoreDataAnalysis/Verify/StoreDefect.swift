@@ -58,13 +58,17 @@ package struct StoreDefect: Sendable {
     case unknownContent = "unknown-content"
     /// A file beside the store is referenced by no value.
     case orphanedFile = "orphaned-file"
+    /// The role of the connection lacks a privilege on a table of a server.
+    case privilege
+    /// A trigger or a rule of somebody else runs in a server when rows are written.
+    case trigger
     /// One side of a one-to-one relationship has no value in any row.
     case oneSidedInverse = "one-sided-inverse"
 
     /// Whether the defect is only worth knowing: nothing is lost, and reading and writing work.
     package var isRemark: Bool {
       switch self {
-      case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile, .oneSidedInverse: true
+      case .uncertainLog, .missingIndex, .unknownContent, .orphanedFile, .oneSidedInverse, .trigger: true
       default: false
       }
     }
@@ -120,16 +124,27 @@ package struct StoreDefect: Sendable {
   }
 
   /// Creates a defect found by a server.
-  package init(_ problem: ServerStoreProblem) {
+  ///
+  /// - Parameter isRefused: whether the rows did not allow the repair.
+  package init(_ problem: ServerStoreProblem, isRefused: Bool = false) {
     let kind: Kind =
       switch problem.kind {
       case .metadata: .metadata
-      case .constraint: .layout
+      case .constraint, .column: .layout
       case .index: .missingIndex
       case .keys: .greatestKey
       case .entityNumber: .entityNumber
+      case .privilege: .privilege
+      case .trigger: .trigger
       }
-    self.init(kind, entity: problem.entity, problem.text, cure: problem.cure)
+    self.init(
+      kind, entity: problem.entity, problem.text, repair: isRefused ? [] : problem.repair,
+      cure: isRefused ? "Rows violate it. Correct them first, and repair again. \(problem.cure)" : problem.cure)
+  }
+
+  /// The same defect without its repair, which is for another file than the store.
+  package var withoutRepair: StoreDefect {
+    StoreDefect(kind, entity: entity, property: property, count: count, examples: examples, cure: cure)
   }
 
   /// Returns the same defect with other advice.
@@ -154,6 +169,22 @@ package struct StoreVerdict: Sendable {
   package let fileCount: Int
   /// The parts that were not checked, and the reasons, as sentences.
   package let gaps: [String]
+
+  /// The result for a store in a server whose rows could not be read.
+  ///
+  /// - Parameter gap: the reason, as a sentence.
+  package init(ofServer defects: [StoreDefect], gap: String) {
+    self.init(defects: StoreVerifier.sorted(defects), rows: [:], fileCount: 0, gaps: [gap])
+  }
+
+  init(defects: [StoreDefect], rows: [String: Int], fileCount: Int, gaps: [String]) {
+    (self.defects, self.rows, self.fileCount, self.gaps) = (defects, rows, fileCount, gaps)
+  }
+
+  /// The same result for a store of which a private copy was verified: repairs of the copy would be of no use.
+  package var withoutRepairs: StoreVerdict {
+    StoreVerdict(defects: defects.map(\.withoutRepair), rows: rows, fileCount: fileCount, gaps: gaps)
+  }
 
   /// Returns the verdict with additional defects.
   package func adding(_ more: [StoreDefect]) -> StoreVerdict {

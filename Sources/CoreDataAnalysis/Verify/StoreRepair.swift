@@ -18,6 +18,11 @@ package struct StoreRepair: Sendable {
   /// The backup made before the repair; nil if nothing could be repaired.
   package let backup: URL?
 
+  /// Creates the result of a repair in a server.
+  package init(before: StoreVerdict, after: StoreVerdict, repaired: [StoreDefect]) {
+    (self.before, self.after, self.repaired, backup) = (before, after, repaired, nil)
+  }
+
   /// Verifies a store, repairs it, and verifies it again.
   ///
   /// Others can read meanwhile, but not write. If anything fails, the store is unchanged.

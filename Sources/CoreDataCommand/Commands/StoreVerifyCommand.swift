@@ -22,6 +22,9 @@ enum StoreVerifyCommand: Command {
       + "Persistent history does not record repairs. Files of large values are never moved or removed. A store whose "
       + "write-ahead log belongs to another store is not repaired; one whose log is probably missing only with "
       + "--without-log, because the log would not fit any more.\n\n"
+      + "A store in a server is checked for privileges, constraints, indexes, sequences, columns and triggers, too. With "
+      + "--repair, missing constraints, indexes and sequences are created and changed columns get their type and "
+      + "collation back, in one transaction. No row is changed, and no backup is made.\n\n"
       + "coredata explain KIND describes a kind of problem.",
     positionals: [
       .anyStore,
@@ -51,16 +54,17 @@ enum StoreVerifyCommand: Command {
     guard arguments.flag("repair") || !arguments.flag("without-log") else {
       throw CommandFailure(.usage, "--without-log can only be used with --repair.")
     }
+    if case .server(let url, let kind) = try StoreAddress(arguments.argument("STORE")) {
+      return try verifyServer(url, kind, invocation)
+    }
     let opened = try OpenedStore(
       invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
-      // A store on a server, or in an XML or binary file, is read from a private copy, which has its own constraints
-      // and numbers.
-      let verdict = try StoreVerifier(
-        opened.reader, limit: limit, looksForLog: opened.address.isFile && opened.summary == nil
-      ).run()
-        .adding(try opened.address.serverProblems().map { StoreDefect($0) })
+      // A store in an XML or binary file is read from a private copy.
+      let isCopy = opened.summary != nil
+      let found = try StoreVerifier(opened.reader, limit: limit, looksForLog: !isCopy).run()
+      let verdict = isCopy ? found.withoutRepairs : found
       try write(verdict, nil, opened, invocation)
       return verdict.isSound ? .done : .no
     }
@@ -70,6 +74,57 @@ enum StoreVerifyCommand: Command {
     }
     try write(repair.after, repair, opened, invocation)
     return repair.after.isSound ? .done : .no
+  }
+
+  /// Verifies a store in a server: its declarations there, and its rows in a private copy.
+  private static func verifyServer(
+    _ url: URL, _ kind: any ServerStore.Type, _ invocation: CommandInvocation
+  ) throws -> ExitStatus {
+    let arguments = invocation.arguments
+    guard arguments.value("backup") == nil, !arguments.flag("without-log") else {
+      throw CommandFailure(
+        .usage, "--backup and --without-log are for files. Back up a store in a server with the tools of the server.")
+    }
+    guard try kind.hasStore(at: url) else {
+      throw CommandFailure(.unreadableStore, "There is no store at \(url.locationText). Check the URL.")
+    }
+    let before = try kind.problems(at: url)
+    let outcome = try arguments.flag("repair") ? kind.repair(at: url) : nil
+    if let outcome, !outcome.repaired.isEmpty { invocation.result.workDone = "\(url.storeName) was repaired." }
+    // The rows of a store with changed columns can be read only after the repair.
+    let remaining = try outcome.map { _ in try kind.problems(at: url) } ?? before
+    let defects = remaining.map { problem in
+      StoreDefect(problem, isRefused: outcome?.refused.contains { $0.text == problem.text } ?? false)
+    }
+    let (verdict, opened) = try rows(of: url, defects, invocation)
+    let repair = outcome.map {
+      StoreRepair(
+        before: verdict.adding($0.repaired.map { StoreDefect($0) }), after: verdict,
+        repaired: $0.repaired.map { StoreDefect($0) })
+    }
+    try write(
+      verdict, repair, opened?.reader.findings(isVersionKnown: opened?.versionName != nil) ?? [],
+      opened?.reader.url ?? URL(fileURLWithPath: "/\(url.storeName)"), invocation)
+    return verdict.isSound ? .done : .no
+  }
+
+  /// Verifies the rows of a store in a server, in addition to the defects of its declarations, which may be the reason
+  /// why the rows cannot be read.
+  private static func rows(
+    of url: URL, _ defects: [StoreDefect], _ invocation: CommandInvocation
+  ) throws -> (StoreVerdict, OpenedStore?) {
+    let arguments = invocation.arguments
+    do {
+      let opened = try OpenedStore(
+        invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
+      let verdict = try StoreVerifier(
+        opened.reader, limit: arguments.integer("limit") ?? defaultLimit, looksForLog: false
+      ).run()
+      return (verdict.withoutRepairs.adding(defects), opened)
+    } catch  where defects.contains(where: { !$0.kind.isRemark }) {
+      let reason = CommandFailure(error).message
+      return (StoreVerdict(ofServer: defects, gap: "The rows were not checked: \(reason)"), nil)
+    }
   }
 
   private static func repair(_ opened: OpenedStore, limit: Int, _ invocation: CommandInvocation) throws -> StoreRepair {
@@ -100,9 +155,16 @@ enum StoreVerifyCommand: Command {
   private static func write(
     _ verdict: StoreVerdict, _ repair: StoreRepair?, _ opened: OpenedStore, _ invocation: CommandInvocation
   ) throws {
+    let findings = opened.reader.findings(isVersionKnown: opened.versionName != nil)
+    try write(verdict, repair, findings, opened.reader.url, invocation)
+  }
+
+  private static func write(
+    _ verdict: StoreVerdict, _ repair: StoreRepair?, _ findings: [Finding], _ store: URL,
+    _ invocation: CommandInvocation
+  ) throws {
     let text = VerdictText(
-      verdict: verdict, repair: repair,
-      findings: opened.reader.findings(isVersionKnown: opened.versionName != nil), store: opened.reader.url,
+      verdict: verdict, repair: repair, findings: findings, store: store,
       arguments: [invocation.arguments.argument("STORE")] + invocation.arguments.arguments("MODEL"))
     if invocation.options.format == .json { return try invocation.write(text.json) }
     var report = invocation.report()

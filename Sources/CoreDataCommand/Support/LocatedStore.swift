@@ -54,14 +54,6 @@ enum StoreAddress {
     return (type ?? "", try kind.size(at: url))
   }
 
-  /// Returns the problems of a store on a server other than those of its rows; empty for a file.
-  ///
-  /// - Throws: the errors of the server.
-  func serverProblems() throws -> [ServerStoreProblem] {
-    guard case .server(let url, let kind) = self else { return [] }
-    return try kind.problems(at: url)
-  }
-
   /// The name of the store in messages.
   var name: String { url.storeName }
 

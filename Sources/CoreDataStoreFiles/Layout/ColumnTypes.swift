@@ -34,7 +34,7 @@ extension StoreCatalog.Table {
 
 extension ColumnRole {
   /// The entity and property that a column belongs to; nil for Core Data's own columns.
-  var owner: (entity: String, property: String)? {
+  package var owner: (entity: String, property: String)? {
     switch self {
     case .primaryKey, .entityNumber, .version: nil
     case .attribute(let entity, let path), .remainder(let entity, let path): (entity, path.joined(separator: "."))

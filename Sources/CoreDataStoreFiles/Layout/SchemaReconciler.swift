@@ -290,8 +290,13 @@ package protocol EarlierNames {
 extension StoreSchema {
   /// Returns the layout without the indexes that a database lacks.
   package func withoutIndexes(missingIn catalog: StoreCatalog) -> StoreSchema {
+    withIndexes { catalog.hasIndex($0) }
+  }
+
+  /// Returns the layout with only those indexes whose names meet a condition.
+  package func withIndexes(where isPresent: (String) -> Bool) -> StoreSchema {
     var schema = self
-    schema.indexes.removeAll { !catalog.hasIndex($0.name) }
+    schema.indexes.removeAll { !isPresent($0.name) }
     return schema
   }
 }
