@@ -80,8 +80,8 @@ let package = Package(
       name: "CoreDataCommand",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes",
-        "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal",
-        "CoreDataTesting",
+        "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataPostgreSQLClient", "CoreDataSourceCode",
+        "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
       ]),
 
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.

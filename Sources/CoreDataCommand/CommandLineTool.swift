@@ -41,8 +41,14 @@ enum CommandLineTool {
   static func run(_ arguments: [String], streams: CommandStreams) -> ExitStatus {
     let mask = PasswordMask(arguments)
     var masked = streams
-    masked.output = { try streams.output(mask.masked($0)) }
+    masked.output = { try streams.output(mask.maskedResult($0)) }
     masked.error = { streams.error(mask.masked($0)) }
+    masked.masked = mask.maskedResult
+    if mask.isNeeded, !arguments.contains("--quiet") {
+      masked.printError(
+        "note: A URL contains a password, which other users of this machine can see in the list of processes. Keep it in "
+          + "~/.pgpass, in a service file (?service=NAME) or in PGPASSWORD, or leave it out to be asked for it.\n")
+    }
     return execute(arguments, streams: masked)
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataPostgreSQLClient
 import Foundation
 
 Warnings.arePrinted.value = false
@@ -12,6 +13,7 @@ if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
 if let failure = ProcessLimits.failure() ?? UnreadableArgument.failure() {
   exit(CommandLineTool.report(failure, Array(CommandLine.arguments.dropFirst()), .process).rawValue)
 }
+PasswordQuestion.answer(by: { PasswordPrompt.ask("Password for \($0): ") })
 let receivers = UnfinishedFiles.removeWhenStopped()
 let status = CommandLineTool.run(Array(CommandLine.arguments.dropFirst()), streams: .process)
 exit(status.rawValue)

@@ -49,6 +49,12 @@ enum PostgreSQLErrors {
           : "A context keeps its changes. Its next save() asks the server first, and does not repeat what was saved. "
             + "Executing the same batch request again does so as well. To give the changes up, call rollback().")
     }
+    if failure.needsPassword {
+      return Kind(
+        code: NSPersistentStoreOpenError, description: "The persistent store could not be opened.",
+        suggestion: "The server requires a password. Keep it in ~/.pgpass, in a service file (?service=NAME), or in "
+          + "PGPASSWORD.")
+    }
     if failure.isConnectionLost {
       return isOpening
         ? Kind(

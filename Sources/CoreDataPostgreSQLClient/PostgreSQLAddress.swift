@@ -5,7 +5,7 @@ import Foundation
 
 /// The location of a schema: `postgresql://user:password@host:port/database?schema=app&sslmode=verify-full`.
 ///
-/// All parameters except `schema` are passed to libpq, which takes omitted ones from the environment, service files and
+/// All parameters except `schema` and `error_values` are passed to libpq, which takes omitted ones from the environment, service files and
 /// password files. Descriptions contain no passwords.
 package struct PostgreSQLAddress: Hashable, Sendable {
   /// The maximum length of a name in PostgreSQL, in bytes.
@@ -14,6 +14,8 @@ package struct PostgreSQLAddress: Hashable, Sendable {
 
   /// The schema; `public` if the URL does not name one.
   package private(set) var schema = "public"
+  /// Whether errors contain the values of rows that the server's messages contain.
+  package private(set) var showsValues = false
   /// The URL without passwords, for display.
   package private(set) var redacted: String
   /// The libpq parameters in the order of the URL. The last one with a given keyword takes effect.
@@ -134,6 +136,9 @@ package struct PostgreSQLAddress: Hashable, Sendable {
         throw problem("the name of the schema is longer than PostgreSQL's names can be, \(Self.nameLimit) bytes")
       }
       schema = value
+    case "error_values":
+      guard ["show", "hide"].contains(value) else { throw problem("'error_values' must be 'show' or 'hide'") }
+      showsValues = value == "show"
     // libpq accepts this alias in URLs only.
     case "ssl" where value == "true": set("sslmode", "require")
     default: set(keyword, value)

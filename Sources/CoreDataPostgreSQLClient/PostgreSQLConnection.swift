@@ -48,10 +48,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     let settings =
       [("fallback_application_name", applicationName)] + address.parameters.map { ($0.keyword, $0.value) }
       + [("client_encoding", "UTF8")]
-    // Do not let libpq expand a database name as a connection string, whose password would not be redacted.
-    let made = Self.withStrings(settings.map(\.0)) { names in
-      Self.withStrings(settings.map(\.1)) { values in cpq_connect(names, values) }
-    }
+    let made = try Self.connect(to: address, settings)
     var address = address
     // The password may also come from a password file or the environment.
     address.hide(String(libpq: cpq_PQpass(made)))
@@ -74,6 +71,29 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   deinit {
     close()
     cpq_PQfreeCancel(canceller)
+  }
+
+  /// Connects, and asks for the password if the server requires one that was not found anywhere.
+  ///
+  /// - Throws: `PostgreSQLError` if there is no answer.
+  private static func connect(to address: PostgreSQLAddress, _ settings: [(String, String)]) throws -> OpaquePointer? {
+    let made = connect(settings)
+    guard cpq_PQconnectionNeedsPassword(made) == 1 else { return made }
+    let message = String(libpq: cpq_PQerrorMessage(made))
+    cpq_PQfinish(made)
+    guard let answer = PasswordQuestion.password(for: address) else {
+      throw PostgreSQLError(address.masked(message), isConnectionLost: true).withPasswordNeed
+    }
+    let second = connect(settings + [("password", answer)])
+    if cpq_PQstatus(second) != CPQ_CONNECTION_OK { PasswordQuestion.forget(address) }
+    return second
+  }
+
+  private static func connect(_ settings: [(String, String)]) -> OpaquePointer? {
+    // Do not let libpq expand a database name as a connection string, whose password would not be redacted.
+    withStrings(settings.map(\.0)) { names in
+      withStrings(settings.map(\.1)) { values in cpq_connect(names, values) }
+    }
   }
 
   private static func withStrings<Result>(
@@ -188,7 +208,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     default:
       // An error without an SQLSTATE comes from libpq rather than the server.
       if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { connectionDidEnd() }
-      let error = PostgreSQLError(result, statement: statement, isConnectionLost: isLost, masked: address.masked)
+      var error = PostgreSQLError(result, statement: statement, isConnectionLost: isLost, masked: address.masked)
+      if !address.showsValues { error = error.withoutValues }
       cpq_PQclear(result)
       throw error
     }

@@ -7,8 +7,8 @@ import CPostgreSQL
 package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   /// The SQLSTATE code (five characters); nil for an error of the connection.
   package let sqlState: String?
-  package let message: String
-  package let detail: String?
+  package private(set) var message: String
+  package private(set) var detail: String?
   package private(set) var hint: String?
   package let schema: String?
   package let table: String?
@@ -21,13 +21,18 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   /// Whether the connection was lost while the server was committing.
   package private(set) var isCommitUnknown = false
 
+  /// Whether the server requires a password that was not found anywhere.
+  package private(set) var needsPassword = false
+  /// Whether values of rows were removed from the texts.
+  package private(set) var hidesValues = false
+
   private static let longestStatement = 400
 
   init(_ message: String, isConnectionLost: Bool = false, statement: String? = nil) {
     self.message = Self.joined(message)
     self.isConnectionLost = isConnectionLost
     self.statement = statement.map { Self.shortened($0) }
-    (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)
+    (sqlState, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil)
   }
 
   /// Returns a libpq message, which may have several lines, on one line.
@@ -92,6 +97,28 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     return error
   }
 
+  /// The error with the information that a password is missing.
+  var withPasswordNeed: PostgreSQLError {
+    var error = self
+    error.needsPassword = true
+    return error
+  }
+
+  /// The error without values of rows, which the server puts into the details of violated constraints
+  /// (`Key (zname)=(Ada) already exists.`) and into messages about values that it cannot read.
+  var withoutValues: PostgreSQLError {
+    var error = self
+    switch sqlState?.prefix(2) {
+    case "23", "44": error.detail = nil
+    case "22" where sqlState != "22021":
+      error.detail = nil
+      error.message = message.replacing(#/".*"/#, with: "\"…\"")
+    default: return self
+    }
+    error.hidesValues = error.detail != detail || error.message != message
+    return error
+  }
+
   /// Returns the error with another hint, or unchanged if the hint is nil.
   package func withHint(_ hint: String?) -> PostgreSQLError {
     var error = self
@@ -111,6 +138,7 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     let sentences = [
       message, detail, hint, constraint.map { "The constraint is \($0)." },
       statement.map { "The statement was: \($0)" },
+      hidesValues ? "The values are hidden; error_values=show in the URL shows them." : nil,
       sqlState.map { "SQLSTATE \($0)" },
     ]
     return sentences.compactMap { $0 }.reduce("") { text, sentence in

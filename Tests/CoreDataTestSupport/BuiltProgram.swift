@@ -16,10 +16,15 @@ public struct BuiltProgram: Sendable {
   public var isPresent: Bool { FileManager.default.isExecutableFile(atPath: url.path) }
 
   /// Runs the program until it ends.
-  public func run(_ arguments: [String]) throws -> (status: Int32, output: String, error: String) {
+  ///
+  /// - Parameter environment: variables besides those of this process.
+  public func run(
+    _ arguments: [String], environment: [String: String] = [:]
+  ) throws -> (status: Int32, output: String, error: String) {
     let process = Process()
     process.executableURL = url
     process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     let (output, error) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = error

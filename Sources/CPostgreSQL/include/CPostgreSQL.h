@@ -80,6 +80,7 @@ struct cpq_notification {
     (const PGconn *_Nullable connection, const char *_Nonnull name), (connection, name)) \
   FUNCTION(int, PQserverVersion, (const PGconn *_Nullable connection), (connection)) \
   FUNCTION(char *_Nullable, PQerrorMessage, (const PGconn *_Nullable connection), (connection)) \
+  FUNCTION(int, PQconnectionNeedsPassword, (const PGconn *_Nullable connection), (connection)) \
   FUNCTION(char *_Nullable, PQpass, (const PGconn *_Nullable connection), (connection)) \
   FUNCTION(int, PQsocket, (const PGconn *_Nullable connection), (connection)) \
   FUNCTION(int, PQbackendPID, (const PGconn *_Nullable connection), (connection)) \

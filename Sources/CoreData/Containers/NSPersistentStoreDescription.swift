@@ -138,7 +138,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   }
 
   open override var description: String {
-    "<NSPersistentStoreDescription> (type: \(type), url: \(url?.absoluteString ?? "nil"))"
+    "<NSPersistentStoreDescription> (type: \(type), url: \(url?.withoutPassword.absoluteString ?? "nil"))"
   }
 
   private func set(_ option: NSObject?, for key: String) {
@@ -150,4 +150,16 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   }
 
   private func flag(_ key: String) -> Bool { (options[key] as? NSNumber)?.boolValue ?? false }
+}
+
+extension NSPersistentStoreDescription: CustomReflectable {
+  /// The properties for `dump(_:)` and debuggers: the URL without a password. An addition to Apple's API.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "type": type, "configuration": configuration as Any, "url": url?.withoutPassword as Any, "options": options,
+        "shouldAddStoreAsynchronously": shouldAddStoreAsynchronously,
+      ], displayStyle: .class, ancestorRepresentation: .suppressed)
+  }
 }

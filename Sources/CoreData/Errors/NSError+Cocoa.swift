@@ -54,9 +54,10 @@ extension NSError {
     _ details: [String: Any] = [:]
   ) -> NSError {
     var info = details
-    if let url = info[ErrorDetail.url] as? URL, !url.isFileURL {
-      info[ErrorDetail.url] = url.withoutPassword
-      info[NSFilePathErrorKey] = nil
+    for key in [ErrorDetail.url, ErrorDetail.sourceURL, ErrorDetail.destinationURL] {
+      guard let url = info[key] as? URL, !url.isFileURL else { continue }
+      info[key] = url.withoutPassword
+      if key == ErrorDetail.url { info[NSFilePathErrorKey] = nil }
     }
     info[NSLocalizedDescriptionKey] = description
     info[NSLocalizedFailureReasonErrorKey] = reason

@@ -266,3 +266,15 @@ private enum StoreNumbers {
     }
   }
 }
+
+extension NSPersistentStore: CustomReflectable {
+  /// The properties for `dump(_:)` and debuggers: the URL without a password. An addition to Apple's API.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "type": type, "identifier": identifier as Any, "url": url?.withoutPassword as Any,
+        "configurationName": configurationName, "isReadOnly": isReadOnly, "options": options as Any,
+      ], displayStyle: .class, ancestorRepresentation: .suppressed)
+  }
+}

@@ -166,6 +166,8 @@ struct CommandStreams {
   /// The width of the terminal, in columns.
   var columns = 80
   var environment: [String: String] = [:]
+  /// Removes passwords from a result that is written to a file.
+  var masked: (String) -> String = { $0 }
 
   /// Writes text to standard error, escaping control characters that could affect a terminal.
   func printError(_ text: String) {

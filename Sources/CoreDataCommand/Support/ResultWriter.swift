@@ -129,7 +129,7 @@ final class ResultWriter {
       }
     }
     guard let descriptor else { throw unwritable(EBADF) }
-    var rest = Data(buffer.utf8)
+    var rest = Data(streams.masked(buffer).utf8)
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }

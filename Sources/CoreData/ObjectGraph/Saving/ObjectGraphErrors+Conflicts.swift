@@ -23,10 +23,10 @@ extension ObjectGraphErrors {
   /// 133021: objects have the same values under a uniqueness constraint.
   static func constraintConflict(_ conflicts: [NSConstraintConflict]) -> NSError {
     let named = conflicts.prefix(5).map { conflict in
-      let values = conflict.constraint.map { "\($0) = \(conflict.constraintValues[$0] ?? NSNull())" }
+      // The values themselves are in the conflicts; a reason is often logged.
       let objects = [conflict.databaseObject].compactMap { $0 } + conflict.conflictingObjects
       let uris = objects.map { $0.objectID.uriRepresentation().absoluteString }
-      return "\(values.joined(separator: ", ")) of \(uris.joined(separator: " and "))"
+      return "\(conflict.constraint.joined(separator: ", ")) of \(uris.joined(separator: " and "))"
     }
     return .cocoa(
       NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",
