@@ -19,12 +19,14 @@ final class PostgreSQLMigration: ServerMigration {
   private var stores: [PostgreSQLStore] = []
   private var isCommitted = false
 
-  /// The seconds that a statement waits for a lock unless the store's options give another time. While it waits, other
-  /// connections cannot acquire conflicting locks either.
+  /// The seconds after which a migration that cannot lock the tables gives up, unless the store's options give another
+  /// time.
   private static let lockTimeout = 60.0
+  private let timeout: Double
 
   init(of url: URL, _ settings: StoreOptions) throws {
     self.url = url
+    timeout = settings.timeout ?? Self.lockTimeout
     let address = try PostgreSQLAddress(url)
     connection = try SharedConnection.acquire(address)
     schema = SchemaInDatabase(connection, address, url: url)
@@ -34,7 +36,7 @@ final class PostgreSQLMigration: ServerMigration {
       try connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
       // No timeout for this lock: another migration may take any time.
       try schema.lock()
-      try connection.setLockTimeout(settings.timeout ?? Self.lockTimeout, isLocal: true)
+      try connection.setLockTimeout(timeout, isLocal: true)
       guard try schema.isPresent() else { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
     } catch {
       connection.close()
@@ -56,7 +58,7 @@ final class PostgreSQLMigration: ServerMigration {
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore {
     // Other connections must not write to the store while its rows are read.
-    try translating { try schema.lockTables() }
+    try translating { try lockTables() }
     return try open(configuration, coordinator)
   }
 
@@ -64,7 +66,7 @@ final class PostgreSQLMigration: ServerMigration {
     _ items: [DroppedContent], in model: NSManagedObjectModel, configuration: String?
   ) throws -> [DroppedContent] {
     try translating {
-      try schema.lockTables()
+      try lockTables()
       let document = model.document
       let layout = try schema.layout(document, configuration: document.configuration(configuration))
       return try StoreContents(schema.database, schema: layout).counted(items)
@@ -73,8 +75,14 @@ final class PostgreSQLMigration: ServerMigration {
 
   func migrate(through models: [NSManagedObjectModel], configuration: String?) throws -> Bool {
     try translating {
-      try SchemaMigration(schema, configuration: configuration).run(through: models.map(\.document))
+      try SchemaMigration(schema, configuration: configuration).run(
+        through: models.map(\.document), lockingTables: lockTables)
     }
+  }
+
+  /// Keeps others from writing to the store until the migration ends, and from reading some of its tables.
+  private func lockTables(exclusive: Set<String> = []) throws {
+    try MigrationLocks(schema, timeout: timeout).acquire(schema.ownTables(), exclusive: exclusive)
   }
 
   func destination(
@@ -82,6 +90,7 @@ final class PostgreSQLMigration: ServerMigration {
     metadata: [String: Any]
   ) throws -> any RowStore {
     try translating {
+      try lockTables(exclusive: Set(schema.ownTables()))
       try schema.replaceTables(
         model.document, configuration: configuration,
         metadata: metadata.filter { !StoreMetadata.ownKeys.contains($0.key) })
@@ -115,32 +124,8 @@ final class PostgreSQLMigration: ServerMigration {
     connection.close()
   }
 
-  /// Returns a sentence that names the processes with locks on tables of the schema, or nil if there are none. Does not
-  /// include this connection.
-  private func lockHolders() throws -> String? {
-    let observer = try PostgreSQLConnection(schema.address, applicationName: ProcessInfo.processInfo.processName)
-    defer { observer.close() }
-    let rows = try observer.query(
-      "SELECT DISTINCT a.pid::text, coalesce(a.usename::text, ''), coalesce(a.application_name, ''), "
-        + "coalesce(a.state, '') FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
-        + "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_activity a ON a.pid = l.pid "
-        + "WHERE n.nspname = $1 AND l.granted AND a.pid <> $2::int ORDER BY 1",
-      [.text(schema.address.schema), .integer(Int64(connection.processID))])
-    let holders = (0..<rows.count).map { row in
-      "process \(rows.string(row, 0)) of \(rows.string(row, 1)) (\(rows.string(row, 2)), \(rows.string(row, 3)))"
-    }
-    return holders.isEmpty ? nil : "Locks are held by \(holders.joined(separator: ", "))."
-  }
-
   private func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    try ErrorTranslation.translating(url: url, during: .use) {
-      do {
-        return try body()
-      } catch let failure as PostgreSQLError where failure.isLockTimeout {
-        // The hint is optional. The error is correct without it.
-        throw failure.withHint(try? lockHolders())
-      }
-    }
+    try ErrorTranslation.translating(url: url, during: .use, body)
   }
 }
 

@@ -240,12 +240,6 @@ struct SchemaInDatabase {
 
   var database: PostgreSQLDatabase { PostgreSQLDatabase(connection, schema: address.schema) }
 
-  /// Keeps other connections from writing to the tables of the store until the transaction ends.
-  func lockTables() throws {
-    let names = try ownTables().map(SQLName.quoted).joined(separator: ", ")
-    if !names.isEmpty { try connection.execute("LOCK TABLE \(names) IN SHARE ROW EXCLUSIVE MODE") }
-  }
-
   // MARK: Housekeeping tables
 
   /// Returns all metadata, including the UUID.

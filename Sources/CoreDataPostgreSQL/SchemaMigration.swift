@@ -36,8 +36,9 @@ struct SchemaMigration {
 
   /// Runs the steps, and writes the metadata and the model of the last version.
   ///
+  /// - Parameter lock: Keeps others from writing to the store, and from reading the tables with the given names.
   /// - Returns: false if a step cannot be run as statements. Nothing has been changed then.
-  func run(through documents: [ModelDocument]) throws -> Bool {
+  func run(through documents: [ModelDocument], lockingTables lock: (Set<String>) throws -> Void) throws -> Bool {
     guard let last = documents.last else { return false }
     let steps: [ServerStep]
     do {
@@ -45,6 +46,9 @@ struct SchemaMigration {
     } catch is ServerStepObstacle {
       return false
     }
+    // All rows that others write come before the steps or are refused.
+    try lock(
+      Set(steps.flatMap(\.statements).flatMap(\.locks).filter { $0.mode == .accessExclusive }.map(\.table)))
     let database = schema.database
     for step in steps { try ServerStepRun(step, on: database).run() }
     try database.flush()

@@ -270,7 +270,9 @@ struct MigrationTests {
     let error =
       try #require(throws: (any Error).self) { try bench.coordinator(timeout, model(addAttribute)) } as NSError
     #expect(
-      "\(error)".contains("held by process \(holder.processID) of tester (tests, idle in transaction)"), "\(error)")
+      "\(error)".contains(
+        "held by process \(holder.processID) of tester (tests, idle in transaction, in a transaction since "),
+      "\(error)")
     try holder.rollback()
     let after = bench.context(try bench.coordinator(timeout, model(addAttribute)))
     #expect(try after.all("Employee").map { $0["level"] as? Int } == [7])
