@@ -17,6 +17,8 @@ final class OpenedSchema {
   let statements = RowTexts()
   /// The form in which changes are recorded in persistent history; nil if they are not recorded.
   var history: StoreHistory?
+  /// Detects that the store was migrated; nil in the transaction of a migration.
+  var identity: SchemaIdentity? { didSet { useIdentity() } }
   private let schema: String
   private let isOwned: Bool
 
@@ -31,6 +33,8 @@ final class OpenedSchema {
     self.isOwned = isOwned
     plans = RowPlans(entities: entities)
     readers = RowReaders(entities, external: nil)
+    identity = (entities.owner as? PostgreSQLStore)?.identity
+    useIdentity()
   }
 
   /// Whether the connection is in a transaction that the caller has begun.
@@ -47,6 +51,12 @@ final class OpenedSchema {
     connection.close()
     connection = new
     database = PostgreSQLDatabase(new, schema: schema)
+    useIdentity()
+  }
+
+  private func useIdentity() {
+    connection.check = identity?.check
+    database.identity = identity
   }
 
   func noteIdentity() { entities.noteIdentity() }

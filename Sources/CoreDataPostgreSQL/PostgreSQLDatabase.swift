@@ -16,6 +16,8 @@ final class PostgreSQLDatabase: SQLDatabase {
 
   let connection: PostgreSQLConnection
   private let schema: String
+  /// Detects that the open store was migrated; nil for a store that is not open.
+  var identity: SchemaIdentity?
   private var waiting: [(sql: String, values: [PostgreSQLValue])] = []
 
   init(_ connection: PostgreSQLConnection, schema: String) {
@@ -106,7 +108,11 @@ final class PostgreSQLDatabase: SQLDatabase {
   func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
     try flush()
     if connection.isInTransaction { return try connection.transaction(body) }
-    try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    if let identity {
+      try identity.beginSnapshot(on: connection)
+    } else {
+      try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
     do {
       let result = try body()
       try connection.commit()

@@ -12,9 +12,13 @@ extension PostgreSQLStore {
     try withState { state in
       let connection = try PostgreSQLConnection(address(), applicationName: ProcessInfo.processInfo.processName)
       do {
-        try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        // The first query takes the snapshot.
-        _ = try connection.query("SELECT 1")
+        if let identity = state.identity {
+          try identity.beginSnapshot(on: connection)
+        } else {
+          try connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+          // The first query takes the snapshot.
+          _ = try connection.query("SELECT 1")
+        }
       } catch {
         connection.close()
         throw error

@@ -102,9 +102,15 @@ extension PostgreSQLStore {
       } catch {
         // The queued statements belong to the transaction that was rolled back, whatever the error is.
         state.database.forget()
+        let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? PostgreSQLError
+        // What the server or the rows refuse may have its cause in a migration.
+        if cause?.isConnectionLost != true, cause?.isCommitUnknown != true,
+          let migrated = state.identity?.cause(on: state.connection)
+        {
+          throw migrated
+        }
         guard isOwn, repeating, attempt < Self.attempts,
-          let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
-          cause.isRepeatable
+          let cause, cause.isRepeatable
         else { throw error }
         attempt += 1
         // Many writers of the same rows could run into one deadlock after another.
@@ -119,11 +125,17 @@ extension PostgreSQLStore {
   private func finishWriting<Result>(_ body: (OpenedSchema) throws -> Result, _ state: OpenedSchema) throws -> Result {
     let result = try body(state)
     if hasUnsavedMetadata {
+      try state.identity?.lockMetadata(on: state.connection)
       try SchemaInDatabase(state.connection, address(), url: url).setMetadata(metadata ?? [:])
     }
     try state.database.flush()
     // Deferred constraints would fail at the commit, where a merge policy could not resolve the conflict.
-    try state.connection.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    let script = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
+    if let identity = state.identity {
+      try identity.finish(script, on: state.connection)
+    } else {
+      try state.connection.execute(script)
+    }
     try ChangeListener.notify(state.connection, schema: address().schema)
     return result
   }
@@ -134,7 +146,11 @@ extension PostgreSQLStore {
     // A migration reads in its own transaction, in which the tables are locked.
     if borrowed != nil { return }
     try withState { state in
-      try state.connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+      if let identity = state.identity {
+        try identity.beginSnapshot(on: state.connection)
+      } else {
+        try state.connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+      }
       connections.pause()
       state.isInTransaction = true
     }

@@ -29,6 +29,8 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   var recordsCopies = true
   /// Listens for changes by other connections; nil if the store does not post remote change notifications.
   var listener: ChangeListener?
+  /// Detects that the store was migrated; nil until it has been opened. Set before any other thread uses the store.
+  private(set) var identity: SchemaIdentity?
   /// The location of the store, including the password.
   private var givenAddress: PostgreSQLAddress?
   /// Whether the metadata has unsaved changes.
@@ -100,7 +102,8 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
             model.document, configuration: customConfigurationName, metadata: keptMetadata)
           if !isOwn { try checkVersion(of: model, schema, settings) }
         }
-        var found = try schema.metadata()
+        let stored = try schema.metadata()
+        var found = stored
         hasUnsavedMetadata = false
         let layout: StoreSchema
         var fits = true
@@ -123,6 +126,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
         let state = OpenedSchema(
           connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self),
           isOwned: borrowed == nil)
+        if borrowed == nil { try identify(state, schema, model, layout, stored: stored, fits: fits) }
         // Migrations and copies write history that was recorded before.
         if borrowed == nil { try openHistory(state, settings) }
         let listener = borrowed == nil ? try makeListener(settings, address, at: listenAddress) : nil
@@ -135,6 +139,26 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
         throw error
       }
     }
+  }
+
+  /// Has the connections of the store detect migrations by others, after comparing the store with what has been read of
+  /// it.
+  ///
+  /// - Parameters:
+  ///   - stored: The metadata in the store.
+  ///   - fits: Whether the store has all tables and columns of the layout.
+  /// - Throws: 134100 if the store has been migrated since its metadata was read.
+  private func identify(
+    _ state: OpenedSchema, _ schema: SchemaInDatabase, _ model: NSManagedObjectModel, _ layout: StoreSchema,
+    stored: [String: Any], fits: Bool
+  ) throws {
+    let (document, configuration) = (model.document, customConfigurationName)
+    let identity = SchemaIdentity(self, schema.address, metadata: [stored, keptMetadata], layout: layout) {
+      try $0.layout(document, configuration: configuration, allowsMissing: !fits)
+    }
+    try identity.compare(on: schema.connection)
+    self.identity = identity
+    state.identity = identity
   }
 
   /// Compares the model with a store that another process has created meanwhile.
@@ -192,22 +216,15 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     let address = try address()
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       let connection = try connect(address)
-      let found: [String: Any]
       do {
         let schema = SchemaInDatabase(connection, address, url: url)
         guard try schema.isPresent() else {
           throw StoreErrors.disconnected(url: url, reason: "The store was removed while the connection was lost.")
         }
-        found = try schema.metadata()
+        try lost.identity?.verify(on: connection)
       } catch {
         connection.close()
         throw error
-      }
-      let keys = [StoreMetadata.Key.uuid, StoreMetadata.Key.hashes]
-      guard keys.allSatisfy({ (found[$0] as? NSObject) == (keptMetadata[$0] as? NSObject) }) else {
-        connection.close()
-        throw StoreErrors.disconnected(
-          url: url, reason: "The store was replaced or migrated while the connection was lost.")
       }
       lost.replaceConnection(by: connection)
     }
@@ -265,9 +282,13 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
       guard try schema.isPresent() else {
         throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
       }
-      let own = try schema.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-      // Keep the framework's own keys if the caller omits them. Without them the store would not match any model.
-      try schema.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+      try schema.connection.transaction {
+        // A migration between reading and writing would be undone in the metadata only.
+        try schema.lock()
+        let own = try schema.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
+        // Keep the framework's own keys if the caller omits them. Without them the store would not match any model.
+        try schema.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+      }
     }
   }
 

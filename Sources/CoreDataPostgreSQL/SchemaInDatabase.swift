@@ -245,8 +245,14 @@ struct SchemaInDatabase {
   /// Returns all metadata, including the UUID.
   ///
   /// - Throws: `StoreFileProblem.unreadableMetadata` if the metadata is missing or cannot be read.
-  func metadata() throws -> [String: Any] {
-    let rows = try connection.query("SELECT z_uuid, z_plist FROM z_metadata ORDER BY z_version DESC LIMIT 1")
+  func metadata() throws -> [String: Any] { try metadataRow("''").metadata }
+
+  /// Returns all metadata, and the value of an expression over the row that has them.
+  ///
+  /// - Throws: `StoreFileProblem.unreadableMetadata` if the metadata is missing or cannot be read.
+  func metadataRow(_ expression: String) throws -> (metadata: [String: Any], value: String) {
+    let rows = try connection.query(
+      "SELECT z_uuid, z_plist, \(expression) FROM z_metadata ORDER BY z_version DESC LIMIT 1")
     guard rows.count == 1, !rows.isNull(0, 0), !rows.isNull(0, 1) else {
       throw StoreFileProblem.unreadableMetadata(path: place, found: "the table z_metadata holds none")
     }
@@ -254,7 +260,7 @@ struct SchemaInDatabase {
       var metadata = try StoreMetadata.decode(rows.data(0, 1))
       metadata[StoreMetadata.Key.uuid] = rows.string(0, 0)
       metadata[StoreMetadata.Key.type] = NSPostgreSQLStoreType
-      return metadata
+      return (metadata, rows.string(0, 2))
     } catch let problem as PropertyLists.Unreadable {
       throw StoreFileProblem.unreadableMetadata(
         path: place, found: "z_metadata.z_plist is damaged. \(problem.description)")

@@ -87,7 +87,7 @@ extension PostgreSQLConnection {
   }
 
   /// Runs a statement and lets a body request its result, or each of its rows as it arrives.
-  private func runOnce<Result>(
+  func runUnchecked<Result>(
     _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool,
     _ body: (@escaping () throws -> PostgreSQLRows?) throws -> Result
   ) throws -> Result {

@@ -20,6 +20,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private(set) var handle: OpaquePointer?
   private let canceller: OpaquePointer?
   let prepared: PreparedStatements
+  /// The check that follows each statement outside a transaction; nil for none.
+  package var check: Check?
   let parameters = StatementParameters()
   let waker = Waker()
   var savepoints = 0

@@ -7,7 +7,7 @@ import Foundation
 extension NSPersistentStore {
   /// Returns the name of a version among those in the model file of the store's coordinator, for error messages; nil if
   /// none matches.
-  func versionName(of version: StoreVersion) -> String? {
+  package func versionName(of version: StoreVersion) -> String? {
     guard let model = persistentStoreCoordinator?.managedObjectModel, !model.origins.isEmpty else { return nil }
     // If the file cannot be read, there are no names. The error to report is another one.
     guard let known = try? ModelVersions(around: model) else { return nil }

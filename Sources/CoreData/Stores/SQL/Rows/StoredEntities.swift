@@ -40,6 +40,9 @@ package final class StoredEntities {
     ) { first, _ in first }
   }
 
+  /// The store; nil if rows need no identifiers.
+  package var owner: NSPersistentStore? { store }
+
   /// Creates the entities for another connection to the same store, which another thread may use.
   package init(sharing other: StoredEntities) {
     (schema, members, numbers, store) = (other.schema, other.members, other.numbers, other.store)
