@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import CoreDataPostgreSQLClient
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -29,6 +30,10 @@ extension PostgreSQLStore: PartialCopyDestination {
         throw StoreErrors.operationFailed(url: url, reason: "Another process is copying rows into the store.")
       }
       let schema = try newSchema()
+      // Rows of files may lack a required value.
+      for (table, columns) in requiredColumns(of: schema) {
+        for column in columns { try alter(table, column, "DROP", state) }
+      }
       let definitions = PostgreSQLDefinitions(schema)
       for key in definitions.foreignKeys {
         try state.connection.execute(
@@ -57,10 +62,35 @@ extension PostgreSQLStore: PartialCopyDestination {
       for index in schema.indexes where !index.isUnique {
         try state.connection.execute(definitions.statement(of: index).sql)
       }
+      try requireValues(schema, state)
       for key in definitions.foreignKeys { try state.connection.execute(key.statement.sql) }
       for table in schema.tables { try state.connection.execute("ANALYZE \(SQLName.quoted(table.name))") }
       try SchemaInDatabase(state.connection, address(), url: url).unlockAfterCopy()
     }
+  }
+
+  /// Returns the columns of a new store that must have a value, by table.
+  private func requiredColumns(of schema: StoreSchema) -> [(table: String, columns: [String])] {
+    guard let model = persistentStoreCoordinator?.managedObjectModel else { return [] }
+    return ServerDefaults.all(model.document, schema, values: FrameworkValues()).sorted { $0.key < $1.key }
+      .map { table, columns in (table, columns.filter(\.value.isRequired).keys.sorted()) }
+      .filter { !$0.1.isEmpty }
+  }
+
+  /// Makes the columns required that have a value in all rows.
+  private func requireValues(_ schema: StoreSchema, _ state: OpenedSchema) throws {
+    for (table, columns) in requiredColumns(of: schema) {
+      let lacks = columns.map { "coalesce(bool_or(\(SQLName.quoted($0)) IS NULL), false)" }.joined(separator: ", ")
+      let rows = try state.connection.query("SELECT \(lacks) FROM \(SQLName.quoted(table))")
+      for (position, column) in columns.enumerated() where !rows.bool(0, position) {
+        try alter(table, column, "SET", state)
+      }
+    }
+  }
+
+  private func alter(_ table: String, _ column: String, _ verb: String, _ state: OpenedSchema) throws {
+    try state.connection.execute(
+      "ALTER TABLE \(SQLName.quoted(table)) ALTER COLUMN \(SQLName.quoted(column)) \(verb) NOT NULL")
   }
 
   func insertCopies(_ rows: [RowChange]) throws {

@@ -76,6 +76,12 @@ enum PostgreSQLErrors {
         description: "An object of a relationship is not in the store.",
         suggestion: "Another process has deleted it. Refresh the objects, and set the relationship again.")
     }
+    if failure.isNotNullViolation {
+      return Kind(
+        code: NSValidationMissingMandatoryPropertyError, description: "A required value is missing.",
+        suggestion: "Set the value. If the model allows objects without it, check the store with coredata store verify."
+      )
+    }
     if failure.isSerializationFailure || failure.isDeadlock {
       return Kind(
         code: NSPersistentStoreTimeoutError,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPostgreSQLClient
 import CoreDataSQLite
@@ -121,7 +122,10 @@ struct SchemaInDatabase {
   /// Creates the tables of a store in the caller's transaction.
   func create(_ document: ModelDocument, configuration: String?, metadata: [String: Any]) throws {
     let schema = try StoreSchema(document: document, configuration: configuration, dialect: .postgreSQL)
-    for statement in PostgreSQLDefinitions(schema).creationStatements { try connection.execute(statement.sql) }
+    let defaults = ServerDefaults.all(document, schema, values: FrameworkValues())
+    for statement in PostgreSQLDefinitions(schema, defaults: defaults).creationStatements {
+      try connection.execute(statement.sql)
+    }
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
     metadata[StoreMetadata.Key.type] = NSPostgreSQLStoreType
     metadata[StoreMetadata.Key.autoVacuum] = nil

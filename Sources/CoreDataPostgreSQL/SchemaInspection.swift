@@ -9,6 +9,7 @@ import CoreDataStoreFiles
 
 /// Inspects a store for damage by others to its metadata, constraints, indexes, sequences and rows.
 struct SchemaInspection {
+  private let document: ModelDocument
   private let schema: SchemaInDatabase
   private let layout: StoreSchema
   private let catalog: StoreCatalog
@@ -21,7 +22,7 @@ struct SchemaInspection {
   /// - Parameter document: The model of the store.
   /// - Throws: The errors of the server and of its catalog.
   init(_ schema: SchemaInDatabase, _ document: ModelDocument) throws {
-    self.schema = schema
+    (self.schema, self.document) = (schema, document)
     catalog = try schema.database.catalog()
     // A store of a configuration has only the tables of some entities.
     layout = try StoreSchema(
@@ -81,13 +82,14 @@ struct SchemaInspection {
   }
 
   private func rows(_ table: TableLayout) throws -> [ServerStoreProblem] {
-    try Self.unknownEntityNumbers(in: table, of: layout, connection).map { number, count in
+    let unknown = try Self.unknownEntityNumbers(in: table, of: layout, connection).map { number, count in
       ServerStoreProblem(
         .entityNumber, entity: table.rootEntity,
         "\(count == 1 ? "1 row" : "\(count) rows") of \(table.name) "
           + "\(count == 1 ? "has" : "have") the entity number \(number), which no entity of the table has.",
         cure: "Compare z_ent with the numbers in z_primarykey.")
     }
+    return try unknown + NotNullInspection(schema: schema, document: document, layout: layout).problems(of: table)
   }
 
   /// Returns the entity numbers in a table that do not belong to any of its entities, with their row counts.

@@ -81,6 +81,7 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package var isDiskFull: Bool { sqlState == "53100" }
   package var isReadOnly: Bool { sqlState == "25006" }
   package var isPrivilege: Bool { sqlState == "42501" }
+  package var isNotNullViolation: Bool { sqlState == "23502" }
   package var isUndefinedTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   package var isUndefinedColumn: Bool { sqlState == "42703" }
   /// Whether a text contains U+0000, which PostgreSQL cannot store, or is not valid UTF-8.

@@ -83,11 +83,9 @@ package struct ColumnSources {
   /// Returns the parts of the default value by column; empty if there is no default value.
   private func constants(for layout: AttributeLayout, _ document: AttributeDocument) throws -> [String: BoundSQL] {
     guard let plain = document.defaultValue else { return [:] }
-    let schema = step.destinationSchema
-    let value = try StoredDefault(document, entity: destination.name, values: step.values, dialect: schema.dialect)
-      .value(of: plain)
-    let assignments = schema.assignments(of: value, to: layout, of: destination)
-    return Dictionary(assignments.filter { $0.value.values != [.null] }) { first, _ in first }
+    return try StoredDefault(
+      document, entity: destination.name, values: step.values, dialect: step.destinationSchema.dialect
+    ).columns(of: plain, layout, of: destination, in: step.destinationSchema)
   }
 
   // MARK: Relationships

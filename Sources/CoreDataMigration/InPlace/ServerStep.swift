@@ -104,14 +104,26 @@ struct ServerStepBuilder {
   private let objects: ServerIndexes
   private let new: PostgreSQLDefinitions
   private let old: PostgreSQLDefinitions
+  /// The defaults of columns after the step.
+  private let defaults: PostgreSQLDefinitions.Defaults
+  /// The changes of defaults by the new name of the table.
+  private let changes: [String: DefaultChanges]
   private var result: [ServerStatement] = []
 
   init(step: InPlaceStep) throws {
     self.step = step
-    new = PostgreSQLDefinitions(step.destinationSchema)
+    defaults = ServerDefaults.all(step.destination.document, step.destinationSchema, values: step.values)
+    let before = ServerDefaults.all(step.source.document, step.sourceSchema, values: step.values)
+    new = PostgreSQLDefinitions(step.destinationSchema, defaults: defaults)
     old = PostgreSQLDefinitions(step.sourceSchema)
     tables = try ServerTables(step: step)
     objects = ServerIndexes(step: step, tables: tables)
+    var changes: [String: DefaultChanges] = [:]
+    for table in tables.altered {
+      changes[table.new.name] = DefaultChanges(
+        of: table, from: before[table.old.name] ?? [:], to: defaults[table.new.name] ?? [:])
+    }
+    self.changes = changes
   }
 
   func statements() throws -> [ServerStatement] {
@@ -153,6 +165,7 @@ struct ServerStepBuilder {
       append("SET CONSTRAINTS ALL IMMEDIATE", entity: nil, .catalogue, check: .duplicates)
       append("SET CONSTRAINTS ALL DEFERRED", entity: nil, .catalogue)
     }
+    setDefaults()
     dropRemains(relations, links)
     makeConstraints()
   }
@@ -280,7 +293,7 @@ struct ServerStepBuilder {
       append(new.sequenceStatement(of: table).sql, entity: table.rootEntity, .catalogue)
     }
     for split in tables.split {
-      append(new.statement(of: split.new).sql, entity: split.new.rootEntity, .catalogue)
+      append(definitions(of: split).statement(of: split.new).sql, entity: split.new.rootEntity, .catalogue)
       append(new.sequenceStatement(of: split.new).sql, entity: split.new.rootEntity, .catalogue)
       // Continue the old sequence, so that no key is reused.
       append(
@@ -301,6 +314,18 @@ struct ServerStepBuilder {
             locks: [.init(table: split.new.name, mode: .rowExclusive)]))
       }
     }
+  }
+
+  /// Returns the definitions for a table whose rows come from another one. Only columns whose values the step makes are
+  /// required: others may be NULL in rows of stores that were made without the constraint.
+  private func definitions(of split: ServerTables.Split) -> PostgreSQLDefinitions {
+    let kept = (defaults[split.new.name] ?? [:]).filter { column, _ in
+      split.copies.allSatisfy { copy in
+        if case .constant? = copy.columns[column] { return true }
+        return false
+      }
+    }
+    return PostgreSQLDefinitions(step.destinationSchema, defaults: [split.new.name: kept])
   }
 
   private static func literal(_ text: String) -> String {
@@ -324,6 +349,13 @@ struct ServerStepBuilder {
 
   private mutating func alterColumns(_ table: ServerTables.Altered) {
     rename(table.renames, of: table.new.name, columns: table.old.columns, entity: table.new.rootEntity)
+    let defaults = changes[table.new.name]
+    for column in defaults?.dropped ?? [] {
+      let name = SQLName.quoted(column)
+      alter(
+        table.new.name, "ALTER COLUMN \(name) DROP DEFAULT, ALTER COLUMN \(name) DROP NOT NULL",
+        entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.subject?.property)
+    }
     if !table.retyped.isEmpty {
       let changes = table.retyped.map { column, value in
         let type = PostgreSQLDefinitions.declaration(of: column.type)
@@ -336,6 +368,13 @@ struct ServerStepBuilder {
     }
     for column in table.columns.added {
       let (name, subject) = (SQLName.quoted(column.name), column.subject)
+      if let value = defaults?.added[column.name] {
+        alter(
+          table.new.name,
+          "ADD COLUMN \(new.definition(column))\(value.isRequired ? " NOT NULL" : "") \(value.clause)",
+          entity: subject?.entity, property: subject?.property)
+        continue
+      }
       let constant = table.defaults[column.name].map { " DEFAULT \($0.postgreSQLLiterals)" }
       alter(
         table.new.name, "ADD COLUMN \(new.definition(column))\(constant ?? "")", entity: subject?.entity,
@@ -412,6 +451,29 @@ struct ServerStepBuilder {
           "UPDATE \(column: table.new.name) SET \(values)\(raw: condition)" as BoundSQL,
           entity: change.entities.count == 1 ? change.entities[0].name : table.new.rootEntity,
           property: change.property, .rows, locks: [.init(table: table.new.name, mode: .rowExclusive)]))
+    }
+    for (column, values) in changes[table.new.name]?.filled ?? [] {
+      let list = values.map { "\(column: $0.column) = \($0.value)" as BoundSQL }.joined(", ")
+      result.append(
+        ServerStatement(
+          "UPDATE \(column: table.new.name) SET \(list) WHERE \(column: column) IS NULL",
+          entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.subject?.property,
+          .rows, locks: [.init(table: table.new.name, mode: .rowExclusive)]))
+    }
+  }
+
+  /// Sets the defaults of columns whose rows have got their values.
+  private mutating func setDefaults() {
+    for table in tables.altered {
+      for setting in changes[table.new.name]?.set ?? [] {
+        let name = SQLName.quoted(setting.column)
+        let required = setting.isRequired ? ", ALTER COLUMN \(name) SET NOT NULL" : ""
+        alter(
+          table.new.name, "ALTER COLUMN \(name) SET \(setting.value.clause)\(required)",
+          entity: table.new.rootEntity,
+          property: table.new.columns.first { $0.name == setting.column }?.subject?.property,
+          setting.isRequired ? .scan : .catalogue)
+      }
     }
   }
 

@@ -167,6 +167,14 @@ package struct StoredDefault {
     }
   }
 
+  /// Returns the parts of the value by column. Columns that stay NULL are left out.
+  package func columns(
+    of plain: PlainValue, _ layout: AttributeLayout, of entity: EntityLayout, in schema: StoreSchema
+  ) throws -> [String: BoundSQL] {
+    let assignments = schema.assignments(of: try value(of: plain), to: layout, of: entity)
+    return Dictionary(assignments.filter { $0.value.values != [.null] }) { first, _ in first }
+  }
+
   /// Returns the value as a save would write it, encoded by the attribute's transformer.
   private func archived() throws -> SQLiteValue {
     do {

@@ -8,15 +8,34 @@ import CoreDataSQLite
 ///
 /// `creationStatements` creates a new store. A migration uses the statements of single tables, columns and indexes.
 package struct PostgreSQLDefinitions {
+  /// The value of a column in rows that are inserted without one.
+  package struct Default: Hashable, Sendable {
+    package let value: BoundSQL
+    /// Whether the column has a value in every row.
+    package let isRequired: Bool
+
+    package init(_ value: BoundSQL, isRequired: Bool) { (self.value, self.isRequired) = (value, isRequired) }
+
+    /// The default as in `CREATE TABLE` and `SET DEFAULT`.
+    package var clause: String { "DEFAULT \(value.postgreSQLLiterals)" }
+  }
+
+  /// Defaults by table and column.
+  package typealias Defaults = [String: [String: Default]]
+
   private let schema: StoreSchema
+  private let defaults: Defaults
 
   /// The number of primary keys that a process takes from a sequence at a time.
   package static let keyBlockSize: Int64 = 1_000
 
-  /// - Parameter schema: the layout of a store in PostgreSQL.
-  package init(_ schema: StoreSchema) {
+  /// - Parameters:
+  ///   - schema: the layout of a store in PostgreSQL.
+  ///   - defaults: the defaults of columns in new tables.
+  package init(_ schema: StoreSchema, defaults: Defaults = [:]) {
     trap(unless: schema.dialect == .postgreSQL, "The layout has the names of another engine.")
     self.schema = schema
+    self.defaults = defaults
   }
 
   /// All statements that create an empty store. Constraints come last, since they refer to other tables.
@@ -43,7 +62,12 @@ package struct PostgreSQLDefinitions {
 
   /// Returns `CREATE TABLE` for an entity's table.
   package func statement(of table: TableLayout) -> SchemaStatement {
-    create(table.name, table.columns.map(definition))
+    create(
+      table.name,
+      table.columns.map { column in
+        let value = defaults[table.name]?[column.name]
+        return definition(column) + (value.map { ($0.isRequired ? " NOT NULL " : " ") + $0.clause } ?? "")
+      })
   }
 
   /// Returns `CREATE TABLE` for a join table.
@@ -59,7 +83,7 @@ package struct PostgreSQLDefinitions {
     SchemaStatement(name: name, sql: "CREATE TABLE \(SQLName.quoted(name)) (\(definitions.joined(separator: ", ")))")
   }
 
-  /// Returns the definition of a column, as in `CREATE TABLE` and `ADD COLUMN`.
+  /// Returns the definition of a column without its default, as in `CREATE TABLE` and `ADD COLUMN`.
   package func definition(_ column: ColumnLayout) -> String {
     let constraint =
       switch column.role {
