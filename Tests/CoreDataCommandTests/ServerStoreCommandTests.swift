@@ -93,6 +93,10 @@ struct ServerStoreCommandTests {
     let to = ["--to", "Shop", "--allow-loss", "--allow-downgrade"]
     let plan = CommandRun(["migrate", "plan", server, workshop.model] + to)
     #expect(plan.status == .done && plan.output.contains("Shop 2 -> Shop"), "\(plan.error)\(plan.output)")
+    #expect(
+      plan.output.contains("Old instances\n  stop them first: Their reads and saves wait while"), "\(plan.output)")
+    let members = CommandRun(["migrate", "plan", server, workshop.model, "--format", "json"] + to)
+    #expect(members.output.contains("\"verdict\": \"stop them first\""), "\(members.output)")
     // The disk of the private copy is of no interest.
     #expect(!plan.output.contains("beside the store") && !plan.output.contains("ST602"))
     let refused = CommandRun(["migrate", "plan", server, workshop.model, "--to", "Shop 3"])

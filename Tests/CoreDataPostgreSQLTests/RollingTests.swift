@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataTestSupport
 import Foundation
 import PostgreSQLTestServer
@@ -323,6 +324,27 @@ struct RollingTests {
     print(
       "Rolling deployment, \(change): \(saved.value.count) rows by old instances, \(wrong) written wrongly; longest wait of "
         + "a reader \(stalls.value["reader"] ?? 0) s, of a writer \(stalls.value["writer"] ?? 0) s")
+  }
+
+  @Test("A judgement names the tables that a migration locks against reading", arguments: RollingChange.allCases)
+  func judgement(change: RollingChange) throws {
+    _ = try bench.coordinator(nil, RollingChange.model(nil))
+    let models = [RollingChange.model(nil), RollingChange.model(change)]
+    let judgement = RollingJudgement(
+      try PostgreSQLStore.migrationStatements(at: bench.url, through: models, configuration: nil))
+    let quick: [RollingChange] = [.addedOptional, .addedRequired, .renamed, .removed, .newEntity]
+    let isCompatible = quick.contains(change) || change == .renamedEntity || change == .byCopy
+    #expect(judgement.verdict == (isCompatible ? .compatible : .stopFirst), "\(change): \(judgement)")
+    let migration = try PostgreSQLStore.beginMigration(of: bench.url, options: [:])
+    defer { migration.rollBack() }
+    #expect(try migration.migrate(through: models, configuration: nil))
+    // Others still see the tables as they were.
+    let rows = try bench.connection().query(
+      "SELECT DISTINCT c.relname::text FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+        + "WHERE l.mode = 'AccessExclusiveLock' AND l.granted AND c.relkind = 'r' "
+        + "AND c.relnamespace = current_schema()::regnamespace ORDER BY 1")
+    let locked = Set((0..<rows.count).map { rows.string($0, 0) })
+    #expect(locked == Set(judgement.unreadable).intersection(["zitem", "ztag"]), "\(change)")
   }
 
   @Test("Metadata of others is no migration, and a store that is replaced or removed is told apart from one")

@@ -54,12 +54,16 @@ enum MigratePlanCommand: Command {
       if let sql { members.append(.init("sql", .array(sql.map { .string($0) }))) }
       if let inServer {
         members.append(.init("server", Self.json(inServer)))
+        if let rolling = RollingText(inServer, plan) { members.append(.init("oldInstances", rolling.json)) }
         members.append(.init("serverIsReadOnly", .bool(inServer.isRefused)))
       }
       try invocation.write(.object(members))
     case .markdown:
       try invocation.result.write(PlanText.markdown(plan))
       if let inServer { try invocation.result.write("\n" + Self.lines(inServer).map { "    \($0)\n" }.joined()) }
+      if let inServer, let rolling = RollingText(inServer, plan) {
+        try invocation.result.write("\n" + rolling.lines.map { "- \($0)\n" }.joined())
+      }
       if let sql { try invocation.result.write("\n```sql\n" + sql.map { $0 + ";\n" }.joined() + "```\n") }
     default:
       var report = invocation.report()
@@ -67,6 +71,10 @@ enum MigratePlanCommand: Command {
       if let inServer {
         report.line()
         report.section("In the server") { report in for line in Self.lines(inServer) { report.line(line) } }
+        if let rolling = RollingText(inServer, plan) {
+          report.line()
+          report.section("Old instances") { report in for line in rolling.lines { report.line(line) } }
+        }
       }
       if let sql, !sql.isEmpty {
         report.line()

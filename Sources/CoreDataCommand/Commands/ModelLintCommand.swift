@@ -17,6 +17,11 @@ enum ModelLintCommand: Command {
     positionals: [.model],
     options: [
       .flag("all-steps", summary: "Judge every step, not only the last one."),
+      .flag(
+        "rolling",
+        summary:
+          "Also say what programs with the old version can do while a server migrates their store; exit with 1 if "
+          + "they have to be stopped first. As text or JSON only."),
       .level, .mappings, .lockFile, .allow, .allowances, .allowLoss,
       .format(.text, .json, .markdown, .github, .sarif, .junit),
     ])
@@ -28,13 +33,16 @@ enum ModelLintCommand: Command {
     var options = try invocation.lintOptions(for: model)
     options.includesAllSteps = invocation.arguments.flag("all-steps")
     let lint = try ModelLint(model.modelVersions(), options)
+    let rolling = try Self.rolling(invocation, model, includesAllSteps: options.includesAllSteps)
     let text = LintText(model: model.url, entries: lint.entries, isVerbose: invocation.options.isVerbose)
     switch invocation.options.format {
     case .json:
-      try invocation.write([
-        "format": "coredata.model-lint/1", "model": .string(model.url.path), "current": .string(lint.current),
-        "steps": .integer(lint.stepCount), "findings": text.json,
-      ])
+      var members: [JSONText.Member] = [
+        .init("format", "coredata.model-lint/1"), .init("model", .string(model.url.path)),
+        .init("current", .string(lint.current)), .init("steps", .integer(lint.stepCount)), .init("findings", text.json),
+      ]
+      if let rolling { members.append(.init("rolling", RollingText.json(rolling))) }
+      try invocation.write(.object(members))
     case .markdown: try invocation.result.write(text.markdown)
     case .github: try invocation.result.write(text.annotations)
     case .sarif: try invocation.write(text.sarif(invocation.tool))
@@ -49,9 +57,26 @@ enum ModelLintCommand: Command {
         "\(model.name)  \(versions), current \(lint.current); \(NumberText.counted(lint.stepCount, "step")) judged")
       report.line()
       text.write(to: &report)
+      if let rolling {
+        report.section("Rolling deployment") { report in
+          for line in RollingText.lines(rolling) { report.line(line) }
+        }
+        report.line()
+      }
       report.line(text.summary)
       try invocation.write(report)
     }
-    return lint.count(of: .error) > 0 ? .no : .done
+    return lint.count(of: .error) > 0 || rolling?.hasStops == true ? .no : .done
+  }
+
+  /// Returns the judgements about rolling deployments, if they are asked for.
+  private static func rolling(
+    _ invocation: CommandInvocation, _ model: ModelArgument, includesAllSteps: Bool
+  ) throws -> RollingLint? {
+    guard invocation.arguments.flag("rolling") else { return nil }
+    guard [.text, .json].contains(invocation.options.format) else {
+      throw CommandFailure(.usage, "--rolling writes text or JSON: use it without --format, or with --format json.")
+    }
+    return RollingLint(try model.modelVersions(), includesAllSteps: includesAllSteps)
   }
 }

@@ -7,8 +7,10 @@ import Foundation
 
 /// The way in which a planned migration would be executed in a database server.
 package struct ServerMigrationPlan {
-  /// The statements, if all steps run inside the server.
-  package private(set) var statements: [ServerStatement] = []
+  /// The statements of each step, if all steps run inside the server.
+  package private(set) var steps: [[ServerStatement]] = []
+  /// The statements of all steps, which run in one transaction.
+  package var statements: [ServerStatement] { steps.flatMap { $0 } }
   /// The reason why the rows are copied to a SQLite store, migrated there and written back; nil if they are not.
   package private(set) var reason: String?
   /// Whether the server is a standby, or allows only reads, so that it rejects the migration.
@@ -27,11 +29,25 @@ package struct ServerMigrationPlan {
       return
     }
     do {
-      statements = try kind.migrationStatements(
-        at: url, through: migration.steps.map(\.sourceModel) + [last], configuration: migration.configuration)
+      let models = migration.steps.map(\.sourceModel) + [last]
+      var count = 0
+      for end in 2...models.count {
+        let statements = try kind.migrationStatements(
+          at: url, through: Array(models.prefix(end)), configuration: migration.configuration)
+        steps.append(Array(statements.dropFirst(count)))
+        count = statements.count
+      }
     } catch let obstacle as ServerStepObstacle {
-      reason = obstacle.reason
+      (steps, reason) = ([], obstacle.reason)
     }
+  }
+
+  /// What programs with the old version can do meanwhile; nil if nothing is migrated.
+  package var rolling: RollingJudgement? {
+    if let reason {
+      return RollingJudgement(copiedBecause: ServerStepObstacle(reason: reason).cause)
+    }
+    return steps.isEmpty ? nil : RollingJudgement(statements)
   }
 }
 
