@@ -8,8 +8,10 @@
 #   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
 #   make install  the tool with its manual page and the completions of bash, zsh and fish below PREFIX (/usr/local); Swift's
 #                 runtime, SQLite and zlib are linked into it
-#   make dist     the same as a .tar.gz and a .deb in .build/dist/packages; `make dist-check` installs the .deb in a Debian
-#                 without Swift, and uses it there
+#   make dist     the same as a .tar.gz and a .deb in .build/dist/packages, for the repository that Scripts/project.env names;
+#                 `make dist-check` installs them in a bare Debian without Swift, and uses them there
+#   make release  the files of a release in .build/release: the packages, the sources, what is linked in (SBOM), the notes, and
+#                 checksums; says which tag to set
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
@@ -55,7 +57,8 @@ EXPORTS := -Xlinker --export-dynamic
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks Conformance) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
 
-.PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
+.PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries \
+  static-libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
@@ -81,7 +84,7 @@ pages: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product coredata
 	@Tests/Pages/check.sh $(abspath $(SCRATCH))/debug/coredata $(PICTURES)
 
-static: libraries
+static: static-libraries
 	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)
 
 # The symbols are those of a build of its own, because a build for tests keeps none.
@@ -94,8 +97,8 @@ docs: libraries
 DIST := $(abspath $(SCRATCH))/dist
 TOOL := $(DIST)/release/coredata
 PREFIX ?= /usr/local
-.PHONY: tool install dist dist-check
-tool: libraries
+.PHONY: tool install dist dist-check release
+tool: static-libraries
 	@Scripts/archives.sh $(DIST)/archives
 	PKG_CONFIG_PATH=$(DIST)/archives swift build -c release --static-swift-stdlib --scratch-path $(DIST) $(BUILD_FLAGS) \
 	  --product coredata -Xlinker -s -Xlinker --disable-new-dtags -Xlinker -rpath -Xlinker '$$ORIGIN/../lib/coredata'
@@ -103,11 +106,20 @@ tool: libraries
 install: tool
 	@Scripts/package.sh install $(TOOL) $(PREFIX)
 
-dist: tool
+# What cannot be made is refused before the build, which takes a quarter of an hour.
+dist:
+	@Scripts/project.sh check
+	@Scripts/package.sh check
+	@$(MAKE) --no-print-directory tool
 	@Scripts/package.sh dist $(TOOL) $(DIST)/packages
 
 dist-check: dist
 	@Scripts/package-check.sh $(DIST)/packages
+
+release:
+	@Scripts/release.sh check
+	@$(MAKE) --no-print-directory dist
+	@Scripts/release.sh make $(TOOL) $(DIST) $(abspath $(SCRATCH))/release
 
 # BENCH holds the arguments of the program; Benchmarks/README.md has them.
 BENCH ?=
@@ -202,3 +214,7 @@ format:
 # SQLite and zlib with their headers; installed where apt-get can do it, else named.
 libraries:
 	@Scripts/system-libraries.sh
+
+# Also what is linked into a program with Swift's runtime inside.
+static-libraries:
+	@Scripts/system-libraries.sh static

@@ -35,7 +35,7 @@ done
   -minimum-access-level public -skip-synthesized-members -output-dir "$symbols"
 [[ -s $symbols/CoreData.symbols.json ]] || fail 'no symbols were written'
 "$docc" convert Sources/CoreData/CoreData.docc --additional-symbol-graph-dir "$symbols" --output-path "$folder/site" \
-  --fallback-display-name CoreData --fallback-bundle-identifier org.opencoredata.CoreData \
+  --fallback-display-name CoreData --fallback-bundle-identifier CoreData \
   --transform-for-static-hosting 2>&1 | tee "$folder/docc.log" | grep -E '^(error|warning)' | head -n 20 || true
 [[ -f $folder/site/documentation/coredata/gettingstarted/index.html ]] || fail "the site was not built; see $folder/docc.log"
 if grep -E "CoreData.docc/.*(warning|error)" "$folder/docc.log"; then fail 'articles have links that lead nowhere'; fi

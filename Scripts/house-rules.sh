@@ -4,8 +4,8 @@
 #
 # The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
 # lines, `try?` without a reason, casts to `CocoaError`, errors made outside `…Errors` files, traps without a word in
-# release builds, unfinished work, paths that exist on one machine only, and deviations that are not listed. Looks at all
-# files that are tracked, or would be if they were added.
+# release builds, unfinished work, paths that exist on one machine only, hosts and owners, versions that contradict each
+# other, and deviations that are not listed. Looks at all files that are tracked, or would be if they were added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -104,6 +104,15 @@ files | xargs -0 -r grep -InE '(^|[^A-Za-z0-9_.~/-])/(home|Users|root|work|works
 if [[ $place == /*/* ]]; then
   files | xargs -0 -r grep -InF -- "$place" /dev/null | sed 's/:\([0-9]*\):.*/:\1: path of this checkout/' \
     >>"$findings" || true
+fi
+
+# The address of the repository has one place, and the version another.
+files ':!Scripts/project.env' ':!Scripts/house-rules.sh' |
+  xargs -0 -r grep -InEi '[a-z0-9-]+\.(com|org|net|io|dev)[/:][a-z0-9_.-]+/OpenCoreData|repository: *[a-z0-9_.-]+/OpenCoreData|(^|[^a-z])(org|com|io)\.opencoredata|opencoredata\.(com|org|net|io|dev)|opencoredata@' \
+    -- /dev/null | sed 's/:\([0-9]*\):.*/:\1: names a host or owner; take it from Scripts\/project.env/' >>"$findings" || true
+version=$(Scripts/project.sh version)
+if ! grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}([^0-9.]|\$)"; then
+  printf 'CHANGELOG.md: does not begin with version %s, which Sources/CoreDataCommand/Version.swift has\n' "$version" >>"$findings"
 fi
 
 # What differs from Apple is listed, under the name of the type whose file says so.

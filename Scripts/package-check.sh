@@ -2,7 +2,8 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the packages in bare systems without Swift, and uses the tool there: a store is migrated, verified and compared.
+# Installs the packages in bare systems without Swift, and uses the tool there: a store is migrated, verified and compared, and
+# the workflows of Integrations run.
 # Needs root and debootstrap. Arguments: the folder of the packages; the Debian suites (bookworm and trixie).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -47,7 +48,7 @@ for suite in "${suites[@]}"; do
   cp -R Examples/Done/Done.sqlite Examples/Done/Done.xcdatamodeld "$root/work"
 
   # The archive, which needs nothing to be installed.
-  tar -xzf "$packages"/coredata-*.tar.gz -C "$root/opt"
+  tar -xzf "$packages"/coredata-*-linux-*.tar.gz -C "$root/opt"
   chroot "$root" /bin/sh -c '/opt/coredata-*/bin/coredata --version' > /dev/null || fail "the .tar.gz does not run on $suite"
 
   cp "$packages"/*.deb "$root/tmp"
@@ -56,6 +57,7 @@ for suite in "${suites[@]}"; do
   chroot "$root" test ! -e /usr/bin/swift || fail "there is a Swift on $suite"
   echo "Debian $suite:"
   chroot "$root" /bin/sh -c "$(use)" | sed 's/^/  /' || fail "the tool does not work on $suite"
+  Scripts/integrations-check.sh "$root" "$packages"/coredata-*-linux-*.tar.gz | sed 's/^/  /'
   clean
 done
 trap - EXIT

@@ -5,7 +5,9 @@
 # Puts the tool where it is used from, with its manual page and the completions of three shells.
 #
 #   package.sh install TOOL PREFIX   into PREFIX (bin, share/man, ...), below DESTDIR if that is set
-#   package.sh dist TOOL FOLDER      a .tar.gz and a .deb in FOLDER
+#   package.sh check                 makes sure that `dist` will find its programs, before something is built for it
+#   package.sh dist TOOL FOLDER      a .tar.gz and, where dpkg-deb is, a .deb in FOLDER; says what they contain. The same
+#                                    tool and commit give the same files
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,7 +34,8 @@ dependencies() {
   objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | while read -r library; do
     path=$(ldd "$1" | awk -v name="$library" '$1 == name { print $3 }')
     [[ -n $path ]] || continue
-    package=$(dpkg-query --search "$(readlink -f "$path")" 2>/dev/null || dpkg-query --search "*/$library")
+    package=$(dpkg-query --search "$(readlink -f "$path")" 2>/dev/null || dpkg-query --search "*/$library" 2>/dev/null) ||
+      fail "$1 loads $path, which belongs to no Debian package, so a .deb would not run elsewhere"
     printf '%s\n' "${package%%:*}"
   done | sort -u | while read -r package; do
     if [[ $package == libc6 ]]; then printf 'libc6 (>= %s)\n' "$(oldest_glibc "$1")"; else printf '%s\n' "$package"; fi
@@ -43,6 +46,8 @@ dependencies() {
 # tool looks for them there first.
 bundle() {
   mkdir -p "$2"
+  # Without them the program would start on this system only.
+  if ldd "$1" | grep 'not found' >&2; then fail "libraries of $1 are missing"; fi
   ldd "$1" | awk '$3 ~ "^/" { print $3 }' | while read -r library; do
     case $(basename "$library") in
       libc.so.* | libm.so.* | libstdc++.so.* | libgcc_s.so.*) ;;
@@ -51,12 +56,60 @@ bundle() {
   done
 }
 
+# Adds the licenses of the libraries in the directory $1, as Debian has them, to the directory $2.
+add_licenses() {
+  local library package
+  for library in "$1"/*; do
+    package=$(dpkg-query --search "*/$(basename "$library")" 2>/dev/null | head -n 1 | cut -d : -f 1) || continue
+    if [[ -f /usr/share/doc/$package/copyright ]]; then
+      install -D -m 644 "/usr/share/doc/$package/copyright" "$2/$package"
+    fi
+  done
+}
+
+# What the .tar.gz contains, for a person.
+describe() {
+  local file=$1 library
+  printf '%s contains\n' "$(basename "$file")"
+  tar -tvzf "$file" | awk '!/\/$/ { sub(/^[^\/]*\//, "", $6); printf "  %8.2f MB  %s\n", $3 / 1000000, $6 }'
+  printf '  linked into the tool:'
+  for library in swiftCore:Swift Foundation:Foundation sqlite3:SQLite z:zlib; do
+    loads "$2" "lib${library%%:*}.so" || printf ' %s' "${library#*:}"
+  done
+  printf '\n  loaded from the system: %s\n' "$(loaded_from_system "$2" | paste -sd ' ')"
+}
+
+# Whether a program loads a library, named without its number.
+loads() { objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -q "^${2//./\\.}"; }
+
+loaded_from_system() {
+  objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -E '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux.*)\.so' | sort
+}
+
+check() {
+  local program missing=()
+  for program in objdump ldd tar gzip; do
+    command -v "$program" >/dev/null || missing+=("$program")
+  done
+  if ((${#missing[@]} > 0)); then fail "packages cannot be made without: ${missing[*]} (Debian has objdump in binutils)"; fi
+  if ! command -v dpkg-deb >/dev/null; then
+    printf 'package: there is no dpkg-deb, so only the .tar.gz is made.\n' >&2
+  fi
+}
+
 oldest_glibc() { objdump --dynamic-syms "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | sed 's/GLIBC_//'; }
 
 dist() {
   local tool=$1 folder=$2 version architecture name scratch
-  version=$("$tool" --version | awk '{ print $2 }')
+  check 2>/dev/null
+  # shellcheck source=Scripts/project.env
+  source Scripts/project.env
+  version=$(Scripts/project.sh version)
+  [[ $("$tool" --version) == "coredata $version" ]] || fail "$tool is not of version $version; build it anew"
   architecture=$(uname -m)
+  # The time of the files in packages.
+  SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+  export SOURCE_DATE_EPOCH
   name=coredata-$version-linux-$architecture
   scratch=$(mktemp -d)
   # shellcheck disable=SC2064
@@ -65,11 +118,17 @@ dist() {
 
   stage "$tool" "$scratch/$name"
   bundle "$tool" "$scratch/$name/lib/coredata"
+  add_licenses "$scratch/$name/lib/coredata" "$scratch/$name/licenses"
   cp LICENSE CHANGELOG.md "$scratch/$name"
-  tar -czf "$folder/$name.tar.gz" --owner=0 --group=0 --sort=name -C "$scratch" "$name"
+  # Those of earlier versions would be installed and published beside these.
+  rm -f "$folder"/coredata-*.tar.gz "$folder"/coredata_*.deb
+  tar -cf - --owner=0 --group=0 --numeric-owner --mode=go-w --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
+    -C "$scratch" "$name" | gzip -9n > "$folder/$name.tar.gz"
+  describe "$folder/$name.tar.gz" "$tool"
 
-  command -v dpkg-deb > /dev/null || fail 'dpkg-deb is missing; only the .tar.gz was made'
-  local root=$scratch/deb
+  if ! command -v dpkg-deb > /dev/null; then return; fi
+  local root=$scratch/deb depends
+  depends=$(dependencies "$tool")
   stage "$tool" "$root/usr"
   # Debian keeps these elsewhere than other systems.
   mkdir -p "$root/usr/share/zsh/vendor-completions" "$root/usr/share/doc/coredata" "$root/DEBIAN"
@@ -82,23 +141,25 @@ dist() {
 Package: coredata
 Version: $version
 Architecture: $(dpkg --print-architecture)
-Maintainer: The OpenCoreData authors <opencoredata@users.noreply.github.com>
+Maintainer: $PROJECT_MAINTAINER
 Installed-Size: $(du --summarize --block-size=1024 "$root/usr" | cut -f1)
-Depends: $(dependencies "$tool")
+Depends: $depends
+Suggests: libpq5
 Section: database
 Priority: optional
-Homepage: https://github.com/OpenCoreData/OpenCoreData
+Homepage: $PROJECT_REPOSITORY
 Description: inspects Core Data models and stores, and migrates stores
  Judges what a changed model does to every shipped version, migrates stores with
  a backup, verifies and repairs them, and compares, exports and reports them.
  The runtime of Swift is inside.
 CONTROL
   dpkg-deb --root-owner-group --build "$root" "$folder/coredata_${version}_$(dpkg --print-architecture).deb" > /dev/null
-  ls -l "$folder" | awk 'NR > 1 { printf "%s  %.1f MB\n", $9, $5 / 1000000 }'
+  (cd "$folder" && stat --format '%n %s' -- *.tar.gz *.deb) | awk '{ printf "%s  %.1f MB\n", $1, $2 / 1000000 }'
 }
 
 case ${1:-} in
   install) stage "$2" "${DESTDIR:-}$3" ;;
+  check) check ;;
   dist) dist "$2" "$3" ;;
-  *) fail 'say install TOOL PREFIX, or dist TOOL FOLDER' ;;
+  *) fail 'say install TOOL PREFIX, check, or dist TOOL FOLDER' ;;
 esac

@@ -5,9 +5,23 @@
 # Makes sure that SQLite and zlib can be compiled against. Says nothing when they can. Otherwise installs them where
 # apt-get is there and may be used without asking, and in all other cases says what is missing and what to type.
 # INSTALL=no keeps it from installing.
+#
+#   Scripts/system-libraries.sh          what every build needs
+#   Scripts/system-libraries.sh static   what programs with Swift's runtime inside need too: libxml2, by which Foundation
+#                                        reads XML, and pkg-config, by which the build finds the archives of SQLite and zlib
 set -euo pipefail
 
 say() { printf '%s\n' "$*" >&2; }
+
+static=no
+case ${1:-} in
+  '') ;;
+  static) static=yes ;;
+  *)
+    say "usage: Scripts/system-libraries.sh [static]"
+    exit 2
+    ;;
+esac
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -46,25 +60,32 @@ find_missing() {
 int main(void) { return sqlite3_libversion_number() == 0; }' || missing+=(sqlite)
   links zlib -lz '#include <zlib.h>
 int main(void) { return zlibVersion() == 0; }' || missing+=(zlib)
+  if [[ $static == yes ]]; then
+    links libxml-2.0 -lxml2 'void xmlCheckVersion(int version);
+int main(void) { xmlCheckVersion(0); return 0; }' || missing+=(libxml2)
+    command -v pkg-config >/dev/null || missing+=(pkg-config)
+  fi
 }
 
 # The names of the missing packages, as a system calls them.
-#   $1 SQLite's name   $2 zlib's name
+#   $1 SQLite's name   $2 zlib's   $3 libxml2's   $4 pkg-config's
 packages_named() {
-  local library
+  local library names=
   for library in "${missing[@]}"; do
     case $library in
-    sqlite) printf '%s ' "$1" ;;
-    zlib) printf '%s ' "$2" ;;
+    sqlite) names+="$1 " ;;
+    zlib) names+="$2 " ;;
+    libxml2) names+="$3 " ;;
     esac
   done
+  # SwiftPM asks pkg-config where libraries are, and warns on every build without it.
+  if ! command -v pkg-config >/dev/null; then names+="$4 "; fi
+  printf '%s' "${names% }"
 }
 
 install_with_apt() {
   local -a packages as_root=() apt
-  read -ra packages <<<"$(packages_named libsqlite3-dev zlib1g-dev)"
-  # SwiftPM asks pkg-config where libraries are, and warns on every build without it.
-  command -v pkg-config >/dev/null || packages+=(pkg-config)
+  read -ra packages <<<"$(packages_named libsqlite3-dev zlib1g-dev libxml2-dev pkg-config)"
   if [[ $(id -u) -ne 0 ]]; then
     as_root=(sudo -n)
   fi
@@ -110,19 +131,19 @@ fi
 if command -v apt-get >/dev/null; then
   install_with_apt
 elif command -v dnf >/dev/null; then
-  advise "sudo dnf install -y $(packages_named sqlite-devel zlib-devel)pkgconf-pkg-config"
+  advise "sudo dnf install -y $(packages_named sqlite-devel zlib-devel libxml2-devel pkgconf-pkg-config)"
 elif command -v yum >/dev/null; then
-  advise "sudo yum install -y $(packages_named sqlite-devel zlib-devel)pkgconfig"
+  advise "sudo yum install -y $(packages_named sqlite-devel zlib-devel libxml2-devel pkgconfig)"
 elif command -v zypper >/dev/null; then
-  advise "sudo zypper install $(packages_named sqlite3-devel zlib-devel)pkg-config"
+  advise "sudo zypper install $(packages_named sqlite3-devel zlib-devel libxml2-devel pkg-config)"
 elif command -v pacman >/dev/null; then
-  advise "sudo pacman -S --needed $(packages_named sqlite zlib)pkgconf"
+  advise "sudo pacman -S --needed $(packages_named sqlite zlib libxml2 pkgconf)"
 elif command -v apk >/dev/null; then
-  advise "sudo apk add $(packages_named sqlite-dev zlib-dev)pkgconf"
+  advise "sudo apk add $(packages_named sqlite-dev zlib-dev libxml2-dev pkgconf)"
 elif command -v brew >/dev/null; then
-  advise "brew install $(packages_named sqlite zlib)pkg-config"
+  advise "brew install $(packages_named sqlite zlib libxml2 pkg-config)"
 else
   say "Needed to build, and not installed: ${missing[*]}."
-  say "Install the development packages of SQLite 3 (sqlite3.h) and zlib (zlib.h), and pkg-config, then try again."
+  say "Install their development packages (SQLite 3 has sqlite3.h, zlib zlib.h, libxml2 libxml2.so), and pkg-config, then try again."
   exit 1
 fi

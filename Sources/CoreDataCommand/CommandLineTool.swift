@@ -25,7 +25,7 @@ enum CommandLineTool {
   }
 
   static let specification = ToolSpecification(
-    name: "coredata", version: "0.2.0",
+    name: "coredata", version: version,
     summary: "inspects Core Data models and stores, and migrates stores",
     groups: [
       GroupSpecification("model", summary: "show, compare and convert models"),

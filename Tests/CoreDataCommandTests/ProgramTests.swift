@@ -5,6 +5,8 @@ import CoreDataTestSupport
 import Foundation
 import Testing
 
+@testable import CoreDataCommand
+
 private let program = BuiltProgram("coredata")
 
 @Suite("The program itself", .enabled(if: program.isPresent, "The program was not built beside the tests"))
@@ -19,7 +21,7 @@ struct ProgramTests {
   func streams() throws {
     let help = try program.run(["--version"])
     #expect(help.status == 0)
-    #expect(help.output == "coredata 0.2.0\n")
+    #expect(help.output == "coredata \(CommandLineTool.version)\n")
     #expect(help.error.isEmpty)
     let missing = try program.run(["store", "info", "/none.sqlite"])
     #expect(missing.status == 4)

@@ -195,7 +195,7 @@ struct WrongInputTests {
       let own = CommandRun(words + ["--help"])
       #expect(own.status == .done)
     }
-    #expect(CommandRun("--version").output == "coredata 0.2.0\n")
+    #expect(CommandRun("--version").output == "coredata \(CommandLineTool.version)\n")
   }
 
   @Test("A FIFO in the place of a store, a model or a mapping model is refused at once")
