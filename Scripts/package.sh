@@ -31,7 +31,7 @@ stage() {
 # The libraries that the tool itself loads, as Debian's packages.
 dependencies() {
   local library path package
-  objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | while read -r library; do
+  needed "$1" | while read -r library; do
     path=$(ldd "$1" | awk -v name="$library" '$1 == name { print $3 }')
     [[ -n $path ]] || continue
     package=$(dpkg-query --search "$(readlink -f "$path")" 2>/dev/null || dpkg-query --search "*/$library" 2>/dev/null) ||
@@ -80,11 +80,11 @@ describe() {
 }
 
 # Whether a program loads a library, named without its number.
-loads() { objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -q "^${2//./\\.}"; }
+loads() { grep -q "^${2//./\\.}" <<<"$(needed "$1")"; }
 
-loaded_from_system() {
-  objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -E '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux.*)\.so' | sort
-}
+needed() { objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }'; }
+
+loaded_from_system() { needed "$1" | grep -E '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux.*)\.so' | sort; }
 
 check() {
   local program missing=()

@@ -56,8 +56,8 @@ citation() {
 integration() {
   local text
   text=$(sed -e "s|^\( *COREDATA_ARCHIVE:\).*|\1 $PROJECT_DOWNLOADS/$version/$2|" \
-    -e "s|^\( *COREDATA_SHA256:\).*|\1 $3|" "$1")
-  grep -qF "COREDATA_SHA256: $3" <<<"$text" && grep -qF "COREDATA_ARCHIVE: $PROJECT_DOWNLOADS/$version/$2" <<<"$text" ||
+    -e "s|^\( *COREDATA_SHA256:\).*|\1 \"$3\"|" "$1")
+  grep -qF "COREDATA_SHA256: \"$3\"" <<<"$text" && grep -qF "COREDATA_ARCHIVE: $PROJECT_DOWNLOADS/$version/$2" <<<"$text" ||
     fail "$1 has no lines for the archive and its checksum"
   printf '%s\n' "$text"
 }
@@ -84,7 +84,11 @@ make_release() {
   sum=$(sha256sum "$folder/$archive" | cut -d ' ' -f 1)
   integration Integrations/github-workflow.yml "$archive" "$sum" > "$folder/github-workflow.yml"
   integration Integrations/gitlab-ci.yml "$archive" "$sum" > "$folder/gitlab-ci.yml"
-  (cd "$folder" && sha256sum -- * > "$folder.sums" && mv "$folder.sums" SHA256SUMS)
+  (
+    cd "$folder"
+    sums=$(sha256sum -- *)
+    printf '%s\n' "$sums" > SHA256SUMS
+  )
 
   printf 'Version %s is in %s:\n' "$version" "$folder"
   (cd "$folder" && stat --format '%s %n' -- *) | awk '{ printf "  %8.2f MB  %s\n", $1 / 1000000, $2 }'

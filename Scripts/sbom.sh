@@ -15,12 +15,13 @@ version=$(Scripts/project.sh version)
 name=$(basename "$archive" .tar.gz)
 packages=() relations=()
 
+inside=$(tar -tzf "$archive")
 loaded=$(objdump --private-headers "$tool" | awk '$1 == "NEEDED" { print $2 }')
 loads() { grep -q "^$1\.so" <<<"$loaded"; }
 
 # The Debian package that a file belongs to, and its version; nothing where there is no dpkg.
-package_of() { dpkg-query --search "$1" 2>/dev/null | head -n 1 | cut -d : -f 1; }
-version_of() { dpkg-query --show --showformat '${Version}' "$1" 2>/dev/null; }
+package_of() { { dpkg-query --search "$1" 2>/dev/null || true; } | head -n 1 | cut -d : -f 1; }
+version_of() { dpkg-query --show --showformat '${Version}' "$1"; }
 
 # Arguments: identifier, name, version, license, relation to the tool, what is said of it.
 add() {
@@ -39,8 +40,12 @@ add_c_library() {
     file=$(ldd "$tool" | awk -v name="lib$3.so" 'index($1, name) == 1 { print $3; exit }')
   fi
   package=$(package_of "*/$(basename "$file")")
-  found=$([[ -n $package ]] && version_of "$package" || pkg-config --modversion "$2" 2>/dev/null || echo unknown)
-  add "$1" "$1" "$found" "$4" "$relation" "$comment${package:+; Debian\'s package $package}"
+  if [[ -n $package ]]; then
+    found=$(version_of "$package")
+  else
+    found=$(pkg-config --modversion "$2" 2>/dev/null || echo unknown)
+  fi
+  add "$1" "$1" "$found" "$4" "$relation" "$comment${package:+, of Debian package $package}"
 }
 
 swift=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([^ ]+).*/\1/p' | head -n 1)
@@ -56,13 +61,17 @@ while read -r file; do
   library=$(basename "$file")
   if [[ $library == libsqlite3.so* || $library == libz.so* || $library == libswift* || $library == lib*Foundation* ]]; then continue; fi
   package=$(package_of "*/$library")
-  add "${library//[^A-Za-z0-9.-]/-}" "$library" "$([[ -n $package ]] && version_of "$package" || echo unknown)" NOASSERTION \
-    CONTAINS "in lib/coredata of the archive${package:+; Debian\'s package $package, whose license is in licenses/$package}"
-done < <(tar -tzf "$archive" | grep '/lib/coredata/.')
+  found=unknown comment="in lib/coredata of the archive"
+  if [[ -n $package ]]; then
+    found=$(version_of "$package")
+    comment+="; of Debian's package $package, whose license is in licenses/$package"
+  fi
+  add "${library//[^A-Za-z0-9.-]/-}" "$library" "$found" NOASSERTION CONTAINS "$comment"
+done < <(grep '/lib/coredata/.' <<<"$inside")
 
 while read -r library; do
   [[ -n $library ]] || continue
-  if tar -tzf "$archive" | grep -q "/lib/coredata/$library\$"; then continue; fi
+  if grep -q "/lib/coredata/$library\$" <<<"$inside"; then continue; fi
   add "${library//[^A-Za-z0-9.-]/-}" "$library" "of the system" NOASSERTION DYNAMIC_LINK "not in the archive"
 done <<<"$loaded"
 
