@@ -57,7 +57,7 @@ EXPORTS := -Xlinker --export-dynamic
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks Conformance) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
 
-.PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries \
+.PHONY: build demo test tests pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries \
   static-libraries
 
 build: libraries
@@ -68,6 +68,10 @@ demo: libraries
 
 test: libraries
 	@Scripts/postgresql.sh install
+	@Scripts/with-temporary-directory.sh $(MAKE) --no-print-directory tests
+
+# What `make test` runs, with the temporary directory of the caller.
+tests:
 	@Scripts/test.sh --disable-xctest --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
 	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
@@ -103,7 +107,9 @@ tool: static-libraries
 	PKG_CONFIG_PATH=$(DIST)/archives swift build -c release --static-swift-stdlib --scratch-path $(DIST) $(BUILD_FLAGS) \
 	  --product coredata -Xlinker -s -Xlinker --disable-new-dtags -Xlinker -rpath -Xlinker '$$ORIGIN/../lib/coredata'
 
-install: tool
+install:
+	@Scripts/package.sh check-prefix "$(DESTDIR)$(PREFIX)"
+	@$(MAKE) --no-print-directory tool
 	@Scripts/package.sh install $(TOOL) $(PREFIX)
 
 # What cannot be made is refused before the build, which takes a quarter of an hour.

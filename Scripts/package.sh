@@ -5,6 +5,7 @@
 # Puts the tool where it is used from, with its manual page and the completions of three shells.
 #
 #   package.sh install TOOL PREFIX   into PREFIX (bin, share/man, ...), below DESTDIR if that is set
+#   package.sh check-prefix PREFIX   makes sure that PREFIX can be written to, before something is built for it
 #   package.sh check                 makes sure that `dist` will find its programs, before something is built for it
 #   package.sh dist TOOL FOLDER      a .tar.gz and, where dpkg-deb is, a .deb in FOLDER; says what they contain. The same
 #                                    tool and commit give the same files
@@ -86,6 +87,13 @@ needed() { objdump --private-headers "$1" | awk '$1 == "NEEDED" { print $2 }'; }
 
 loaded_from_system() { needed "$1" | grep -E '^(libc|libm|libstdc\+\+|libgcc_s|ld-linux.*)\.so' | sort; }
 
+check_prefix() {
+  local place=$1
+  until [[ -e $place ]]; do place=$(dirname "$place"); done
+  [[ -d $place && -w $place ]] ||
+    fail "$place cannot be written to; choose another place, such as PREFIX=\$HOME/.local, or use sudo"
+}
+
 check() {
   local program missing=()
   for program in objdump ldd tar gzip; do
@@ -159,7 +167,8 @@ CONTROL
 
 case ${1:-} in
   install) stage "$2" "${DESTDIR:-}$3" ;;
+  check-prefix) check_prefix "$2" ;;
   check) check ;;
   dist) dist "$2" "$3" ;;
-  *) fail 'say install TOOL PREFIX, check, or dist TOOL FOLDER' ;;
+  *) fail 'say install TOOL PREFIX, check-prefix PREFIX, check, or dist TOOL FOLDER' ;;
 esac
