@@ -27,6 +27,10 @@ check() {
     exit 1
   }
   printf '%s\n' "$tests" | grep -o 'Executed [0-9]* tests' | tail -1
+  if [[ -f Tests/OrderBookTests/MovingTests.swift && $tests != *'Test run with 2 tests'* ]]; then
+    printf '%s\nExamples/Moved: the tests of MOVING.md did not run.\n' "$tests" >&2
+    exit 1
+  fi
 }
 
 check "$@"
@@ -62,5 +66,15 @@ cd "$copy/Moved"
 "$coredata" port .
 sed -i.old -e "s|path: \"../..\"|path: \"$root\"|" -e 's|exclude: \["Model"\]|exclude: ["Model/OrderBook.xcdatamodeld", "Model/OrderBook2to3.xcmappingmodel"]|' \
   -e '/exclude: \["App"\]/d' Package.swift
+# The first tests of MOVING.md, for this app: its orders need a customer.
+awk '/^## /{ section = /^## 5\./ } /^```$/ { inside = 0 } section && inside && wanted { print }
+  /^```swift$/ { inside = 1; wanted = section && ++blocks == 2 }' "$root/MOVING.md" |
+  sed -e 's/Shop/OrderBook/g' -e 's/^  order.reference = "1"$/  order.reference = "WS-2024-0001"; order.date = Date(); order.customer = customer/' \
+    -e 's/^  let order = .*/  let customer = Customer(context: container.viewContext)\n  customer.displayName = "Anna"; customer.customerNumber = 1\n&/' \
+    > Tests/OrderBookTests/MovingTests.swift
+grep -q 'expectMigration' Tests/OrderBookTests/MovingTests.swift || {
+  printf 'Examples/Moved: MOVING.md has no first test.\n' >&2
+  exit 1
+}
 check "$@"
 printf 'Examples/Moved: so they did after coredata port.\n'
