@@ -107,9 +107,10 @@ if [[ $place == /*/* ]]; then
 fi
 
 # The address of the repository has one place, and the version another.
-files ':!Scripts/project.env' ':!Scripts/house-rules.sh' |
-  xargs -0 -r grep -InEi '[a-z0-9-]+\.(com|org|net|io|dev)[/:][a-z0-9_.-]+/OpenCoreData|repository: *[a-z0-9_.-]+/OpenCoreData|(^|[^a-z])(org|com|io)\.opencoredata|opencoredata\.(com|org|net|io|dev)|opencoredata@' \
-    -- /dev/null | sed 's/:\([0-9]*\):.*/:\1: names a host or owner; take it from Scripts\/project.env/' >>"$findings" || true
+address='[a-z0-9-]+\.(com|org|net|io|dev)[/:][a-z0-9_.-]+/OpenCoreData|repository: *[a-z0-9_.-]+/OpenCoreData'
+address+='|(^|[^a-z])(org|com|io)\.opencoredata|opencoredata\.(com|org|net|io|dev)|opencoredata@'
+files ':!Scripts/project.env' ':!Scripts/house-rules.sh' | xargs -0 -r grep -InEi "$address" -- /dev/null |
+  sed 's/:\([0-9]*\):.*/:\1: names a host or an owner; take it from Scripts\/project.env/' >>"$findings" || true
 version=$(Scripts/project.sh version)
 if ! grep -m 1 '^## ' CHANGELOG.md | grep -qE "^## ${version//./\\.}([^0-9.]|\$)"; then
   printf 'CHANGELOG.md: does not begin with version %s, which Sources/CoreDataCommand/Version.swift has\n' "$version" >>"$findings"

@@ -14,8 +14,8 @@ fail() {
 }
 
 # Turns a workflow into a shell script. Understands what the two files use: maps of variables below env: and variables:, and
-# steps with `run: LINE` or `run: |`, or entries of script:. As on a runner, each step is a shell of its own that stops at the first error;
-# after a failed step only those with `if: always()` run, and `continue-on-error` ignores a status.
+# steps with `run: LINE` or `run: |`, or entries of script:. As on a runner, each step is a shell of its own that stops at the
+# first error; after a failed step only those with `if: always()` run, and `continue-on-error` ignores a status.
 translate() {
   awk '
     function quote(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }
@@ -72,8 +72,8 @@ RUNNER
     translate "$1"
     printf 'exit $status\n'
   } > "$root/srv/run.sh"
-  chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive \
-    MODEL=Done.xcdatamodeld "${@:2}" bash /srv/run.sh > "$root/srv/log" 2>&1
+  chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+    DEBIAN_FRONTEND=noninteractive MODEL=Done.xcdatamodeld "${@:2}" bash /srv/run.sh > "$root/srv/log" 2>&1
 }
 
 log() { tail -n 20 "$root/srv/log" >&2; }
@@ -89,8 +89,8 @@ cp "$archive" "$root/srv/archive.tar.gz"
 sum=$(sha256sum "$archive" | cut -d ' ' -f 1)
 good=(COREDATA_ARCHIVE=file:///srv/archive.tar.gz COREDATA_SHA256="$sum")
 # What GitHub's machines have.
-chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --no-install-recommends ca-certificates curl > /dev/null 2>&1 ||
-  fail 'curl could not be installed'
+chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --no-install-recommends ca-certificates curl \
+  > /dev/null 2>&1 || fail 'curl could not be installed'
 
 for file in Integrations/github-workflow.yml Integrations/gitlab-ci.yml; do
   report=coredata.xml
@@ -118,4 +118,4 @@ for file in Integrations/github-workflow.yml Integrations/gitlab-ci.yml; do
   grep -q 'differs from the version that was shipped' "$root/srv/project/$report" ||
     fail "$file: $report does not name what was edited"
 done
-printf 'The workflows of Integrations ran: refused with placeholders and a wrong checksum, green for a good model, red for an edited version.\n'
+printf '%s: stops at placeholders and a wrong checksum, passes a good model, fails for an edited version.\n' Integrations/*.yml
