@@ -15,7 +15,8 @@ fail() {
 
 # Turns a workflow into a shell script. Understands what the two files use: maps of variables below env: and variables:, and
 # steps with `run: LINE` or `run: |`, or entries of script:. As on a runner, each step is a shell of its own that stops at the
-# first error; after a failed step only those with `if: always()` run, and `continue-on-error` ignores a status.
+# first error; after a failed step only those with `if: always() && steps.ID.outcome == 'success'` run, if the step ID did not
+# fail, and `continue-on-error` ignores a status.
 translate() {
   awk '
     function quote(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }
@@ -23,9 +24,9 @@ translate() {
     function flush() {
       if (code != "") {
         steps++
-        printf "step %s %s %s\n", quote(condition), quote(ignored), quote(code)
+        printf "step %s %s %s %s\n", quote(id), quote(condition), quote(ignored), quote(code)
       }
-      code = condition = ignored = ""; block = -1
+      code = id = condition = ignored = ""; block = -1
     }
     function indent(line) { match(line, /^ */); return RLENGTH }
     /^ *#/ { next }
@@ -46,7 +47,8 @@ translate() {
     /^ *- / { flush() }
     /^ *(- )?run: \|$/ { block = index($0, "run:") - 1; next }
     /^ *(- )?run: / { code = $0; sub(/^ *(- )?run: /, "", code); next }
-    /^ *if: always\(\)$/ { condition = "always" }
+    /^ *id: / { id = $2 }
+    /^ *if: always\(\) && steps\.[a-z]+\.outcome == .success.$/ { split($4, words, "."); condition = words[2] }
     /^ *continue-on-error: true$/ { ignored = "yes" }
     END { flush(); if (!steps) exit 1 }' "$1" || fail "$1 has no steps"
 }
@@ -59,14 +61,15 @@ cd /srv/project
 export RUNNER_TEMP GITHUB_PATH
 RUNNER_TEMP=$(mktemp -d)
 GITHUB_PATH=$(mktemp)
+declare -A succeeded
 declare_default() { if [[ -z ${!1:-} ]]; then export "$1=$2"; fi; }
 status=0
 step() {
-  if [[ $status != 0 && $1 != always ]]; then return; fi
+  if [[ $status != 0 && -z ${succeeded[${2:-none}]:-} ]]; then return; fi
   local PATH=$PATH line result=0
   while read -r line; do PATH=$line:$PATH; done < "$GITHUB_PATH"
-  bash -e -o pipefail -c "$3" || result=$?
-  if [[ $result != 0 && $2 != yes ]]; then status=$result; fi
+  bash -e -o pipefail -c "$4" || result=$?
+  if [[ $result == 0 ]]; then succeeded[${1:-unnamed}]=yes; elif [[ $3 != yes ]]; then status=$result; fi
 }
 RUNNER
     translate "$1"
