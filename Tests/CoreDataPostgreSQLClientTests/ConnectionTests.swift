@@ -38,14 +38,15 @@ struct ConnectionTests {
     let sum = try connection.query("SELECT sum(n) FROM unnest($1) n", [.integers([1, 2, 3])])
     #expect(sum.numericText(0, 0) == "6")
     #expect(try connection.query("SELECT count(*) FROM unnest($1) n", [.integers([])]).int64(0, 0) == 0)
+    let table = try TestSchema.connection("CREATE TABLE d (n numeric)")
     for digits in ["0", "1", "-1", "0.1", "99999999999999999999999999999999999999", "1e127", "1.5e-100", "12345.6789"] {
       let decimal = try #require(Decimal(string: digits))
-      try connection.execute("CREATE TEMP TABLE IF NOT EXISTS d (n numeric); TRUNCATE d")
-      _ = try connection.copyIn("d", columns: ["n"]) { writer in
+      try table.execute("TRUNCATE d")
+      _ = try table.copyIn("d", columns: ["n"]) { writer in
         writer.beginRow(fieldCount: 1)
         writer.field(decimal: decimal)
       }
-      let text = try connection.query("SELECT n FROM d").numericText(0, 0)
+      let text = try table.query("SELECT n FROM d").numericText(0, 0)
       #expect(Decimal(string: text) == decimal, "\(digits)")
     }
   }
@@ -109,7 +110,7 @@ struct ConnectionTests {
   @Test("A COPY whose body throws, or whose rows are refused, inserts nothing")
   func copy() throws {
     struct Stop: Error {}
-    try connection.execute("CREATE TEMP TABLE c (n bigint PRIMARY KEY, t text)")
+    let connection = try TestSchema.connection("CREATE TABLE c (n bigint PRIMARY KEY, t text)")
     #expect(throws: Stop.self) {
       _ = try connection.copyIn("c", columns: ["n", "t"]) { writer in
         for number in 0..<100_000 as Range<Int64> {

@@ -86,7 +86,8 @@ struct FaultTests {
       } as NSError
     #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && error.reasonText.contains("z_metadata"))
     try owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA \(schema) TO \(schema)_reader")
-    try refused.addPersistentStore(type: .postgreSQL, at: other)
+    #expect(throws: (any Error).self) { try refused.addPersistentStore(type: .postgreSQL, at: other) }
+    try refused.addPersistentStore(type: .postgreSQL, at: other, options: [PostgreSQLMissingPrivilegesOption: true])
     let reader = bench.context(refused)
     let ada = try #require(try reader.all("Employee").first)
     ada["age"] = 2
