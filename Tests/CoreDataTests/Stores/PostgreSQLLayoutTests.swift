@@ -253,7 +253,7 @@ struct PostgreSQLLayoutTests {
     #expect(
       BoundSQL("? ? ? ? ?", [.integer(-1), .text("it's"), .real(.infinity), .blob(Data([255])), .null])
         .postgreSQLLiterals
-        == "-1 'it''s' CAST('Infinity' AS double precision) CAST('\\xff' AS bytea) NULL")
+        == "-1 'it''s' CAST('Infinity' AS double precision) CAST(E'\\\\xff' AS bytea) NULL")
   }
 
   @Test("Long lists are one parameter, whose text PostgreSQL reads as an array")
