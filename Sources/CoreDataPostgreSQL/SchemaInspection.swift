@@ -67,6 +67,10 @@ struct SchemaInspection {
   private func sequence(_ table: TableLayout) throws -> [ServerStoreProblem] {
     let size = PostgreSQLDefinitions.keyBlockSize
     guard facts.sequences[table.sequence]?.increment == size else { return [] }
+    // Creating objects needs USAGE only, and reading them not even that.
+    let mayRead = try connection.query(
+      "SELECT has_sequence_privilege($1, 'SELECT')::int::bigint", [.text(SQLName.quoted(table.sequence))])
+    guard mayRead.int64(0, 0) == 1 else { return [] }
     let rows = try connection.query(
       "SELECT CASE WHEN is_called THEN last_value + \(size) ELSE last_value END, "
         + "(SELECT coalesce(max(z_pk), 0) FROM \(SQLName.quoted(table.name))) FROM \(SQLName.quoted(table.sequence))")
