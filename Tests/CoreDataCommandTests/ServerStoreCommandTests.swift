@@ -173,7 +173,7 @@ struct ServerStoreCommandTests {
     copyToServer()
     let before = try workshop.files()
     let wrong = [
-      ["doctor", server], ["doctor", store, server], ["model", "show", server], ["model", "versions", server],
+      ["doctor", store, server], ["model", "show", server], ["model", "versions", server],
       ["model", "lint", server], ["model", "diff", server, server], ["mapping", "infer", server, server],
       ["migrate", "check", server], ["migrate", "status", store, server], ["store", "info", store, "-o", server],
       ["store", "extract-model", store, "--output", server], ["store", "info", store, server],

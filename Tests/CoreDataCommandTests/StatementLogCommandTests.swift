@@ -78,7 +78,7 @@ struct ServerDoctorCommandTests {
   @Test("A URL without a store is a problem")
   func missing() throws {
     let run = CommandRun("doctor", server)
-    #expect(run.status == .no && run.output.contains("problem  store: There is no store at "), "\(run.output)")
+    #expect(run.status == .no && run.output.contains("problem  store: There is no store at"), "\(run.output)")
     #expect(!run.output.contains("secret"))
   }
 }

@@ -52,7 +52,7 @@ struct StatementTraceTests {
   }
 
   private func isInsertion(_ statement: StoreStatement, _ table: String) -> Bool {
-    statement.sql.hasPrefix("INSERT") && statement.sql.contains(table)
+    statement.sql.replacing("\"", with: "").hasPrefix("INSERT INTO \(table) ")
   }
 
   @Test("Each kind of request is reported with its context, its rows and its time, and without values")
