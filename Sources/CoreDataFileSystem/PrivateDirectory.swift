@@ -48,28 +48,20 @@ package final class PrivateDirectory {
     }
   }
 
-  /// Creates a uniquely named directory in the first parent that allows it.
-  ///
-  /// First removes abandoned directories with the same prefix from the parent.
+  /// Creates a uniquely named directory, after removing abandoned directories with the same prefix.
   ///
   /// - Parameters:
-  ///   - prefix: The start of the name. Other files in the parents must not use it.
-  ///   - parents: The directories to try, in order.
-  /// - Throws: The `FileFailure` of the last parent.
-  package static func make(prefix: String, in parents: [URL]) throws -> PrivateDirectory {
-    var failure = FileFailure(operation: "make a directory in", path: "", number: ENOENT)
-    for parent in parents {
-      removeAbandoned(prefix: prefix, in: parent)
-      do {
-        for _ in 0..<100 {
-          let name = prefix + UUID().uuidString
-          if let made = try claimTemporary(parent.appendingPathComponent(name, isDirectory: true)) { return made }
-        }
-      } catch let error as FileFailure {
-        failure = error
-      }
+  ///   - prefix: The start of the name. Other files in the parent must not use it.
+  ///   - parent: Its directory.
+  /// - Throws: `FileFailure`.
+  package static func make(prefix: String, in parent: URL) throws -> PrivateDirectory {
+    removeAbandoned(prefix: prefix, in: parent)
+    // Another process that looks for abandoned directories can take a new one before it is locked.
+    for _ in 0..<100 {
+      let name = prefix + UUID().uuidString
+      if let made = try claimTemporary(parent.appendingPathComponent(name, isDirectory: true)) { return made }
     }
-    throw failure
+    throw FileFailure(operation: "make a directory in", path: parent.path, number: EEXIST)
   }
 
   /// Creates and locks a directory that `removeTemporary()` removes. Once that has been called, waits for the process

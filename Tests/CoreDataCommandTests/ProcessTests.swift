@@ -69,6 +69,35 @@ struct ProcessTests {
     try check(path, rows: 3, "\(count)")
   }
 
+  /// SQLite opens paths of up to 511 bytes.
+  @Test(
+    "A store in deep directories is created, read, planned for, and migrated",
+    arguments: [(300, 190), (340, 150), (440, 60), (470, 20), (470, 30), (485, 15), (488, 14)])
+  func deepPaths(folder: Int, name: Int) throws {
+    let source = try makeStore(rows: 3)
+    var deep = workshop.url.path
+    while deep.utf8.count < folder - 1 {
+      let room = folder - deep.utf8.count - 1
+      deep += "/" + String(repeating: "d", count: room > 200 ? 100 : room)
+    }
+    try FileManager.default.createDirectory(atPath: deep, withIntermediateDirectories: true)
+    let path = deep + "/" + String(repeating: "n", count: name - 7) + ".sqlite"
+    try #require(path.utf8.count == folder + 1 + name)
+    let creation = CommandRun("store", "create", path, workshop.model, "--version", "Shop")
+    #expect(creation.status == .done, "\(creation.error)")
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.moveItem(atPath: source, toPath: path)
+    for arguments in [
+      ["store", "info", path], ["migrate", "plan", path, workshop.model],
+      ["migrate", "run", path, workshop.model, "--no-backup"],
+    ] {
+      let run = CommandRun(arguments)
+      #expect(run.status == .done, "\(arguments[1]): \(run.error)")
+    }
+    try check(path, rows: 3, "\(folder), \(name)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: deep).count == 1)
+  }
+
   @Test("A migration needs no temporary directory")
   func withoutTemporaryDirectory() throws {
     let path = try makeStore(rows: 3)

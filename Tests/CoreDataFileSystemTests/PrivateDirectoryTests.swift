@@ -20,7 +20,7 @@ struct PrivateDirectoryTests {
 
   @Test("Only its owner can enter it, and it goes with everything in it")
   func removal() throws {
-    let directory = try PrivateDirectory.make(prefix: ".copy-", in: [room.url])
+    let directory = try PrivateDirectory.make(prefix: ".copy-", in: room.url)
     #expect(try mode(directory.url) == 0o700)
     try FileManager.default.createDirectory(
       at: directory.url.appendingPathComponent("a/b"), withIntermediateDirectories: true)
@@ -42,10 +42,10 @@ struct PrivateDirectoryTests {
     #expect(try PrivateDirectory.claim(url) == nil)
     #expect(try PrivateDirectory.reclaim(url) != nil)
 
-    let living = try PrivateDirectory.make(prefix: ".copy-", in: [room.url])
+    let living = try PrivateDirectory.make(prefix: ".copy-", in: room.url)
     let dead = try PrivateDirectory.claim(room.file(".copy-dead"))?.url
     try Data("x".utf8).write(to: try #require(dead).appendingPathComponent("file"))
-    let next = try PrivateDirectory.make(prefix: ".copy-", in: [room.url])
+    let next = try PrivateDirectory.make(prefix: ".copy-", in: room.url)
     #expect(try room.files() == [".one", living.url.lastPathComponent, next.url.lastPathComponent].sorted())
   }
 
@@ -60,17 +60,14 @@ struct PrivateDirectoryTests {
     try FileManager.default.createDirectory(
       at: room.file(".copy-open"), withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o755])
-    try PrivateDirectory.make(prefix: ".copy-", in: [room.url]).remove()
+    try PrivateDirectory.make(prefix: ".copy-", in: room.url).remove()
     #expect(try room.files() == [".copy-link", ".copy-open", "other"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: other.path) == ["file"])
   }
 
-  @Test("Where one place does not allow it, the next is taken")
-  func places() throws {
-    let missing = room.file("missing")
-    let directory = try PrivateDirectory.make(prefix: ".copy-", in: [missing, room.url])
-    #expect(directory.url.deletingLastPathComponent().lastPathComponent == room.url.lastPathComponent)
-    #expect(throws: FileFailure.self) { try PrivateDirectory.make(prefix: ".copy-", in: [missing]) }
+  @Test("A parent that is missing is an error")
+  func missingParent() throws {
+    #expect(throws: FileFailure.self) { try PrivateDirectory.make(prefix: ".copy-", in: room.file("missing")) }
   }
 
   @Test("A new name is never one that something has, be it a link that leads nowhere")

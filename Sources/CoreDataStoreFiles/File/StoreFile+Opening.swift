@@ -252,7 +252,7 @@ extension StoreFile {
         return try open(copy, of: url, valueLimit: valueLimit)
       } catch  where FullDisk.isCause(of: error) {
         failure = StoreFileProblem.noRoomForCopy(path: url.path, bytes: size, places: places.map(\.path))
-      } catch let error as FileFailure where error.isAboutPermissions || error.number == ENOENT {
+      } catch let error as FileFailure where error.isAboutPermissions || [ENOENT, ENAMETOOLONG].contains(error.number) {
         // No directory can be created there. An earlier error about a full disk is more helpful.
         failure = failure ?? error
       }

@@ -267,16 +267,15 @@ extension StoreFile {
   package static func createUnlessPresent(
     at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
   ) throws -> Bool {
-    // The store could be created, but not opened.
-    guard TemporaryName.leavesRoom(url) else {
+    let draft = draft(of: url)
+    // Otherwise, the store could be created, but not opened.
+    guard TemporaryName.leavesRoom(url), TemporaryName.leavesRoom(draft) else {
       throw FileFailure(operation: "create the store", path: url.path, number: ENAMETOOLONG)
     }
     _ = try isNew(url)
     let schema = try StoreSchema(document: document, configuration: configuration)
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
     let identifier = metadata.removeValue(forKey: StoreMetadata.Key.uuid) as? String ?? UUID().uuidString
-    let draft = url.deletingLastPathComponent()
-      .appendingPathComponent(".\(TemporaryName.stem(of: url)).\(UUID().uuidString).new")
     do {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {
@@ -300,6 +299,14 @@ extension StoreFile {
       }
       throw error
     }
+  }
+
+  /// Returns a temporary name beside a store.
+  private static func draft(of url: URL) -> URL {
+    let folder = url.deletingLastPathComponent()
+    let suffix = ".\(UUID().uuidString.prefix(8)).new"
+    let stem = TemporaryName.stem(of: url, besides: folder.path.utf8.count + "/.".utf8.count + suffix.utf8.count)
+    return folder.appendingPathComponent(".\(stem)\(suffix)")
   }
 
   /// Creates an in-memory store, which lives as long as its connection.

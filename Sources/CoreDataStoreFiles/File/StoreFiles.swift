@@ -263,33 +263,45 @@ package enum StoreFiles {
 
 /// Names of temporary files and directories beside a store.
 package enum TemporaryName {
-  /// Whether the files that SQLite creates beside a store get names of valid length. They are up to 8 bytes longer than
-  /// the store's name; a name can have 255 bytes, and a path 511.
+  /// The longest path of a store in bytes, to which SQLite can add 8 more: it opens paths of up to 511.
+  private static let longestPath = 503
+  /// The longest name of a store in bytes, to which SQLite can add 8 more: a name can have 255.
+  private static let longestName = 247
+
+  /// Whether the files that SQLite creates beside a store get names and paths of valid length.
   package static func leavesRoom(_ store: URL) -> Bool {
-    store.lastPathComponent.utf8.count <= 247 && store.path.utf8.count <= 503
+    store.lastPathComponent.utf8.count <= longestName && store.path.utf8.count <= longestPath
   }
 
-  /// Returns the store's name, shortened so that temporary names derived from it are valid: a name can have 255 bytes,
-  /// of which an identifier takes 36 and SQLite's suffixes take 8.
-  package static func stem(of store: URL) -> String {
+  /// Returns the store's name, shortened so that temporary names and paths that begin with it are valid.
+  ///
+  /// - Parameter others: the number of bytes in the path besides the name.
+  static func stem(of store: URL, besides others: Int) -> String {
     var name = store.lastPathComponent
-    while name.utf8.count > 200 { name.removeLast() }
+    // An identifier takes 36 bytes of a temporary name, and the words beside it up to 10.
+    let limit = min(200, longestPath - others)
+    while !name.isEmpty, name.utf8.count > limit { name.removeLast() }
     return name
   }
 }
 
 /// Private directories for temporary copies of a store, which are read or used to rehearse a migration.
 package enum CopyDirectory {
-  /// Creates a directory beside a store or in the temporary directory, whichever can be written.
+  /// Creates a directory beside a store or in the temporary directory, whichever can be written and has a path short
+  /// enough.
   ///
   /// Copies of the same store left by killed processes are removed.
   ///
   /// - Parameter holdsRows: false for a small copy without rows, for which the temporary directory is preferred.
-  /// - Throws: `FileFailure`.
+  /// - Throws: `FileFailure` of the last place.
   package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
-    let (folder, prefix) = place(of: store)
-    let temporary = FileManager.default.temporaryDirectory
-    return try PrivateDirectory.make(prefix: prefix, in: holdsRows ? [folder, temporary] : [temporary, folder])
+    let (beside, temporary) = (file(of: store).deletingLastPathComponent(), FileManager.default.temporaryDirectory)
+    let (first, second) = holdsRows ? (beside, temporary) : (temporary, beside)
+    do {
+      return try make(for: store, in: first)
+    } catch is FileFailure {
+      return try make(for: store, in: second)
+    }
   }
 
   /// Returns the directories in which a store can be copied for reading: beside it, the temporary directory, and an
@@ -297,7 +309,7 @@ package enum CopyDirectory {
   ///
   /// - Parameter bytes: the size of the copy.
   static func places(for store: URL, bytes: Int) -> [URL] {
-    var places = [place(of: store).folder, FileManager.default.temporaryDirectory]
+    var places = [file(of: store).deletingLastPathComponent(), FileManager.default.temporaryDirectory]
     #if os(Linux)
     let memory = URL(fileURLWithPath: "/dev/shm")
     if FileCalls.exists(memory), FileCalls.freeSpace(beside: memory) / 2 >= bytes { places.append(memory) }
@@ -307,19 +319,30 @@ package enum CopyDirectory {
 
   /// Creates a directory for a copy in a parent directory, after removing copies left there by killed processes.
   ///
-  /// - Throws: `FileFailure`.
+  /// - Throws: `FileFailure`; its number is `ENAMETOOLONG` if SQLite could not open the copy there.
   static func make(for store: URL, in parent: URL) throws -> PrivateDirectory {
-    try PrivateDirectory.make(prefix: place(of: store).prefix, in: [parent])
+    let directory = try PrivateDirectory.make(prefix: prefix(for: store, in: parent), in: parent)
+    let copy = directory.url.appendingPathComponent(store.lastPathComponent)
+    guard TemporaryName.leavesRoom(copy) else {
+      try directory.remove()
+      throw FileFailure(operation: "copy the store to", path: copy.path, number: ENAMETOOLONG)
+    }
+    return directory
   }
 
   /// Removes copies left beside a store by killed processes.
   package static func removeAbandoned(for store: URL) {
-    let (folder, prefix) = place(of: store)
-    PrivateDirectory.removeAbandoned(prefix: prefix, in: folder)
+    let folder = file(of: store).deletingLastPathComponent()
+    PrivateDirectory.removeAbandoned(prefix: prefix(for: store, in: folder), in: folder)
   }
 
-  private static func place(of store: URL) -> (folder: URL, prefix: String) {
-    let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
-    return (file.deletingLastPathComponent(), ".\(TemporaryName.stem(of: file))-copy-")
+  private static func file(of store: URL) -> URL {
+    FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
+  }
+
+  private static func prefix(for store: URL, in parent: URL) -> String {
+    // The copy's path is PARENT/.STEM-copy-IDENTIFIER/NAME.
+    let others = parent.path.utf8.count + 1 + ".-copy-".utf8.count + 36 + 1 + store.lastPathComponent.utf8.count
+    return ".\(TemporaryName.stem(of: file(of: store), besides: others))-copy-"
   }
 }

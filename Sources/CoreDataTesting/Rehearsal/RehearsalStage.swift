@@ -39,7 +39,7 @@ final class RehearsalStage {
     let readable = Set(earlier.map(\.name))
     unreadable = known.names.prefix { $0 != wanted.name }.filter { !readable.contains($0) }
     directory = try PrivateDirectory.make(
-      prefix: "OpenCoreData-rehearsal-", in: [FileManager.default.temporaryDirectory])
+      prefix: "OpenCoreData-rehearsal-", in: FileManager.default.temporaryDirectory)
   }
 
   /// Removes the temporary directory.
