@@ -33,6 +33,8 @@ package struct HistoryReader {
     case after(Int64)
     /// The transactions after a time, in seconds since the reference date.
     case since(Double)
+    /// The last transactions with numbers less than this one, at most so many, the latest first.
+    case before(Int64, count: Int)
   }
 
   private let database: any SQLDatabase
@@ -67,13 +69,13 @@ package struct HistoryReader {
     return number < first && number + 1 != first
   }
 
-  /// Calls a closure with the transactions of a range, in the order of their numbers.
+  /// Calls a closure with the transactions of a range, in the order of their numbers unless the range says otherwise.
   package func transactions(_ range: Range, _ body: (HistoryTransaction) throws -> Void) throws {
     let strings = [HistoryTables.author, HistoryTables.bundle, HistoryTables.contextName, HistoryTables.process]
     let list = strings.map(string).joined(separator: ", ")
     let condition = Self.condition(range)
     try database.forEachRow(
-      "SELECT t.Z_PK, t.ZTIMESTAMP, \(list) FROM ATRANSACTION t\(condition.sql) ORDER BY t.Z_PK", condition.values
+      "SELECT t.Z_PK, t.ZTIMESTAMP, \(list) FROM ATRANSACTION t\(condition.sql)", condition.values
     ) { row in
       try body(
         HistoryTransaction(
@@ -92,21 +94,31 @@ package struct HistoryReader {
 
   private static func condition(_ range: Range) -> BoundSQL {
     switch range {
-    case .all: ""
-    case .after(let number): " WHERE t.Z_PK > \(value: .integer(number))"
-    case .since(let time): " WHERE t.ZTIMESTAMP > \(value: .real(time))"
+    case .all: " ORDER BY t.Z_PK"
+    case .after(let number): " WHERE t.Z_PK > \(value: .integer(number)) ORDER BY t.Z_PK"
+    case .since(let time): " WHERE t.ZTIMESTAMP > \(value: .real(time)) ORDER BY t.Z_PK"
+    case .before(let number, let count):
+      " WHERE t.Z_PK < \(value: .integer(number)) ORDER BY t.Z_PK DESC LIMIT \(value: .integer(Int64(count)))"
     }
   }
 
+  /// Returns the number of a transaction's changes.
+  package func changeCount(of transaction: Int64) throws -> Int {
+    let sql = "SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID = ?"
+    return Int(try database.scalar(sql, [.integer(transaction)])?.integer ?? 0)
+  }
+
   /// Returns the changes of a transaction, without those of an unknown kind.
-  package func changes(of transaction: Int64) throws -> [HistoryChange] {
+  ///
+  /// - Parameter limit: the maximum number of changes, beginning with the first.
+  package func changes(of transaction: Int64, limit: Int = .max) throws -> [HistoryChange] {
     let values = tombstones.map { ", \($0)" }.joined()
     let sql =
       "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS\(values) FROM ACHANGE WHERE ZTRANSACTIONID = ? "
-      + "ORDER BY Z_PK"
+      + "ORDER BY Z_PK LIMIT ?"
     let dialect = database.dialect
     var found: [HistoryChange] = []
-    try database.forEachRow(sql, [.integer(transaction)]) { row in
+    try database.forEachRow(sql, [.integer(transaction), .integer(Int64(limit))]) { row in
       guard let kind = HistoryChangeKind(rawValue: row.int64(at: 1)), let entity = Int(exactly: row.int64(at: 2))
       else { return }
       found.append(

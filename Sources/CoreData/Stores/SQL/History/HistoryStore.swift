@@ -26,6 +26,17 @@ package protocol HistoryStore: RowStore {
     _ body: (HistoryTransaction, [ObjectHistoryChange]) throws -> Void
   ) throws
 
+  /// Calls a closure with the last transactions before a number, the latest first: with the number of changes of each, and
+  /// with the first changes.
+  ///
+  /// - Parameters:
+  ///   - count: the maximum number of transactions.
+  ///   - changeLimit: the maximum number of changes for each.
+  func readHistory(
+    before number: Int64, count: Int, changeLimit: Int,
+    _ body: (HistoryTransaction, Int, [ObjectHistoryChange]) throws -> Void
+  ) throws
+
   /// Deletes the transactions before a position.
   ///
   /// - Returns: the number of deleted transactions.

@@ -79,6 +79,18 @@ extension SQLStore {
     }
   }
 
+  package func readHistory(
+    before number: Int64, count: Int, changeLimit: Int,
+    _ body: (HistoryTransaction, Int, [ObjectHistoryChange]) throws -> Void
+  ) throws {
+    try withState { state in
+      try state.readingOnce {
+        try history(state).read(
+          before: number, count: count, changeLimit: changeLimit, in: state.database, external: state.files, body)
+      }
+    }
+  }
+
   package func deleteHistory(before limit: HistoryLimit) throws -> Int {
     try writing(repeating: true) { try StoreHistory.delete(before: limit, in: $0.database) }
   }

@@ -26,6 +26,23 @@ extension StoreHistory {
     }
   }
 
+  /// Calls a closure with the last transactions before a number, as `HistoryStore.readHistory(before:…)` does.
+  package func read(
+    before number: Int64, count: Int, changeLimit: Int, in database: any SQLDatabase, external: ExternalData?,
+    _ body: (HistoryTransaction, Int, [ObjectHistoryChange]) throws -> Void
+  ) throws {
+    try database.snapshot {
+      let reader = try HistoryReader(database)
+      var transactions: [HistoryTransaction] = []
+      try reader.transactions(.before(number, count: count)) { transactions.append($0) }
+      for transaction in transactions {
+        let changes = try reader.changes(of: transaction.number, limit: changeLimit)
+        try body(
+          transaction, reader.changeCount(of: transaction.number), changes.compactMap { try change($0, external) })
+      }
+    }
+  }
+
   /// Deletes the transactions before a position, with their changes.
   ///
   /// - Returns: the number of deleted transactions.
