@@ -61,7 +61,7 @@ extension Checkup {
     return checkup
   }
 
-  private mutating func add(failure: any Error, _ subject: String) {
+  mutating func add(failure: any Error, _ subject: String) {
     let failure = failure as NSError
     let reason = failure.localizedFailureReason ?? "\(failure)"
     let isCocoa = failure.domain == NSCocoaErrorDomain

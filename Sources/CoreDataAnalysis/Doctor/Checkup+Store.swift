@@ -92,7 +92,7 @@ extension Checkup {
     return !defects.contains { [.pages, .foreignLog, .missingLog].contains($0.kind) }
   }
 
-  private mutating func examineUnfinishedWork(_ url: URL, _ path: String) {
+  mutating func examineUnfinishedWork(_ url: URL, _ path: String) {
     do {
       guard let work = try StoreRecovery.inspect(storeAt: url) else { return }
       let purpose = work.purpose?.rawValue ?? "work"
@@ -165,7 +165,7 @@ extension Checkup {
   private static let otherModel =
     "Values and relationships were not examined. Find the model that wrote the store, and name it."
 
-  private mutating func examinePlace(_ url: URL) {
+  mutating func examinePlace(_ url: URL) {
     let target = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
     let folder = target.deletingLastPathComponent()
     let files = FileManager.default
@@ -248,7 +248,7 @@ extension Checkup {
     }
   }
 
-  private mutating func examineContent(_ verdict: Result<StoreVerdict, any Error>, _ verify: [String]) {
+  mutating func examineContent(_ verdict: Result<StoreVerdict, any Error>, _ verify: [String]) {
     do {
       let verdict = try verdict.get()
       for defect in verdict.problems where !Self.causes.contains(defect.kind) {

@@ -57,7 +57,10 @@ enum DoctorCommand: Command {
     of address: StoreAddress, _ argument: String, _ model: Checkup.Model?, _ invocation: CommandInvocation
   ) -> Checkup {
     switch address {
-    case .file(let url): .ofStore(url, model: model, mappings: invocation.mappings)
+    case .file(let url):
+      Checkup.ofFileStore(url, model: model, mappings: invocation.mappings) {
+        try invocation.located(argument, orOneOf: model?.path).file
+      } ?? .ofStore(url, model: model, mappings: invocation.mappings)
     case .server(let url, let kind):
       .ofServerStore(url, kind, model: model, mappings: invocation.mappings) {
         try invocation.located(argument, orOneOf: model?.path, hasRows: false).file

@@ -16,7 +16,7 @@ enum MigratePlanCommand: Command {
       "Exits with status 1 if there are findings of level error, with which migrate run refuses to migrate, or if the store is "
       + "in a server that lets only read.\n\n"
       + AllowanceArguments.help,
-    positionals: [.store, .model],
+    positionals: [.anyStore, .model],
     options: [
       .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,

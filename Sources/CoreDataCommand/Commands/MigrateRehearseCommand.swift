@@ -43,7 +43,7 @@ enum MigrateRehearseCommand: Command {
     guard let path = paths.last else { throw CommandFailure(.usage, "Name the model.") }
     let model = try invocation.model(path)
     try model.requireAllVersions()
-    let stores = try paths.dropLast().map { try invocation.located($0).file }
+    let stores = try paths.dropLast().map { try invocation.located($0, orOneOf: path).file }
     let versions = arguments.values("from")
     guard stores.isEmpty || versions.isEmpty else {
       throw CommandFailure(.usage, "--from is for stores that are made. Omit it, or the stores.")

@@ -16,9 +16,9 @@ enum MigrateRunCommand: Command {
       + "After a failure the store is as it was before. If migrate plan finds an error, exits with status 5 and does "
       + "nothing: data is dropped only if that is allowed. With --verbose, writes the SQL to standard error "
       + "afterwards.\n\nA store in a database server is migrated in one transaction, and backed up only with --backup DIR, "
-      + "by pg_dump.\n\n"
+      + "by pg_dump. An XML or binary store is migrated in a private copy, which then replaces it.\n\n"
       + AllowanceArguments.help,
-    positionals: [.store, .model],
+    positionals: [.anyStore, .model],
     options: [
       .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,
@@ -62,7 +62,8 @@ enum MigrateRunCommand: Command {
     // The command itself makes the backup, also for an in-place migration.
     migration.keepsReplacedStore = false
     // For a store on a server, the migration planned on opening it checks for losses.
-    if case .file = address { try migration.watchLosses() }
+    // So does the one of an XML or binary store, which was planned with a copy.
+    if case .file = address, plan.store == url { try migration.watchLosses() }
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
       migration.integrityCheck = check
     }
@@ -100,6 +101,9 @@ enum MigrateRunCommand: Command {
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only and cannot be migrated. Check its permissions.")
+    }
+    if let summary = try FileStoreSummary(of: url) {
+      return try migrate(fileAt: url, summary.type, plan, to: target, allowances, invocation)
     }
     // From here on, stopping the command must not leave a partial backup.
     let stop = StopSignal()
@@ -190,25 +194,65 @@ enum MigrateRunCommand: Command {
     _ allowances: FindingAllowances,
     _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)]? {
-    let model = try NSManagedObjectModel(document: target.document)
-    // The versions named by mapping models are looked up in the whole bundle, as in the plan.
-    let bundle = try invocation.model().bundleURL
-    model.origins = [bundle]
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let witness = ServerMigrationWitness()
-    let store = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: url,
-      options: [
-        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-        MigrationOption.models: [bundle], MigrationOption.mappings: invocation.mappings,
-        MigrationOption.allowsLoss: allowances.losses, ServerMigrationWitness.option: witness,
-      ])
-    try coordinator.remove(store)
+    try open(
+      url, type: .sqlite, nil, target, allowances, options: [ServerMigrationWitness.option: witness], invocation)
     guard witness.didMigrate else { return nil }
     let after = try ServerRows(of: url, kind).counts(target.document)
     var rows: [String: (before: Int, after: Int)] = [:]
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
     return rows
+  }
+
+  /// Opens and closes a store, and so migrates it.
+  private static func open(
+    _ url: URL, type: NSPersistentStore.StoreType, _ configuration: String?, _ target: ModelArgument.Version,
+    _ allowances: FindingAllowances, options: [AnyHashable: Any], _ invocation: CommandInvocation
+  ) throws {
+    let model = try NSManagedObjectModel(document: target.document)
+    // The versions named by mapping models are looked up in the whole bundle, as in the plan.
+    let bundle = try invocation.model().bundleURL
+    model.origins = [bundle]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    var options = options
+    options[NSMigratePersistentStoresAutomaticallyOption] = true
+    options[NSInferMappingModelAutomaticallyOption] = true
+    options[MigrationOption.models] = [bundle]
+    options[MigrationOption.mappings] = invocation.mappings
+    options[MigrationOption.allowsLoss] = allowances.losses
+    try coordinator.remove(
+      coordinator.addPersistentStore(type: type, configuration: configuration, at: url, options: options))
+  }
+
+  /// Migrates an XML or binary store by opening it, after a backup.
+  private static func migrate(
+    fileAt url: URL, _ type: NSPersistentStore.StoreType, _ plan: MigrationPlan, to target: ModelArgument.Version,
+    _ allowances: FindingAllowances, _ invocation: CommandInvocation
+  ) throws -> ExitStatus {
+    let arguments = invocation.arguments
+    let folder = arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
+    let backup = arguments.flag("no-backup") ? nil : try CommandInvocation.backUp(fileStoreAt: url, in: folder)
+    do {
+      // The backup is the one of this command.
+      try open(
+        url, type: type, nil, target, allowances, options: [MigrationOption.keepsReplacedStore: false], invocation)
+    } catch {
+      if let backup {
+        if FileManager.default.contentsEqual(atPath: backup.path, andPath: url.path) {
+          try FileManager.default.removeItem(at: backup)
+        } else {
+          invocation.remark("The backup was kept: \(backup.path)")
+        }
+      }
+      throw error
+    }
+    invocation.result.workDone =
+      "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.path)." } ?? "")
+    let after = try FileStoreSummary(of: url)?.objectCounts ?? [:]
+    var rows: [String: (before: Int, after: Int)] = [:]
+    for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
+    try write(plan, backup: backup, rows, invocation)
+    return .done
   }
 
   /// Backs up a store on a server with the server's own tool, if `--backup` names a directory.

@@ -12,7 +12,7 @@ enum MigrateStatusCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "status"], summary: "Show whether a store is up to date, or by how many versions it is behind.",
     discussion: AllowanceArguments.help,
-    positionals: [.store, .model],
+    positionals: [.anyStore, .model],
     options: [
       .mappings,
       .allow, .allowances, .allowLoss,
@@ -29,13 +29,10 @@ enum MigrateStatusCommand: Command {
 
   private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {
     let allowances = try invocation.allowances()
-    let store = try invocation.located(
-      invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL"), hasRows: false)
-    let reader = try StoreReader(url: store.file)
+    let argument = invocation.arguments.argument("STORE")
+    let signature = try invocation.signature(argument, orOneOf: invocation.arguments.argument("MODEL"))
     let current = try model.version(nil)
-    let match = StoreMatch(
-      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),
-      identifiers: reader.metadata.versionIdentifiers, current: current.name)
+    let match = try signature.match(model, current: current.name)
     let names = model.names
     let distance =
       match.versions.contains(current.name)
@@ -44,7 +41,8 @@ enum MigrateStatusCommand: Command {
         names.firstIndex(of: current.name).map { $0 - position }
       }
     let status = word(distance)
-    let way = distance == 0 ? nil : try Way(from: store, to: current.name, model, allowances, invocation)
+    let canStart = distance != 0 && !(signature.needsModel && match.version == nil)
+    let way = canStart ? try Way(from: argument, to: current.name, model, allowances, invocation) : nil
     if let plan = way?.plan { invocation.remarkAllowances(plan) }
     if invocation.options.format == .json {
       try invocation.write(
@@ -60,12 +58,14 @@ enum MigrateStatusCommand: Command {
         ])
     } else {
       try invocation.result.write(
-        sentence(distance, match, store: reader.url.lastPathComponent, current: current.name)
+        sentence(distance, match, store: signature.name, current: current.name)
           + (way?.sentence(isKnown: distance != nil).map { " \($0)" } ?? "") + "\n")
     }
-    if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
+    if case .file(let url) = try StoreAddress(argument), let work = try StoreRecovery.inspect(storeAt: url),
+      !work.isRunning
+    {
       invocation.remark(
-        "Work on the store was interrupted. See:  coredata migrate recover \(ShellWord.quoted(reader.url.relativePath)) --inspect"
+        "Work on the store was interrupted. See:  coredata migrate recover \(ShellWord.quoted(url.relativePath)) --inspect"
       )
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
@@ -84,10 +84,11 @@ enum MigrateStatusCommand: Command {
     /// Plans the migration. Throws the errors of the store, models and mapping models; a missing migration path is a
     /// result instead.
     init(
-      from store: LocatedStore, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
+      from argument: String, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
       _ invocation: CommandInvocation
     ) throws {
       do {
+        let store = try invocation.located(argument, orOneOf: invocation.arguments.argument("MODEL"), hasRows: false)
         let plan = try invocation.plan(store, known: model.modelVersions(), version: destination, allowances)
         self.plan = plan
         obstacle = PlanText.refusal(plan)

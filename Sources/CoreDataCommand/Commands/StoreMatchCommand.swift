@@ -8,21 +8,14 @@ import CoreDataTerminal
 enum StoreMatchCommand: Command {
   static let specification = CommandSpecification(
     ["store", "match"], summary: "Show which version wrote a store, or the nearest version and its differences.",
-    positionals: [.store, .model], options: [.format(.text, .json, .markdown)])
+    positionals: [.anyStore, .model], options: [.format(.text, .json, .markdown)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let reader = try StoreReader(
-      url: invocation.located(
-        invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL"), hasRows: false
-      ).file)
+    let store = try invocation.signature(
+      invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL"))
     let (model, match) = try invocation.withModel { model in
       try model.requireNoVersion()
-      return (
-        model,
-        StoreMatch(
-          storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),
-          identifiers: reader.metadata.versionIdentifiers, current: model.currentName)
-      )
+      return (model, try store.match(model, current: model.currentName))
     }
     switch invocation.options.format {
     case .json:
@@ -44,19 +37,18 @@ enum StoreMatchCommand: Command {
     case .markdown:
       var table = TextTable([.init("Entity"), .init("Property"), .init("Change"), .init("Description")])
       for item in match.differences { table.add([item.entity, item.property ?? "", item.change, item.sentence]) }
-      try invocation.result.write(summary(match, reader, model) + "\n")
+      try invocation.result.write(summary(match, store.name, model) + "\n")
       if !match.differences.isEmpty { try invocation.result.write("\n" + table.markdown) }
     default:
       var report = invocation.report()
-      report.line(summary(match, reader, model))
+      report.line(summary(match, store.name, model))
       report.indented { report in for item in match.differences { report.line(item.sentence) } }
       try invocation.write(report)
     }
     return match.version == nil ? .unreadableStore : .done
   }
 
-  private static func summary(_ match: StoreMatch, _ reader: StoreReader, _ model: ModelArgument) -> String {
-    let store = reader.url.lastPathComponent
+  private static func summary(_ match: StoreMatch, _ store: String, _ model: ModelArgument) -> String {
     if let version = match.version {
       let part = match.configuration.map { ", configuration \($0)" } ?? ""
       let isCurrent = version == model.currentName

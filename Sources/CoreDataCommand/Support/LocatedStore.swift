@@ -61,7 +61,8 @@ enum StoreAddress {
   var text: String { url.locationText }
 }
 
-/// A store that a command reads: a file, or a private copy of a store in a database server.
+/// A store that a command reads: a SQLite file, or a private copy of an XML or binary store or of one in a database
+/// server.
 struct LocatedStore {
   let address: StoreAddress
   /// The SQLite store to read.
@@ -137,20 +138,34 @@ final class PrivateCopies {
 }
 
 extension CommandInvocation {
-  /// Locates the store given by an argument, and copies it if it is on a server.
+  /// Returns what the metadata of the store STORE says about its version, without reading its rows.
+  ///
+  /// - Throws: the errors of `located(_:model:orOneOf:hasRows:)`.
+  func signature(_ argument: String, orOneOf versions: String) throws -> StoreSignature {
+    if case .file(let url) = try StoreAddress(argument), let summary = try FileStoreSummary(of: url) {
+      return StoreSignature(summary, of: url)
+    }
+    return StoreSignature(try StoreReader(url: located(argument, orOneOf: versions, hasRows: false).file))
+  }
+
+  /// Locates the store given by an argument, and copies it if it is on a server, or an XML or binary store.
   ///
   /// - Parameters:
   ///   - argument: the value of the argument.
-  ///   - path: the model for reading a store on a server; nil for its own.
+  ///   - path: the model for reading a store on a server, or an XML or binary store; nil for its own.
   ///   - versions: the model whose versions may have written a store without a cached model.
-  ///   - hasRows: false if the command reads no rows.
+  ///   - hasRows: false if the command reads no rows of a store on a server.
   /// - Throws: the errors of `StoreAddress.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
   func located(
     _ argument: String, model path: String? = nil, orOneOf versions: String? = nil, hasRows: Bool = true
   ) throws -> LocatedStore {
     let address = try StoreAddress(argument)
     switch address {
-    case .file(let url): return LocatedStore(address: address, file: url)
+    case .file(let url):
+      guard let summary = try FileStoreSummary(of: url) else { return LocatedStore(address: address, file: url) }
+      let version = try fileModel(path ?? versions, of: url, summary)
+      let copy = try copies.copy(url, summary, version.model, configuration: version.configuration)
+      return LocatedStore(address: address, file: copy)
     case .server(let url, let kind):
       // A damaged model is treated like a missing one.
       let isBare = try path == nil && kind.hasStore(at: url) && (try? kind.carriedModel(at: url)) == nil

@@ -42,7 +42,10 @@ struct OpenedStore {
             + "was created with.",
           advice: [ShellWord.line(command + (hasOption ? ["--model", "MODEL"] : ["MODEL"]))])
       }
-      (reader, versionName) = try invocation.withModel(path) { try Self.copy(of: url, summary, $0, invocation) }
+      let version = try invocation.fileModel(path, of: url, summary)
+      let copy = try invocation.copies.copy(url, summary, version.model, configuration: version.configuration)
+      reader = try StoreReader(url: copy, model: version.document)
+      versionName = version.name
       versionText = versionName
       return
     }
@@ -71,26 +74,6 @@ struct OpenedStore {
       }
       return (try StoreReader(plain, model: try model.version(name).document), name, match.versionText)
     }
-  }
-
-  /// Reads a private copy of an XML or binary store.
-  private static func copy(
-    of url: URL, _ summary: FileStoreSummary, _ model: ModelArgument, _ invocation: CommandInvocation
-  ) throws -> (StoreReader, String?) {
-    try model.requireNoVersion()
-    let hasHashes = summary.metadata[NSStoreModelVersionHashesKey] != nil
-    for name in order(of: model) {
-      let version = try NSManagedObjectModel(document: model.version(name).document)
-      let fitting = hasHashes ? version.configurationNames(fitting: summary.metadata) : [nil]
-      guard let configuration = fitting.first else { continue }
-      let copy = try invocation.copies.copy(url, summary, version, configuration: configuration)
-      if !hasHashes {
-        invocation.remark(
-          "\(url.lastPathComponent) has no version hashes. It is read with the version \(name) of \(model.name).")
-      }
-      return (try StoreReader(url: copy, model: try model.version(name).document), name)
-    }
-    throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
   }
 
   /// Reads a store without metadata, with the first version whose tables match, beginning with the current one.
