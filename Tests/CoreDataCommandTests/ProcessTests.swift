@@ -253,6 +253,15 @@ final class ProgramRun {
 
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+  /// Waits for the first line of its output, which `end()` then leaves out.
+  func firstLine() -> String {
+    var bytes: [UInt8] = []
+    while let byte = output.fileHandleForReading.readData(ofLength: 1).first, byte != UInt8(ascii: "\n") {
+      bytes.append(byte)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// Waits for its end.
   func end() throws -> End {
     // What these commands write fits into the pipes, so that reading one after the other cannot block.

@@ -4,10 +4,13 @@
 /// A page in a single file. It loads nothing else, and is readable without its script, on light and dark backgrounds.
 package struct HTMLPage {
   private let title: String
-  private var body = ""
+  private let isServed: Bool
+  var body = ""
 
-  package init(title: String) {
-    self.title = title
+  /// - Parameter isServed: whether a server sends the page, with its own rules for what may be loaded. No script runs in
+  ///   such a page.
+  package init(title: String, isServed: Bool = false) {
+    (self.title, self.isServed) = (title, isServed)
   }
 
   // MARK: Content
@@ -33,6 +36,7 @@ package struct HTMLPage {
     fileprivate let isNumber: Bool
     fileprivate let style: String?
     fileprivate let link: String?
+    private var parts: [Part] = []
 
     /// - Parameters:
     ///   - style: one of `good`, `warn`, `bad`, `dim` and `code`; nil for plain text.
@@ -43,9 +47,15 @@ package struct HTMLPage {
 
     package init(stringLiteral value: String) { self.init(value) }
 
+    /// Creates a cell of text, links and pictures.
+    package init(_ parts: [Part], isNumber: Bool = false, style: String? = nil) {
+      self.init("", isNumber: isNumber, style: style)
+      self.parts = parts
+    }
+
     fileprivate func html(_ tag: String) -> String {
       let classes = [isNumber ? "number" : nil, style].compactMap { $0 }.joined(separator: " ")
-      let content = MarkupText.escaped(text)
+      let content = parts.isEmpty ? MarkupText.escaped(text) : parts.map(\.html).joined()
       let linked = link.map { "<a href=\"#\(MarkupText.escaped($0))\">\(content)</a>" } ?? content
       return "<\(tag)\(HTMLPage.attribute(classes.isEmpty ? nil : classes))>\(linked)</\(tag)>"
     }
@@ -53,9 +63,13 @@ package struct HTMLPage {
 
   /// Adds a table.
   ///
-  /// - Parameter isSearched: whether a search hides rows that do not match.
-  package mutating func table(_ titles: [Cell], _ rows: [[Cell]], isSearched: Bool = false) {
-    body += "<div class=\"scroll\"><table>\n<thead><tr>\(titles.map { $0.html("th") }.joined())</tr></thead>\n<tbody>\n"
+  /// - Parameters:
+  ///   - isSearched: whether a search hides rows that do not match.
+  ///   - style: `large` for large pictures; nil for small ones.
+  package mutating func table(_ titles: [Cell], _ rows: [[Cell]], isSearched: Bool = false, style: String? = nil) {
+    let classes = ["scroll", style].compactMap { $0 }.joined(separator: " ")
+    body +=
+      "<div class=\"\(classes)\"><table>\n<thead><tr>\(titles.map { $0.html("th") }.joined())</tr></thead>\n<tbody>\n"
     for row in rows {
       body += "<tr\(isSearched ? " data-find=\"\"" : "")>\(row.map { $0.html("td") }.joined())</tr>\n"
     }
@@ -79,14 +93,17 @@ package struct HTMLPage {
   }
 
   /// Adds a search field, which is visible only if scripts run.
-  package mutating func searchField(_ prompt: String) {
+  ///
+  /// - Parameter note: a sentence below the field.
+  package mutating func searchField(_ prompt: String, note: String? = nil) {
     let text = MarkupText.escaped(prompt)
+    let note = note.map { "<small>\(MarkupText.escaped($0))</small>" } ?? ""
     body +=
       "<p id=\"search\" hidden=\"\"><input type=\"search\" placeholder=\"\(text)\" aria-label=\"\(text)\"/> "
-      + "<span></span></p>\n"
+      + "<span></span>\(note)</p>\n"
   }
 
-  private static func attribute(_ style: String?) -> String {
+  static func attribute(_ style: String?) -> String {
     style.map { " class=\"\(MarkupText.escaped($0))\"" } ?? ""
   }
 
@@ -101,11 +118,9 @@ package struct HTMLPage {
     <meta charset="utf-8"/>
     <meta name="viewport" content="width=device-width, initial-scale=1"/>
     <meta name="color-scheme" content="light dark"/>
-    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
-    script-src 'unsafe-inline'"/>
-    <title>\(MarkupText.escaped(title))</title>
+    \(isServed ? "" : Self.policy)<title>\(MarkupText.escaped(title))</title>
     <style>
-    \(GraphStyle.colors)\(GraphStyle.rules)\(Self.rules)</style>
+    \(GraphStyle.colors)\(GraphStyle.rules)\(Self.rules)\(isServed ? Self.servedRules : "")</style>
     </head>
     <body>
     \(body)\(body.contains("id=\"search\"") ? Self.script : "")</body>
@@ -113,6 +128,12 @@ package struct HTMLPage {
 
     """
   }
+
+  private static let policy = """
+    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+    script-src 'unsafe-inline'"/>
+
+    """
 
   private static let rules = """
     body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; color: var(--text); \
@@ -139,6 +160,7 @@ package struct HTMLPage {
     summary { cursor: pointer; font-weight: 600; }
     #search input { font: inherit; width: min(28rem, 100%); padding: .35rem .6rem; color: inherit; \
     background: var(--box); border: 1px solid var(--line); border-radius: 6px; }
+    #search small { display: block; color: var(--dim); }
     @media print { details { border: 0; padding: 0; } #search { display: none; } }
 
     """

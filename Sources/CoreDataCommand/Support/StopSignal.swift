@@ -65,6 +65,11 @@ enum UnfinishedFiles {
     case stopping
     /// Signals no longer end the process.
     case done
+    /// Signals call a closure, which ends the command.
+    case handled(@Sendable () -> Void)
+
+    var isWorking: Bool { if case .working = self { true } else { false } }
+    var isStopping: Bool { if case .stopping = self { true } else { false } }
   }
 
   /// Records a file that will be renamed when it is complete.
@@ -77,9 +82,26 @@ enum UnfinishedFiles {
   /// Does not return if a signal is already ending the process: the command has failed because its files are gone.
   static func leaveSignals() {
     while state.withLock({ state in
-      if state == .working { state = .done }
-      return state == .stopping
+      if state.isWorking { state = .done }
+      return state.isStopping
     }) { sleep(1) }
+  }
+
+  /// Makes signals call a closure on another thread, from now on, instead of ending the process. Does not return if a
+  /// signal is already ending it.
+  static func handleSignals(_ handler: @escaping @Sendable () -> Void) {
+    leaveSignals()
+    state.withLock { $0 = .handled(handler) }
+  }
+
+  /// Ends the process with status 130.
+  static func end() -> Never {
+    // The process ends in any case; leftover files are private, or have names that mark them as partial.
+    for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
+    PrivateDirectory.removeTemporary()
+    CommandStreams.process.printError("error: Stopped.\n")
+    // The command is still running, so no exit handler may tear down its memory.
+    _exit(ExitStatus.stopped.rawValue)
   }
 
   /// Makes the signals end this process with status 130.
@@ -90,17 +112,15 @@ enum UnfinishedFiles {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        let stops = state.withLock { state in
-          if state == .working { state = .stopping }
-          return state == .stopping
+        let found = state.withLock { state in
+          if state.isWorking { state = .stopping }
+          return state
         }
-        guard stops else { return }
-        // The process ends in any case; leftover files are private, or have names that mark them as partial.
-        for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
-        PrivateDirectory.removeTemporary()
-        CommandStreams.process.printError("error: Stopped.\n")
-        // The command is still running, so no exit handler may tear down its memory.
-        _exit(ExitStatus.stopped.rawValue)
+        switch found {
+        case .stopping: end()
+        case .handled(let handler): handler()
+        case .working, .done: break
+        }
       }
       source.resume()
       return source
