@@ -119,7 +119,8 @@ struct PageTests {
     context.make("Task", ["title": "<img src=x onerror=alert(1)>\u{1}"])
     try context.save()
     try store.close()
-    let html = try StorePage(StoreReader(url: store.url), version: Self.hostile, sampleCount: 3).html
+    let html = try StorePage(StoreReader(url: store.url), version: Self.hostile, sampleCount: 3, browsing: "browse")
+      .html
     let page = try #require(Markup(html))
     #expect(page.count("script") == 1 && page.count("img") == 0)
     #expect(page.text.contains("<img src=x onerror=alert(1)>\u{fffd}"))
@@ -128,7 +129,7 @@ struct PageTests {
   @Test("Pages load nothing", .enabled(if: Fixtures.isPresent))
   func alone() throws {
     for url in Fixtures.stores {
-      let page = try StorePage(StoreReader(url: url), version: nil, sampleCount: 2).html
+      let page = try StorePage(StoreReader(url: url), version: nil, sampleCount: 2, browsing: "browse").html
       let markup = try #require(Markup(page), "\(Fixtures.name(of: url))")
       for name in ["link", "img", "iframe", "object", "embed", "base", "form"] { #expect(markup.count(name) == 0) }
       for (_, attributes) in markup.elements {
@@ -194,12 +195,16 @@ struct PageTests {
     }
     try store.close()
     func page(_ count: Int) throws -> String {
-      try StorePage(StoreReader(url: store.url), version: "V 1", sampleCount: count).html
+      try StorePage(StoreReader(url: store.url), version: "V 1", sampleCount: count, browsing: "browse").html
     }
     #expect(try page(1).contains("<td>secret</td>") && !page(1).contains("unseen"))
     #expect(try page(1).contains("Task, 1 of 2") && page(1).contains("<td>V 1</td>"))
     #expect(try !page(0).contains("secret") && !page(0).contains("Samples"))
     #expect(try page(0).contains("<p class=\"good\">No problems.</p>"))
+    for (count, words) in [(0, "none of the 2 objects"), (1, "1 of the 2 objects")] {
+      #expect(try page(count).contains("which shows \(words). To search all of them: browse</small>"))
+    }
+    #expect(try page(2).contains("which shows all objects of the store.</small>"))
 
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
     try connection.execute("UPDATE ZTASK SET ZPROJECT = 99")
@@ -223,7 +228,7 @@ struct PageTests {
     let start = Int((root - 1) * size)
     bytes.replaceSubrange(start..<start + 200, with: Data(repeating: 0xff, count: 200))
     try bytes.write(to: store.url)
-    let page = try StorePage(StoreReader(url: store.url), version: nil, sampleCount: 3).html
+    let page = try StorePage(StoreReader(url: store.url), version: nil, sampleCount: 3, browsing: "browse").html
     #expect(page.contains("<td class=\"bad\">pages</td>") && !page.contains("secret"))
     #expect(page.contains("unknown"))
   }

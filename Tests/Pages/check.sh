@@ -28,9 +28,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp -R Examples/Done/Done.sqlite Examples/Done/Done.xcdatamodeld "$folder"
 cd "$folder"
-"$tool" model graph Done.xcdatamodeld --as html --output model.html
+"$tool" model graph Done.xcdatamodeld --format html --output model.html
 "$tool" store report Done.sqlite --output store.html
-"$tool" migrate rehearse Done.xcdatamodeld --report rehearsal.html --quiet > rehearsal.txt
+"$tool" migrate rehearse Done.xcdatamodeld --format html --output rehearsal.html --quiet
 
 # Prints the document as the browser has it when the script has run. Arguments: a page, flags.
 document() {
@@ -57,6 +57,31 @@ echo "Pages: the search shows $shown rows and hides $hidden"
 
 text=$(document 'model.html#find=nothing-has-this-name')
 has "$text" '<span>0 rows</span>' || fail 'a search for nothing has found something'
+
+# The pages of a server, which need no script.
+"$tool" store browse Done.sqlite --format json --output browse.json --quiet &
+server=$!
+trap 'kill -TERM "$server" 2> /dev/null || true; rm -rf "$folder"' EXIT
+until [[ -s browse.json ]]; do
+  kill -0 "$server" || fail 'store browse has ended'
+  sleep 0.1
+done
+address=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' browse.json | sed 's#\\/#/#g')
+served() {
+  "$browser" --headless --no-sandbox --disable-gpu --window-size=390,800 --user-data-dir="$folder/profile" \
+    --dump-dom "$address$1" 2> "$folder/errors.txt"
+}
+has "$(served '')" '<h1>Done.sqlite</h1>' || fail 'store browse does not show the store'
+has "$(served list/TSPItem)" '>300 objects<' || fail 'store browse does not show the objects of an entity'
+text=$(served 'list/TSPItem?q=99')
+has "$text" 'objects found in all rows' || fail 'store browse does not search'
+has "$text" 'value="99"' || fail 'store browse forgets what was searched for'
+has "$(served object/TSPItem/p1)" '>createdAt<' || fail 'store browse does not show an object'
+kill -TERM "$server"
+wait "$server" || fail 'store browse does not end with 0'
+[[ ! -e Done.sqlite-wal && ! -e Done.sqlite-shm ]] || fail 'store browse leaves files beside the store'
+trap 'rm -rf "$folder"' EXIT
+echo 'Pages: store browse shows entities, objects and what is found'
 
 [[ -n $pictures ]] || exit 0
 cd - > /dev/null

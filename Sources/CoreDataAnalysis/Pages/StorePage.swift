@@ -14,15 +14,18 @@ package struct StorePage {
   /// The size of each table with its indexes, in bytes; empty if SQLite was built without dbstat.
   private let sizes: [String: Int]
   private var samples: [String: [ExportedObject]] = [:]
+  /// The command that shows all objects in a browser.
+  private let browsing: String
 
   /// Reads a store.
   ///
   /// - Parameters:
   ///   - version: the name of the version that wrote it, if known.
   ///   - sampleCount: the number of objects shown for each entity; 0 for a page without users' data.
+  ///   - browsing: the command that shows all objects.
   /// - Throws: `StoreProblem`.
-  package init(_ reader: StoreReader, version: String?, sampleCount: Int) throws {
-    (self.reader, self.version) = (reader, version)
+  package init(_ reader: StoreReader, version: String?, sampleCount: Int, browsing: String) throws {
+    (self.reader, self.version, self.browsing) = (reader, version, browsing)
     verdict = try StoreVerifier(reader, limit: 5).run()
     rows = verdict.rows
     sizes = Self.sizes(reader)
@@ -58,7 +61,7 @@ package struct StorePage {
       problems == 0 ? "No problems." : "\(problems) \(problems == 1 ? "problem" : "problems").",
       style: problems == 0 ? "good" : "bad")
     page.table(["Fact", "Value"], facts.map { [.init($0.0, style: "dim"), .init($0.1)] })
-    page.searchField("Find entities and values")
+    page.searchField("Find on this page", note: searchNote)
     writeProblems(to: &page)
     page.heading(2, "Entities")
     page.table(
@@ -78,6 +81,15 @@ package struct StorePage {
     }
     writeSamples(to: &page)
     return page.html
+  }
+
+  /// What the search of the page covers.
+  private var searchNote: String {
+    let shown = samples.values.reduce(0) { $0 + $1.count }
+    let total = rows.values.reduce(0, +)
+    guard shown < total else { return "The search covers this page, which shows all objects of the store." }
+    let objects = shown == 0 ? "none of the \(total) objects" : "\(shown) of the \(total) objects"
+    return "The search covers this page, which shows \(objects). To search all of them: \(browsing)"
   }
 
   private var facts: [(String, String)] {

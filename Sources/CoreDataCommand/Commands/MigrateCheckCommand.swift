@@ -136,7 +136,7 @@ enum MigrateCheckCommand: Command {
       var report = TestReport("coredata migrate check \(model.name)")
       report.cases = text.cases() + rehearsals.flatMap(\.cases)
       try invocation.result.write(source: report.xml)
-    case .text:
+    default:
       var report = invocation.report()
       let versions = NumberText.counted(model.names.count, "version")
       report.line(

@@ -18,7 +18,7 @@ enum MigrateRehearseCommand: Command {
       + "checked that the store opens, is sound, and can be read, and without policies also how many objects there are and which "
       + "values were copied. Exit with 1 if a migration fails, if no store of a version with rows reaches the destination, if a "
       + "given store is refused or skipped, or if an allowed refusal does not happen; and with 5 if nothing could be "
-      + "rehearsed.\n\n"
+      + "rehearsed. --format html is a page with what was run, rows, losses and times.\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
@@ -33,8 +33,8 @@ enum MigrateRehearseCommand: Command {
         "keep", .path("DIR", .outputDirectory),
         summary: "Keep the stores of failing migrations in this directory."),
       OptionSpecification(
-        "report", .path("FILE.html", .output), summary: "Also write a page: what was run, rows, losses and times."),
-      .format(.text, .json, .markdown, .github, .junit),
+        "report", .path("FILE.html", .output), summary: "Also write the page of --format html to a file."),
+      .format(.text, .json, .markdown, .github, .junit, .html),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -66,11 +66,14 @@ enum MigrateRehearseCommand: Command {
       if invocation.options.isVerbose { invocation.streams.printError("\(item.name)\n") }
     }
     let text = RehearsalText(rehearsal: rehearsal, model: model, invocation)
-    if let page {
+    func html() throws -> String {
       var options = ModelLint.Options()
       (options.includesAllSteps, options.mappings) = (true, invocation.mappings)
       let lint = try ModelLint(model.modelVersions(), options)
-      try page.write(source: RehearsalPage(text: text, entries: lint.entries).html)
+      return RehearsalPage(text: text, entries: lint.entries).html
+    }
+    if let page {
+      try page.write(source: html())
       try page.commit()
     }
     switch invocation.options.format {
@@ -85,6 +88,7 @@ enum MigrateRehearseCommand: Command {
       var report = TestReport("coredata migrate rehearse \(model.name)")
       report.cases = text.cases
       try invocation.result.write(source: report.xml)
+    case .html: try invocation.result.write(source: html())
     default:
       var report = invocation.report()
       text.write(to: &report)

@@ -50,7 +50,7 @@ enum ModelLintCommand: Command {
       var report = TestReport("coredata model lint \(model.name)")
       report.cases = text.cases()
       try invocation.result.write(source: report.xml)
-    case .text:
+    default:
       var report = invocation.report()
       let versions = NumberText.counted(model.names.count, "version")
       report.line(

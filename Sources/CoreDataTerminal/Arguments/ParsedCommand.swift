@@ -151,6 +151,9 @@ private struct ArgumentParser {
     if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
       return helpRequest()
     }
+    if arguments.first == "help" {
+      return ArgumentParser(tool: tool, arguments: Array(arguments.dropFirst())).helpRequest()
+    }
     var onlyPositionals = false
     while next < arguments.count {
       let argument = arguments[next]
@@ -206,7 +209,13 @@ private struct ArgumentParser {
       let siblings = tool.commands.filter { $0.path.starts(with: words) && $0.path.count > words.count }
       let candidates = Set(siblings.map { $0.path[words.count] })
       let place = words.isEmpty ? "" : " of \(words.joined(separator: " "))"
-      throw error("unknown command\(place) \"\(word)\"" + Likeness.question(word, among: candidates.sorted()))
+      // The group of a command is easily forgotten.
+      let full = words.isEmpty ? tool.commands.filter { $0.path.count == 2 && $0.path[1] == word } : []
+      let names = full.map { $0.path.joined(separator: " ") }
+      let question =
+        names.isEmpty
+        ? Likeness.question(word, among: candidates.sorted()) : "; did you mean \(names.joined(separator: " or "))?"
+      throw error("unknown command\(place) \"\(word)\"\(question)")
     }
     words = path
   }
@@ -348,6 +357,8 @@ package enum OutputFormat: String, CaseIterable, Sendable {
   case sarif
   /// JUnit XML, for continuous integration services that collect test results.
   case junit
+  /// A page in one file that loads nothing, for browsers.
+  case html
 
   /// The formats of a command that does not list its own.
   static let common: [OutputFormat] = [.text, .json, .markdown]
