@@ -29,8 +29,8 @@
 #   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,800 hostile inputs, and
 #                 over what threads share; `make sanitize-all` has the address sanitizer over every test, half an hour on two
 #                 cores, and `make sanitize-threads-all` the thread sanitizer
-#   make release-check   before a version is tagged: both sanitizers over all tests, `make torture` and `make fuzz`; hours on two
-#                 cores. CHECKS="torture fuzz" names some; `Scripts/release-check.sh report --write` puts their figures into
+#   make release-check   before a version is tagged: both sanitizers over all tests, `make torture`, `make fuzz`, and the oldest Swift
+#                 (Scripts/other-swift.sh); hours on two cores. CHECKS="torture fuzz" names some; `Scripts/release-check.sh report --write` puts their figures into
 #                 Documentation/Reliability.md
 #   make servers  the suites of stores in PostgreSQL with other settings, with ICU's collations, behind PgBouncer, and with each
 #                 installed version of PostgreSQL
@@ -204,6 +204,10 @@ servers: libraries
 
 # CHECKS names some of address, threads, torture and fuzz; all without it.
 CHECKS ?=
+.PHONY: other-swift
+other-swift:
+	@Scripts/other-swift.sh
+
 .PHONY: release-check
 release-check:
 	@Scripts/release-check.sh run $(CHECKS)

@@ -4,7 +4,7 @@
 #
 # Runs the long checks before a release, and keeps their figures. `make release-check` calls it.
 #
-#   Scripts/release-check.sh run [CHECK...]     runs address, threads, torture and fuzz, or those named, one after the other
+#   Scripts/release-check.sh run [CHECK...]     runs address, threads, torture, fuzz and swift, or those named, one after the other
 #   Scripts/release-check.sh report             prints the figures of the last run of each check as a table
 #   Scripts/release-check.sh report --write     puts the table into Documentation/Reliability.md
 #
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-checks=(address threads torture fuzz)
+checks=(address threads torture fuzz swift)
 place=${COREDATA_RELEASE_CHECK:-.build/release-check}
 page=Documentation/Reliability.md
 
@@ -24,6 +24,7 @@ title() {
     threads) echo "Thread sanitizer, all tests" ;;
     torture) echo "\`make torture\`" ;;
     fuzz) echo "\`make fuzz\`" ;;
+    swift) echo "Swift 6.0.3 of Debian 13 (\`Scripts/other-swift.sh\`)" ;;
   esac
 }
 
@@ -33,6 +34,7 @@ target() {
     threads) echo sanitize-threads-all ;;
     torture) echo torture ;;
     fuzz) echo fuzz ;;
+    swift) echo other-swift ;;
     *)
       echo "There is no check \"$1\". Name some of: ${checks[*]}." >&2
       exit 2

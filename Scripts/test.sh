@@ -8,6 +8,14 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# What is printed is "Swift version 6.0.3 (…)", or "Apple Swift version …".
+version=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
+if [[ $(printf '%s\n' 6.2 "$version" | sort -V | head -n 1) != 6.2 ]]; then
+  echo "The tests need Swift 6.2 or later; this is Swift ${version:-of an unknown version}. The library, the tool, the examples and \"make demo\""
+  echo "need 6.0. \"Scripts/other-swift.sh here\" tries them, and runs those tests that this Swift can compile."
+  exit 1
+fi
+
 mkdir -p .build
 log=.build/test.log
 

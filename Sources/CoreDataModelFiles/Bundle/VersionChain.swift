@@ -104,7 +104,7 @@ struct VersionChain {
         let now = costOfInserting(stretch, at: first, in: others)
         for moved in length == 1 ? [stretch] : [stretch, stretch.reversed()] {
           for index in 0...others.count where costOfInserting(moved, at: index, in: others) < now {
-            let candidate = Array(others[..<index] + moved + others[index...])
+            let candidate: [Int] = Array(others[..<index]) + moved + Array(others[index...])
             if isAllowed(candidate) { return candidate }
           }
         }

@@ -11,7 +11,10 @@ struct MemberText {
   }
 
   /// Returns the member with a modifier before it.
-  func prefixed(_ text: String) -> MemberText { MemberText([text + (statements.first ?? "")] + statements.dropFirst()) }
+  func prefixed(_ text: String) -> MemberText {
+    let first: String = text + (statements.first ?? "")
+    return MemberText([first] + statements.dropFirst())
+  }
 
   /// The member on one line, which leaves the positions of other lines unchanged.
   var line: String {

@@ -390,7 +390,16 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
 /// The queue of a context. Immutable. Synchronous calls from the queue itself run immediately.
 final class ContextQueue: @unchecked Sendable {
-  private static let key = DispatchSpecificKey<ObjectIdentifier>()
+  /// The values by which the current thread's queue is recognized. Swift 6.0 does not know that keys can be shared.
+  private struct Marks: @unchecked Sendable {
+    let context = DispatchSpecificKey<ObjectIdentifier>()
+    /// Marks the main queue. If the program's `main` is asynchronous, a thread other than the main thread may serve it.
+    let main = DispatchSpecificKey<Bool>()
+
+    init() { DispatchQueue.main.setSpecific(key: main, value: true) }
+  }
+
+  private static let marks = Marks()
   private let queue: DispatchQueue?
   private let isMain: Bool
 
@@ -404,7 +413,7 @@ final class ContextQueue: @unchecked Sendable {
     case .privateQueueConcurrencyType:
       let made = DispatchQueue(label: "NSManagedObjectContext")
       queue = made
-      made.setSpecific(key: ContextQueue.key, value: ObjectIdentifier(self))
+      made.setSpecific(key: ContextQueue.marks.context, value: ObjectIdentifier(self))
     }
   }
 
@@ -415,15 +424,8 @@ final class ContextQueue: @unchecked Sendable {
     set { Thread.current.threadDictionary["OpenCoreData.waiting"] = newValue }
   }
 
-  /// Marks the main queue. If the program's `main` is asynchronous, a thread other than the main thread may serve it.
-  private static let mainMark: DispatchSpecificKey<Bool> = {
-    let key = DispatchSpecificKey<Bool>()
-    DispatchQueue.main.setSpecific(key: key, value: true)
-    return key
-  }()
-
   /// Whether the current thread is executing for the main queue.
-  static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: mainMark) == true }
+  static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: marks.main) == true }
 
   /// Represents the main queue among the waiting queues.
   private static let mainIdentity = ObjectIdentifier(DispatchQueue.main)
@@ -433,14 +435,14 @@ final class ContextQueue: @unchecked Sendable {
   /// Whether the current thread is executing for the queue.
   var isCurrent: Bool {
     if isMain ? ContextQueue.isOnMain : queue == nil { return true }
-    return DispatchQueue.getSpecific(key: ContextQueue.key) == identity || ContextQueue.waiting.contains(identity)
+    return DispatchQueue.getSpecific(key: ContextQueue.marks.context) == identity || ContextQueue.waiting.contains(identity)
   }
 
   func sync<T>(_ body: () throws -> T) rethrows -> T {
     guard let queue, !isCurrent else { return try body() }
     var waiting = ContextQueue.waiting.union([identity])
     // The caller's own queue is waiting too.
-    if let caller = DispatchQueue.getSpecific(key: ContextQueue.key) { waiting.insert(caller) }
+    if let caller = DispatchQueue.getSpecific(key: ContextQueue.marks.context) { waiting.insert(caller) }
     if ContextQueue.isOnMain { waiting.insert(ContextQueue.mainIdentity) }
     return try queue.sync {
       let before = ContextQueue.waiting

@@ -203,8 +203,9 @@ final class BackgroundCheckpointer: Sendable {
   private func finish(_ work: Work, at position: Int?, isComplete: Bool?) {
     state.update { state in
       (state.isWorking, state.wasComplete) = (false, isComplete == true)
+      guard let isComplete else { return }
       switch (isComplete, work) {
-      case (nil, _), (true, .empty): break
+      case (true, .empty): break
       case (true, .copy), (true, .restart): schedule(Self.emptying, &state)
       case (false, .empty): schedule(max(position ?? 0, Self.emptying) + 1, &state)
       case (false, .copy), (false, .restart): schedule(position.map { $0 + 1 } ?? 0, &state)

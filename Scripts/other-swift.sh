@@ -1,0 +1,116 @@
+#!/bin/bash
+# OpenCoreData
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tries the project with the oldest Swift that it promises to work with: Debian 13's own, 6.0.3.
+#
+#   Scripts/other-swift.sh          makes a bare Debian 13 with debootstrap, installs that Swift, and runs the checks there;
+#                                   needs root. ROOT=DIR keeps the system, and what is built, for the next time.
+#   Scripts/other-swift.sh here     runs the checks with the Swift of this system, in a copy of the sources
+#
+# The checks: the library, the tool and the plug-ins build; `make demo`; the examples; stores that are exchanged with Apple's
+# framework (Conformance); and the suites of migrations and of conformance, without the files that use what Swift Testing has
+# only since 6.1 (errors that `#expect(throws:)` returns) and 6.2 (tests that end a process). How many those are is printed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+suite=trixie
+# The suites of tests that are run; a regular expression.
+suites='ConformanceTests|CoreDataTests.*(Migrat|Mapping|Staged|Inferred|Recovery|InPlace)'
+newer='= #expect\(throws|#require\(throws|processExitsWith'
+
+fail() {
+  printf 'other-swift: %s.\n' "$*" >&2
+  exit 1
+}
+
+# Prints the files that make up the project.
+files() { git ls-files -z --cached --others --exclude-standard; }
+
+step() { printf '== %s\n' "$*"; }
+
+check() {
+  local copy=${COREDATA_COPY:?} left
+  cd "$copy"
+  step "$(swift --version 2>/dev/null | head -n 1)"
+  step 'library, tool and plug-ins'
+  swift build -Xlinker --export-dynamic
+  step 'make demo'
+  make --no-print-directory demo
+  step 'examples'
+  local tools=$copy/.build/debug
+  Examples/Finding/check.sh --scratch-path "$copy/.build/examples"
+  COREDATA=$tools/coredata Examples/Splitting/check.sh --scratch-path "$copy/.build/examples"
+  Examples/Shelf/check.sh --scratch-path "$copy/.build/examples"
+  COREDATA=$tools/coredata Examples/Moved/check.sh --scratch-path "$copy/.build/moved"
+  step 'conformance'
+  EXCHANGE=$tools/ConformanceExchange Conformance/check.sh
+  step 'tests'
+  left=$(grep -rlE "$newer" Tests --include='*.swift') || true
+  printf '%s test files of %s need a newer Swift and are left out.\n' \
+    "$(printf '%s\n' "$left" | grep -c .)" "$(find Tests -name '*.swift' | wc -l)"
+  printf '%s\n' "$left" | xargs rm -f
+  swift test --disable-xctest -Xlinker --export-dynamic --filter "$suites" 2>&1 | tee .build/test.log | grep -E '^✘|error:|Test run with'
+  grep -qE 'Test run with [0-9]+ tests.* passed' .build/test.log || fail "tests failed; all output is in $copy/.build/test.log"
+}
+
+copy_into() {
+  mkdir -p "$1"
+  # Files that were removed since the last time, and those that the tests lacked.
+  find "$1" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
+  files | tar --create --null --files-from=- --ignore-failed-read 2>/dev/null | tar --extract --directory "$1"
+}
+
+in_root() {
+  local root kept=${ROOT:-}
+  [[ $(id -u) -eq 0 ]] || fail 'making a system needs root; with the Swift to be tried: Scripts/other-swift.sh here'
+  command -v debootstrap >/dev/null || apt-get install --yes debootstrap >/dev/null || fail 'install debootstrap'
+  root=${kept:-$(mktemp -d)}
+  # shellcheck disable=SC2329  # called by the trap
+  clean() {
+    local place
+    for place in "$root/fixtures" "$root/proc"; do
+      if mountpoint --quiet "$place"; then umount "$place"; fi
+    done
+    if [[ -z $kept ]]; then rm -rf --one-file-system "$root"; fi
+  }
+  trap clean EXIT
+  if [[ ! -L $root/usr/bin/swift ]]; then  # a link that leads somewhere only within the root
+    step "a bare Debian ($suite) with its Swift"
+    mkdir -p "$root"
+    if [[ ! -d $root/etc/apt ]]; then
+      debootstrap --variant=minbase "$suite" "$root" >"$root.log" 2>&1 || fail "no bare $suite could be made: $(tail -n 1 "$root.log")"
+      rm -f "$root.log"
+    fi
+    # The compiler finds its libraries by the table of processes.
+    mountpoint --quiet "$root/proc" || mount -t proc proc "$root/proc"
+    chroot "$root" /bin/sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
+      --no-install-recommends swiftlang libc6-dev libstdc++-14-dev git make ca-certificates' >/dev/null 2>&1 ||
+      fail "Debian's Swift could not be installed"
+  fi
+  mountpoint --quiet "$root/proc" || mount -t proc proc "$root/proc"
+  copy_into "$root/project"
+  if [[ -d ${COREDATA_FIXTURES:-../shared/fixtures} ]]; then
+    mkdir -p "$root/fixtures"
+    mount --bind -o ro "${COREDATA_FIXTURES:-../shared/fixtures}" "$root/fixtures"
+  fi
+  chroot "$root" /usr/bin/env -i PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root COREDATA_FIXTURES=/fixtures COREDATA_COPY=/project \
+    /bin/bash /project/Scripts/other-swift.sh check
+}
+
+case ${1:-} in
+  '') in_root ;;
+  here)
+    COREDATA_COPY=$(mktemp -d)
+    export COREDATA_COPY
+    trap 'rm -rf "$COREDATA_COPY"' EXIT
+    copy_into "$COREDATA_COPY"
+    check
+    ;;
+  # Within the system that was made.
+  check) check ;;
+  *)
+    sed -n '6,8p' "${BASH_SOURCE[0]}" | sed 's/^#   //' >&2
+    exit 2
+    ;;
+esac
