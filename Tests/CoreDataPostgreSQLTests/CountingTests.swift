@@ -44,6 +44,8 @@ struct CountingTests {
     var counts = try counting.counts()
     try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
     try counting.countDuplicates(in: difference, from: old, to: new, into: &counts)
+    try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
+    try counting.countLacking(in: difference, from: old, to: new, into: &counts)
     return counts
   }
 
@@ -63,7 +65,9 @@ struct CountingTests {
     let dropped = try StoreContents(reader.connection, schema: schema).counted(items(old))
     try PostgreSQLStore.reading(at: server) { contents in
       let counter = try ServerCounter(contents, of: reader)
-      #expect(try counts(counter, from: old, to: new) == expected)
+      let found = try counts(counter, from: old, to: new)
+      #expect(found == expected)
+      #expect(found.breaks.mapValues(\.example) == expected.breaks.mapValues(\.example))
       #expect(try StoreContents(contents.database, schema: #require(counter.schema)).counted(items(old)) == dropped)
     }
     return expected
@@ -163,6 +167,58 @@ struct CountingTests {
     }
     let counts = try compare(store.url, bench.url, old, model([["day"], ["title"], ["title", "flag"]]))
     #expect(counts.duplicates.values.map(\.rows).sorted() == [0, 2, 4])
+  }
+
+  @Test("Values that break a stricter rule, and the most frequent of them, of every type that has rules")
+  func breaks() throws {
+    func model(_ rules: [String: String]) -> ModelDocument {
+      var builder = ModelBuilder()
+      let types: [String: NSAttributeType] = [
+        "count": .integer64AttributeType, "day": .dateAttributeType, "flag": .booleanAttributeType,
+        "price": .decimalAttributeType, "size": .doubleAttributeType, "title": .stringAttributeType,
+        "link": .URIAttributeType, "mark": .UUIDAttributeType,
+      ]
+      builder.entity(
+        "Kept",
+        types.sorted { $0.key < $1.key }.map { name, type in
+          let attribute = NSAttributeDescription.make(name, type)
+          if let rule = rules[name] {
+            attribute.setValidationPredicates([NSPredicate(format: rule)], withValidationWarnings: ["1"])
+          }
+          return attribute
+        })
+      return builder.model().document
+    }
+    let old = model([:])
+    let mark = try #require(UUID(uuidString: "6B29FC40-CA47-1067-B31D-00DD010662DA"))
+    try fill(old, store.url, bench.url) { context in
+      for index in 0..<6 {
+        let object = context.make("Kept")
+        object["count"] = Int64(index / 2)
+        object["day"] = Date(timeIntervalSinceReferenceDate: 5 + Double(index / 2) * 1e-9)
+        object["flag"] = index < 2
+        object["price"] = NSDecimalNumber(string: index < 4 ? "0.10" : "12.50")
+        object["size"] = Double(index / 3) / 8
+        object["title"] = index < 4 ? "long" : "a"
+        object["link"] = URL(string: "https://example.com/\(index / 3)")
+        object["mark"] = index == 0 ? mark : UUID()
+      }
+      context.make("Kept")
+    }
+    let counts = try compare(
+      store.url, bench.url, old,
+      model([
+        "count": "SELF < 2", "day": "SELF == CAST(5, 'NSDate')", "flag": "SELF == NO", "price": "SELF < 1",
+        "size": "SELF > 0.1", "title": "length < 3", "link": "SELF != nil", "mark": "SELF != nil",
+      ]))
+    let found = Dictionary(
+      uniqueKeysWithValues: counts.breaks.map { rules, breaks in
+        (rules.origin.property, "\(breaks.count) \(breaks.example ?? "")")
+      })
+    #expect(found["count"] == "2 2 (2 rows)" && found["price"] == "2 12.5 (2 rows)", "\(found)")
+    #expect(found["title"] == "4 'long' (4 rows)" && found["size"] == "3 0.0 (3 rows)", "\(found)")
+    #expect(found["day"]?.hasPrefix("4 ") == true && found["flag"] == "2 1 (2 rows)", "\(found)")
+    #expect(found["link"] == "0 " && found["mark"] == "0 ", "\(found)")
   }
 
   @Test("A plan over a copy without rows weighs its findings in the server, in one state of the store")

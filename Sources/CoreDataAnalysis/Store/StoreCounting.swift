@@ -194,27 +194,26 @@ extension StoreCounting {
 
   /// Returns nil if the values have no column of their own, one has another type, or a rule cannot be evaluated.
   private func breaks(of tightened: TightenedRules, _ entities: [String: ReadableEntity]) throws -> RuleBreaks? {
-    // Columns of other engines have other types.
-    guard database.dialect == .sqlite, ![.transformable, .binaryData].contains(tightened.kind),
-      let entity = entities[tightened.origin.entity], let layout = entity.layout,
-      let attribute = layout.attributes[tightened.origin.property], let name = attribute.column
+    guard ![.transformable, .binaryData].contains(tightened.kind), let entity = entities[tightened.origin.entity],
+      let layout = entity.layout, let attribute = layout.attributes[tightened.origin.property],
+      attribute.column != nil
     else { return nil }
-    let column = SQLName.quoted(name)
+    let columns = attribute.columns.map { SQLName.quoted($0) }
     let sql =
-      "SELECT \(column) FROM \(SQLName.quoted(layout.table)) "
-      + "WHERE \(entity.condition(in: database.dialect)) AND \(column) IS NOT NULL"
+      "SELECT \(columns.joined(separator: ", ")) FROM \(SQLName.quoted(layout.table)) "
+      + "WHERE \(entity.condition(in: database.dialect)) AND \(SQLValue.present(columns)) IS NOT NULL"
     var (breaks, isEvaluable) = (RuleBreaks(), true)
     try reading {
       try database.forEachRow(sql, []) { row in
-        let stored = row.value(at: 0)
         guard isEvaluable else { return }
-        guard let value = StoredValue.object(stored, as: attribute) else {
+        let stored = columns.indices.map { row.value(at: $0) }
+        guard let value = StoredValue.object(Self.single(stored, tightened.kind), as: attribute) else {
           isEvaluable = false
           return
         }
         do {
           let isKept = try tightened.rules.allSatisfy { try $0.isKept(by: value) }
-          if !isKept { breaks.add(Self.text([stored], tightened.kind)) }
+          if !isKept { breaks.add(Self.text(stored, tightened.kind)) }
         } catch {
           // The finding then says that values are not checked.
           isEvaluable = false
@@ -295,18 +294,28 @@ extension StoreCounting {
     }
   }
 
+  /// Returns the value of one or more columns as SQLite stores it in one. A server stores what a timestamp cannot hold of
+  /// a date in a second column.
+  private static func single(_ values: [SQLiteValue], _ kind: AttributeKind) -> SQLiteValue {
+    guard kind == .date, values.count == 2, case .real(let seconds) = values[0], let remainder = values[1].real else {
+      return values[0]
+    }
+    return .real(seconds.isFinite ? seconds + remainder : remainder)
+  }
+
   /// Returns a value for display, from its columns.
   private static func text(_ values: [SQLiteValue], _ kind: AttributeKind) -> String {
-    guard let first = values.first else { return "" }
-    switch (kind, first) {
+    let value = single(values, kind)
+    switch (kind, value) {
     case (.date, .real(let seconds)): return DateText.text(seconds)
-    case (.date, .integer(let timestamp)) where values.count == 2:
-      let date = StoredDate(timestamp: timestamp, remainder: values[1].real)
-      return DateText.text(date.seconds)
     case (.date, .integer(let seconds)): return DateText.text(Double(seconds))
     case (.uuid, .blob(let bytes)) where bytes.count == 16:
       return NSUUID(uuidBytes: Array(bytes)).uuidString
-    default: return first.shortLiteral
+    // Engines differ in how they store decimals.
+    case (.decimal, _):
+      guard case .decimal(let text) = StoredValue.exported(value, as: kind) else { return value.shortLiteral }
+      return text
+    default: return value.shortLiteral
     }
   }
 }
