@@ -16,6 +16,7 @@ enum CommandLineTool {
       MappingCheckCommand.self, MappingCompileCommand.self, StoreInfoCommand.self, StoreBrowseCommand.self,
       StoreMatchCommand.self,
       StoreVerifyCommand.self, StoreDiffCommand.self, StoreReportCommand.self, StoreExportCommand.self,
+      StoreQueryCommand.self, StoreGetCommand.self,
       StoreCreateCommand.self,
       StoreCopyCommand.self,
       StoreExtractModelCommand.self,

@@ -232,8 +232,9 @@ extension OptionSpecification {
     "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
 
   /// Returns the common option, with the formats that a command supports.
-  static func format(_ formats: OutputFormat...) -> OptionSpecification {
-    OptionSpecification("format", .oneOf(formats.map(\.rawValue)), summary: "The format of the result (default: text).")
+  static func format(_ formats: OutputFormat..., default usual: OutputFormat = .text) -> OptionSpecification {
+    OptionSpecification(
+      "format", .oneOf(formats.map(\.rawValue)), summary: "The format of the result (default: \(usual.rawValue)).")
   }
 }
 

@@ -347,8 +347,12 @@ package enum Likeness {
 package enum OutputFormat: String, CaseIterable, Sendable {
   /// Text for people.
   case text
+  /// A table for people, of a command whose result is rows.
+  case table
   /// JSON for programs.
   case json
+  /// Comma-separated values for spreadsheets.
+  case csv
   /// Markdown for documents and comments.
   case markdown
   /// GitHub workflow commands, which annotate the lines of a file.

@@ -1,0 +1,200 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTerminal
+import Foundation
+
+/// `coredata store query`
+enum StoreQueryCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "query"], summary: "Show the objects of an entity that match a predicate.",
+    discussion:
+      "PREDICATE is written in Core Data's language, such as 'title BEGINSWITH[c] \"a\" AND author.age > 30'. Without one, "
+      + "all objects are shown. --show names columns by key paths, also through relationships: title, author.name, "
+      + "notes.@count, notes.@max.date.\n\nA table is as wide as the terminal, and shortens long values; JSON and CSV have "
+      + "whole values and identifiers, dates in ISO 8601, and binary data in base64. In CSV a missing value is an empty "
+      + "field, and an empty string is quoted.\n\nThe store is opened read-only. Neither the store nor any file beside it is "
+      + "changed.",
+    positionals: [
+      .anyStore,
+      PositionalSpecification("ENTITY", .one, .none, summary: "The entity, whose subentities are included."),
+      PositionalSpecification("PREDICATE", .optional, .none, summary: "The condition for objects."),
+    ],
+    options: [
+      OptionSpecification(
+        "sort", .text("K,-K"), summary: "The key paths to sort by; descending after a minus sign."),
+      OptionSpecification("limit", .integer("N", minimum: 0), summary: "The maximum number of objects."),
+      OptionSpecification(
+        "show", .text("K,K"), summary: "The key paths to show (default: the attributes and to-one relationships)."),
+      .flag("count", summary: "Show only the number of objects."),
+      OpenedObjects.model,
+      .format(.table, .json, .csv, default: .table),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let objects = try OpenedObjects(invocation)
+    defer {
+      // Nothing was written, so nothing can be lost by a failure to close.
+      try? objects.close()
+    }
+    return try objects.context.performAndWait {
+      let rows = try rows(objects, invocation)
+      if invocation.arguments.flag("count") {
+        let count = try rows.count()
+        try invocation.result.write(
+          safe: invocation.options.format == .json
+            ? JSONText.object([.init("count", .integer(count))]).pretty() : "\(count)\n")
+        return .done
+      }
+      switch invocation.options.format {
+      case .json: try writeJSON(rows, invocation)
+      case .csv: try writeCSV(rows, invocation)
+      default: try QueryTable.write(rows, invocation)
+      }
+      return .done
+    }
+  }
+
+  private static func rows(_ objects: OpenedObjects, _ invocation: CommandInvocation) throws -> QueryRows {
+    let entity = try objects.entity(named: invocation.arguments.argument("ENTITY"))
+    func paths(_ option: String) throws -> [String]? {
+      guard let text = invocation.arguments.value(option) else { return nil }
+      let paths = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+      guard !paths.isEmpty else { throw CommandFailure(.usage, "--\(option) names no key path.") }
+      return paths
+    }
+    let columns = try paths("show")?.map { try QueryColumn($0, of: entity) }
+    var rows = QueryRows(objects: objects, entity: entity, columns: try columns ?? QueryColumn.all(of: entity))
+    if let text = invocation.arguments.optionalArgument("PREDICATE") {
+      rows.predicate = try NSPredicate.checked(format: text)
+    }
+    rows.sortDescriptors = try (paths("sort") ?? []).map { text in
+      let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
+      _ = try QueryColumn(path, of: entity)
+      return NSSortDescriptor(key: path, ascending: !text.hasPrefix("-"))
+    }
+    rows.limit = invocation.arguments.integer("limit")
+    return rows
+  }
+
+  /// Reports a value that cannot be read, such as one whose external data file is missing.
+  static func remark(_ invocation: CommandInvocation) -> (NSManagedObjectID, String, any Error) -> Void {
+    { id, path, error in
+      invocation.remark("\(OpenedObjects.short(id)): \(CommandFailure(error).message) \(path) is shown as missing.")
+    }
+  }
+
+  private static func writeJSON(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
+    var isFirst = true
+    try rows.forEachPart(didMiss: remark(invocation)) { part in
+      for row in part {
+        var members = [JSONText.Member("id", .string(row.id.uriRepresentation().absoluteString))]
+        members += zip(rows.columns, row.values).map { .init($0.path, $1.json) }
+        try invocation.result.write(safe: (isFirst ? "[\n  " : ",\n  ") + JSONText.object(members).line())
+        isFirst = false
+      }
+    }
+    try invocation.result.write(safe: isFirst ? "[]\n" : "\n]\n")
+  }
+
+  private static func writeCSV(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
+    try invocation.result.write(source: CSVText.line(["id"] + rows.columns.map(\.path)))
+    try rows.forEachPart(didMiss: remark(invocation)) { part in
+      for row in part {
+        try invocation.result.write(
+          source: CSVText.line([row.id.uriRepresentation().absoluteString] + row.values.map(\.field)))
+      }
+    }
+  }
+}
+
+/// The rows of a query as a table, whose columns are as wide as its first rows need.
+private struct QueryTable {
+  private let titles: [String]
+  private let isNumber: [Bool]
+  private var widths: [Int]
+
+  /// The longest text in a cell, in characters.
+  private static let longestCell = 60
+  private static let leastWidth = 6
+  private static let gap = 2
+
+  static func write(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
+    let showsEntity = !rows.entity.subentitiesByName.isEmpty
+    var table: QueryTable?
+    var (count, hidden) = (0, [String]())
+    let width = invocation.result.isTerminal ? max(60, invocation.streams.columns) : nil
+    try rows.forEachPart(didMiss: StoreQueryCommand.remark(invocation)) { part in
+      let cells = part.map { row in
+        [showsEntity ? OpenedObjects.short(row.id) : row.id.uriRepresentation().lastPathComponent]
+          + row.values.map { cell($0.text(isExact: false)) }
+      }
+      if table == nil {
+        var made = QueryTable(rows.columns, cells)
+        if let width { hidden = made.fit(width, hidesColumns: invocation.arguments.value("show") == nil) }
+        try invocation.result.write(safe: made.line(made.titles, invocation.styler) + "\n")
+        table = made
+      }
+      for row in cells { try invocation.result.write(safe: (table?.line(row) ?? "") + "\n") }
+      count += cells.count
+    }
+    guard count > 0 else { return try invocation.result.write("No objects.\n") }
+    if rows.limit == count {
+      var all = rows
+      all.limit = nil
+      let total = try all.count()
+      if total > count {
+        invocation.remark("\(NumberText.grouped(count)) of \(NumberText.grouped(total)) objects are shown.")
+      }
+    }
+    if !hidden.isEmpty {
+      invocation.remark(
+        "There is no room for \(hidden.joined(separator: ", ")). Name the columns that you want: --show K,K.")
+    }
+  }
+
+  /// A value on one line.
+  private static func cell(_ text: String) -> String {
+    let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+    return TextLayout.truncated(StyledText(line).text, to: longestCell)
+  }
+
+  private init(_ columns: [QueryColumn], _ cells: [[String]]) {
+    titles = ["id"] + columns.map(\.path)
+    isNumber = [false] + columns.map(\.isNumber)
+    widths = titles.map { TextLayout.width(of: $0) }
+    for row in cells {
+      for (index, text) in row.enumerated() { widths[index] = max(widths[index], TextLayout.width(of: text)) }
+    }
+  }
+
+  /// Narrows the widest columns until a line fits.
+  ///
+  /// - Returns: the titles of the last columns, for which there is no room.
+  private mutating func fit(_ width: Int, hidesColumns: Bool) -> [String] {
+    func total() -> Int { widths.reduce(Self.gap * (widths.count - 1), +) }
+    while total() > width, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
+      widths[widest] > max(Self.leastWidth, hidesColumns ? 12 : 0)
+    {
+      widths[widest] -= 1
+    }
+    guard hidesColumns, total() > width else { return [] }
+    let all = titles.count
+    while total() > width, widths.count > 2 { widths.removeLast() }
+    return Array(titles[widths.count..<all])
+  }
+
+  private func line(_ cells: [String], _ styler: TextStyler? = nil) -> String {
+    var line = ""
+    for index in widths.indices {
+      let text = TextLayout.truncated(cells[index], to: widths[index])
+      let isLast = index == widths.count - 1
+      var padded = TextLayout.padded(text, to: widths[index], alignment: isNumber[index] ? .trailing : .leading)
+      if isLast, !isNumber[index] { padded = text }
+      line += (index > 0 ? String(repeating: " ", count: Self.gap) : "") + padded
+    }
+    while line.last == " " { line.removeLast() }
+    return styler.map { $0.style(line, .bold).text } ?? line
+  }
+}

@@ -1,0 +1,151 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// The objects of a store of any type, opened for reading with the model that wrote it.
+struct OpenedObjects {
+  let context: NSManagedObjectContext
+  let coordinator: NSPersistentStoreCoordinator
+  let store: NSPersistentStore
+  let address: StoreAddress
+
+  /// The options of commands that open a store for its objects.
+  static let model = OptionSpecification(
+    "model", .path("MODEL", .input), summary: "The model of a store that contains none.")
+
+  /// Opens STORE, with its own model or the one given by `--model`.
+  ///
+  /// - Throws: `CommandFailure`, `StoreProblem`, the errors of opening the store.
+  init(_ invocation: CommandInvocation) throws {
+    let argument = invocation.arguments.argument("STORE")
+    let path = invocation.arguments.value("model")
+    address = try StoreAddress(argument)
+    let found: (type: NSPersistentStore.StoreType, model: NSManagedObjectModel, configuration: String?)
+    switch address {
+    case .server(let url, let kind):
+      let model = try path.map { try invocation.serverModel($0, url, kind) } ?? PrivateCopies.model(at: url, kind)
+      found = (.sqlite, model, nil)
+    case .file(let url):
+      if let summary = try FileStoreSummary(of: url) {
+        let (model, configuration) = try Self.model(of: url, summary, path, invocation)
+        found = (summary.type, model, configuration)
+      } else {
+        let opened = try OpenedStore(invocation, argument, model: path)
+        guard let document = opened.reader.model else {
+          throw CommandFailure(
+            .unreadableStore, "\(address.name) contains no model. Name the one it was created with: --model MODEL.")
+        }
+        opened.remark(invocation)
+        found = (
+          .sqlite, try NSManagedObjectModel(document: document),
+          StoreMatch.configuration(of: document, matching: opened.reader.metadata.hashes)
+        )
+      }
+    }
+    coordinator = NSPersistentStoreCoordinator(managedObjectModel: found.model)
+    store = try coordinator.addPersistentStore(
+      type: found.type, configuration: found.configuration, at: address.url,
+      options: [NSReadOnlyPersistentStoreOption: true])
+    context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    context.undoManager = nil
+  }
+
+  /// Returns the version of a model that wrote an XML or binary store.
+  private static func model(
+    of url: URL, _ summary: FileStoreSummary, _ path: String?, _ invocation: CommandInvocation
+  ) throws -> (NSManagedObjectModel, String?) {
+    let name = url.lastPathComponent
+    guard let path else {
+      throw CommandFailure(
+        .unreadableStore,
+        "\(name) is a store of the type \(summary.type.rawValue), which contains no model. Name the one it was created with: "
+          + "--model MODEL.")
+    }
+    return try invocation.withModel(path) { model in
+      try model.requireNoVersion()
+      for version in model.names {
+        let found = try NSManagedObjectModel(document: model.version(version).document)
+        if let configuration = found.configurationNames(fitting: summary.metadata).first {
+          return (found, configuration)
+        }
+      }
+      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(name).")
+    }
+  }
+
+  /// Closes the store. Nothing remains beside it.
+  func close() throws { try coordinator.remove(store) }
+
+  // MARK: Names
+
+  /// The entities whose objects the store can have, sorted by name.
+  var entities: [NSEntityDescription] {
+    let model = coordinator.managedObjectModel
+    // Only a store of a named configuration lacks entities of the model.
+    let all = model.entities(forConfigurationName: store.configurationName) ?? model.entities
+    return all.filter { $0.name != nil }.sorted { $0.name ?? "" < $1.name ?? "" }
+  }
+
+  /// - Throws: `CommandFailure` that names the entities.
+  func entity(named name: String) throws -> NSEntityDescription {
+    if let entity = entities.first(where: { $0.name == name }) { return entity }
+    let all = entities.compactMap(\.name)
+    let likely = Likeness.nearest(to: name, among: all).map { " Did you mean \($0)?" } ?? ""
+    throw CommandFailure(
+      .unreadableStore, "\(address.name) has no entity \(name).\(likely) It has \(all.joined(separator: ", ")).")
+  }
+
+  /// Returns the object with an identifier written as `Entity/p3`, `Entity/3` or a whole URI.
+  ///
+  /// - Throws: `CommandFailure` for another text, and if the store has no such object; the errors of reading the store.
+  func object(_ text: String) throws -> NSManagedObject {
+    let id = try id(text)
+    do {
+      return try context.existingObject(with: id)
+    } catch let error as NSError
+      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
+    {
+      throw CommandFailure(.unreadableStore, "\(address.name) has no object \(Self.short(id)).")
+    }
+  }
+
+  private func id(_ text: String) throws -> NSManagedObjectID {
+    var parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if text.hasPrefix("x-coredata://"), parts.count == 5 {
+      let identifier = store.identifier ?? ""
+      guard parts[2].isEmpty || parts[2].caseInsensitiveCompare(identifier) == .orderedSame else {
+        throw CommandFailure(
+          .unreadableStore,
+          "\(text) is an object of another store: \(address.name) has the identifier \(identifier). Name the object as "
+            + "\(parts[3])/\(parts[4]) if it was copied from there with its number.")
+      }
+      parts = Array(parts[3...])
+    }
+    guard parts.count == 2, !parts[1].isEmpty else {
+      throw CommandFailure(
+        .usage, "\(text) does not name an object. Write the entity and the number, such as Note/p3, or the whole URI.")
+    }
+    let entity = try entity(named: parts[0])
+    let reference = parts[1].allSatisfy(\.isNumber) ? "p" + parts[1] : parts[1]
+    let path = [store.identifier ?? "", entity.name ?? "", reference]
+      .map { $0.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._~"))) ?? $0 }
+    guard let url = URL(string: "x-coredata://" + path.joined(separator: "/")),
+      let id = coordinator.managedObjectID(forURIRepresentation: url)
+    else {
+      throw CommandFailure(
+        .usage,
+        "\(parts[1]) is no reference to an object. Write the number that store query shows, such as \(parts[0])/p3.")
+    }
+    return id
+  }
+
+  /// Returns the end of an identifier's URI, such as `Note/p3`.
+  static func short(_ id: NSManagedObjectID) -> String {
+    id.uriRepresentation().pathComponents.suffix(2).joined(separator: "/")
+  }
+}
