@@ -7,34 +7,32 @@ import Foundation
 
 /// The objects of an open store, as the pages of `store browse` need them: a few at a time, whatever the store has.
 struct BrowsedStore {
-  let context: NSManagedObjectContext
-  let store: NSPersistentStore
-  let coordinator: NSPersistentStoreCoordinator
-  /// The name of the store, and its location without a password.
-  let name: String
-  let location: String
+  private let objects: OpenedObjects
+
+  var context: NSManagedObjectContext { objects.context }
+  var store: NSPersistentStore { objects.store }
+  var coordinator: NSPersistentStoreCoordinator { objects.coordinator }
+  /// The entities whose objects the store can have, sorted by name.
+  var entities: [NSEntityDescription] { objects.entities }
+  /// The name of the store.
+  var name: String { objects.address.name }
+  /// The location of the store without a password.
+  var location: String { objects.address.text }
 
   /// The number of objects on a page.
   static let pageSize = 50
 
-  init(
-    context: NSManagedObjectContext, store: NSPersistentStore, coordinator: NSPersistentStoreCoordinator, name: String,
-    location: String
-  ) {
-    (self.context, self.store, self.coordinator) = (context, store, coordinator)
-    (self.name, self.location) = (name, location)
+  /// Opens STORE for reading.
+  ///
+  /// - Throws: the errors of `OpenedObjects.init(_:)`.
+  init(_ invocation: CommandInvocation) throws {
+    objects = try OpenedObjects(invocation)
     // Another program may write to the store meanwhile.
     context.stalenessInterval = 0
-    context.undoManager = nil
   }
 
-  /// The entities whose objects the store can have, sorted by name.
-  var entities: [NSEntityDescription] {
-    let model = coordinator.managedObjectModel
-    // Only a store of a named configuration lacks entities of the model.
-    let all = model.entities(forConfigurationName: store.configurationName) ?? model.entities
-    return all.filter { $0.name != nil }.sorted { $0.name ?? "" < $1.name ?? "" }
-  }
+  /// Closes the store.
+  func close() throws { try objects.close() }
 
   func entity(named name: String) -> NSEntityDescription? { entities.first { $0.name == name } }
 

@@ -20,8 +20,7 @@ enum StoreBrowseCommand: Command {
     options: [
       OptionSpecification(
         "port", .integer("N", minimum: 0), summary: "The port to listen on (default: a free one)."),
-      OptionSpecification(
-        "model", .path("MODEL", .input), summary: "The model of the store (default: the one that it contains)."),
+      OpenedObjects.model,
       .format(.text, .json),
     ])
 

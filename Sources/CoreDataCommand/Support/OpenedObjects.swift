@@ -13,9 +13,9 @@ struct OpenedObjects {
   let store: NSPersistentStore
   let address: StoreAddress
 
-  /// The options of commands that open a store for its objects.
+  /// The option of commands that open a store for its objects.
   static let model = OptionSpecification(
-    "model", .path("MODEL", .input), summary: "The model of a store that contains none.")
+    "model", .path("MODEL", .input), summary: "The model of the store (default: the one that it contains).")
 
   /// Opens STORE, with its own model or the one given by `--model`.
   ///
@@ -31,8 +31,8 @@ struct OpenedObjects {
       found = (.sqlite, model, nil)
     case .file(let url):
       if let summary = try FileStoreSummary(of: url) {
-        let (model, configuration) = try Self.model(of: url, summary, path, invocation)
-        found = (summary.type, model, configuration)
+        let version = try invocation.fileModel(path, of: url, summary)
+        found = (summary.type, version.model, version.configuration)
       } else {
         let opened = try OpenedStore(invocation, argument, model: path)
         guard let document = opened.reader.model else {
@@ -53,29 +53,6 @@ struct OpenedObjects {
     context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     context.undoManager = nil
-  }
-
-  /// Returns the version of a model that wrote an XML or binary store.
-  private static func model(
-    of url: URL, _ summary: FileStoreSummary, _ path: String?, _ invocation: CommandInvocation
-  ) throws -> (NSManagedObjectModel, String?) {
-    let name = url.lastPathComponent
-    guard let path else {
-      throw CommandFailure(
-        .unreadableStore,
-        "\(name) is a store of the type \(summary.type.rawValue), which contains no model. Name the one it was created with: "
-          + "--model MODEL.")
-    }
-    return try invocation.withModel(path) { model in
-      try model.requireNoVersion()
-      for version in model.names {
-        let found = try NSManagedObjectModel(document: model.version(version).document)
-        if let configuration = found.configurationNames(fitting: summary.metadata).first {
-          return (found, configuration)
-        }
-      }
-      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(name).")
-    }
   }
 
   /// Closes the store. Nothing remains beside it.
