@@ -143,7 +143,7 @@ public enum NSAttributeType: UInt, Sendable {
     self = NSAttributeType(rawValue: UInt(kind.rawValue)) ?? .undefinedAttributeType
   }
 
-  var kind: AttributeKind { AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined }
+  package var kind: AttributeKind { AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined }
 
   /// The default name of the values' class.
   var valueClassName: String? {

@@ -222,7 +222,7 @@ extension ExpressionSyntax {
 /// Dates as stored: seconds since the start of 2001, UTC.
 package enum DateText {
   /// Days from 1970 to 2001.
-  private static let epochDays = 11323
+  static let epochDays: Int64 = 11323
 
   /// Returns the date in ISO 8601 with six digits for fractions of a second, such as `2014-09-09T18:43:05.261936Z`.
   ///
@@ -239,7 +239,7 @@ package enum DateText {
     let total = Int64(whole)
     let days = Int64((Double(total) / 86_400).rounded(.down))
     let clock = total - days * 86_400
-    let (year, month, day) = civil(daysSince1970: days + Int64(epochDays))
+    let (year, month, day) = civil(daysSince1970: days + epochDays)
     let yearText = (0...9999).contains(year) ? padded(year, 4) : (year < 0 ? "-" : "+") + padded(abs(year), 6)
     let time = [clock / 3600, clock / 60 % 60, clock % 60].map { padded($0, 2) }.joined(separator: ":")
     return "\(yearText)-\(padded(month, 2))-\(padded(day, 2))T\(time).\(padded(Int64(micros), 6))Z"

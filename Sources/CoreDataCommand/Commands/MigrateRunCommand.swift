@@ -22,10 +22,7 @@ enum MigrateRunCommand: Command {
     options: [
       .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,
-      OptionSpecification(
-        "backup", .path("DIR", .outputDirectory),
-        summary: "The directory for the backup (default: that of the store; none for one in a server)."),
-      .flag("no-backup", summary: "Do not create a backup."),
+      .backup, .noBackup,
       OptionSpecification(
         "integrity-check", .oneOf(["automatic", "always", "never"]),
         summary:
@@ -36,9 +33,7 @@ enum MigrateRunCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
-    guard !(arguments.flag("no-backup") && arguments.flag("backup")) else {
-      throw CommandFailure(.usage, "--backup and --no-backup cannot be used together.")
-    }
+    try invocation.checkBackupOptions()
     let address = try StoreAddress(arguments.argument("STORE"))
     let url = address.url
     let allowances = try invocation.allowances()
@@ -46,7 +41,7 @@ enum MigrateRunCommand: Command {
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       try invocation.remarkUnusedMappings(known, of: model)
-      if case .file = address { try recover(url, invocation) }
+      if case .file = address { try invocation.recover(url) }
       return (
         try invocation.plan(arguments.argument("STORE"), known: known, version: target.name, allowances), target, known
       )
@@ -92,10 +87,7 @@ enum MigrateRunCommand: Command {
       }
       invocation.result.workDone =
         "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.file.path)." } ?? "")
-      if let backup {
-        invocation.remark("To restore the backup, stop all programs that use the store, and run:")
-        for command in backup.restoring { invocation.remark("  \(command)") }
-      }
+      if let backup { invocation.remarkRestoring(backup) }
       try write(plan, backup: backup?.file, rows, invocation)
       return .done
     }
@@ -108,7 +100,7 @@ enum MigrateRunCommand: Command {
     // From here on, stopping the command must not leave a partial backup.
     let stop = StopSignal()
     defer { stop.end() }
-    let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
+    let backup = try invocation.makeBackup(of: url)
     let rows: [String: (before: Int, after: Int)]
     do {
       try stop.check()
@@ -141,27 +133,6 @@ enum MigrateRunCommand: Command {
     if let backup { invocation.remark("The backup was kept: \(backup.path)") }
     try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
-  }
-
-  /// Recovers from a process that was killed, and reports it.
-  private static func recover(_ url: URL, _ invocation: CommandInvocation) throws {
-    guard FileManager.default.isWritableFile(atPath: url.path) else { return }
-    if FileManager.default.isWritableFile(atPath: url.deletingLastPathComponent().path) {
-      try clearBackups(of: url, in: nil, invocation)
-    }
-    switch try StoreRecovery.recover(interruptedAt: url) {
-    case .finished:
-      invocation.remark(
-        "Earlier work on \(url.storeName) was complete when interrupted. Its left-over files were removed.")
-    case .undone:
-      invocation.remark(
-        "Earlier work on \(url.storeName) was interrupted and has been undone. The store is as it was before.")
-    case .rolledBack:
-      invocation.remark(
-        "A program was killed while writing to \(url.storeName). Its transaction was rolled back, and the "
-          + "store is as it was before.")
-    case nil: break
-    }
   }
 
   /// Runs the migration. Returns nil if another process has already migrated the store.
@@ -261,41 +232,7 @@ enum MigrateRunCommand: Command {
   private static func makeBackup(
     ofServerStoreAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, _ invocation: CommandInvocation
   ) throws -> ServerBackup? {
-    guard let path = invocation.arguments.value("backup") else { return nil }
-    guard let kind = kind as? any AdministeredStore.Type else {
-      throw CommandFailure(
-        .usage, "--backup cannot be used with \(url.storeName). Back it up with the server's tools.")
-    }
-    let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
-    // Names of schemas and versions may contain anything.
-    let name = "\(url.storeName)-\(plan.from)-\(time)".replacing(/[^A-Za-z0-9._-]/, with: "_")
-    do {
-      return try kind.backUp(at: url, to: URL(fileURLWithPath: path, isDirectory: true), name: name)
-    } catch let missing as BackupToolMissing {
-      throw CommandFailure(
-        .failed,
-        "\(missing.program) is not installed, so that \(url.storeName) cannot be backed up. Nothing was migrated. "
-          + "\(missing.advice) Or back it up in another way, and leave out --backup.")
-    }
-  }
-
-  /// Backs up the store, after removing what killed commands left in the backup directory.
-  private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
-    let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
-    if folder != nil { try clearBackups(of: url, in: folder, invocation) }
-    return try StoreBackup.make(of: url, in: folder)
-  }
-
-  /// Completes or removes the backups of killed commands, and reports it.
-  private static func clearBackups(of url: URL, in folder: URL?, _ invocation: CommandInvocation) throws {
-    let found = try StoreBackup.clearLeftovers(of: url, in: folder)
-    for backup in found.completed {
-      invocation.remark("An earlier run was stopped before it could name its backup, which is complete: \(backup.path)")
-    }
-    if found.removedCount > 0 {
-      let count = NumberText.counted(found.removedCount, "incomplete backup")
-      invocation.remark("Removed \(count) of \(url.storeName), left by a stopped run.")
-    }
+    try invocation.makeBackup(ofServerStoreAt: url, kind, version: plan.from)
   }
 
   /// Removes the backup of a store that the failed migration has not changed.

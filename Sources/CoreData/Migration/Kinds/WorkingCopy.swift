@@ -100,17 +100,7 @@ final class WorkingCopy {
   ///
   /// - Returns: the location of the copy.
   /// - Throws: the errors of the file system.
-  func keepOriginal() throws -> URL {
-    let location = StoreLocation(original)
-    let kept = BackupName.free(for: location.file, in: location.folder)
-    try ErrorTranslation.translating(url: original, during: .opening) {
-      guard let data = try WholeFile(original).read(limit: FileStore.largest) else {
-        throw StoreFileProblem.missing(path: original.path)
-      }
-      try WholeFile(kept).write(data)
-    }
-    return kept
-  }
+  func keepOriginal() throws -> URL { try FileStore.backUp(original, in: nil) }
 
   /// Removes the SQLite store and its directory.
   func remove() {

@@ -163,6 +163,8 @@ extension StoreRecovery {
 /// `.Data~-backup`, and is renamed to its final name only when it is complete and synced to disk. So a backup with its
 /// final name is complete, even if the process was killed or the power failed while it was made. The next backup
 /// removes what such a process has left.
+///
+/// The backup of an XML or binary store is a copy of its file.
 public enum StoreBackup {
   /// Backs up a store beside itself, or to another directory.
   ///
@@ -177,7 +179,8 @@ public enum StoreBackup {
   /// - Throws: 260 if there is no store; 640 if the disk is full; the errors of reading the store and writing the
   ///   backup. On an error, no backup is left.
   public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
-    try ErrorTranslation.translating(url: url, during: .replacement) {
+    if try FileStoreSummary.kind(of: url) != nil { return try FileStore.backUp(url, in: folder) }
+    return try ErrorTranslation.translating(url: url, during: .replacement) {
       try BackupDirectory.makeBackup(of: url, in: folder ?? url.deletingLastPathComponent())
     }
   }

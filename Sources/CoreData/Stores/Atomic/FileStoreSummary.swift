@@ -44,7 +44,8 @@ package struct FileStoreSummary {
     }
   }
 
-  private static func kind(of url: URL) throws -> (NSPersistentStore.StoreType, FileStore.Type)? {
+  /// Returns the type and the class of an XML or binary store, by the beginning of its file; nil for any other file.
+  static func kind(of url: URL) throws -> (NSPersistentStore.StoreType, FileStore.Type)? {
     // A file that cannot be read is reported when it is opened.
     guard let start = try? RegularFile.firstBytes(512, of: url) else { return nil }
     if start.starts(with: Data("bplist".utf8)) { return (.binary, BinaryStore.self) }
