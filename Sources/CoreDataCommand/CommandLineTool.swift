@@ -22,6 +22,7 @@ enum CommandLineTool {
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self,
       MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
+      StoreSetCommand.self, StoreDeleteCommand.self, StoreImportCommand.self,
       DoctorCommand.self, ExplainCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
@@ -32,7 +33,7 @@ enum CommandLineTool {
     groups: [
       GroupSpecification("model", summary: "show, compare and convert models"),
       GroupSpecification("mapping", summary: "infer, write and check mapping models"),
-      GroupSpecification("store", summary: "inspect, export and create stores"),
+      GroupSpecification("store", summary: "inspect, change, export and create stores"),
       GroupSpecification("migrate", summary: "migrate stores to another version of their model"),
     ],
     commands: commands.map { $0.specification })
