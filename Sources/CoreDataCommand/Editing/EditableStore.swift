@@ -267,8 +267,9 @@ final class EditableStore {
       }
       return backup
     case .server(let url, let kind):
-      let version = coordinator.managedObjectModel.versionIdentifiers.compactMap { $0 as? String }.sorted().first
-      let backup = try invocation.makeBackup(ofServerStoreAt: url, kind, version: version ?? "")
+      let identifiers = coordinator.managedObjectModel.versionIdentifiers.compactMap { $0 as? String }
+      let version = identifiers.filter { !$0.isEmpty }.sorted().first
+      let backup = try invocation.makeBackup(ofServerStoreAt: url, kind, version: version ?? "before-change")
       do {
         try stop.check()
         try saveChecked(lines)
