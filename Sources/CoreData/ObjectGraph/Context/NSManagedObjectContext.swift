@@ -435,7 +435,8 @@ final class ContextQueue: @unchecked Sendable {
   /// Whether the current thread is executing for the queue.
   var isCurrent: Bool {
     if isMain ? ContextQueue.isOnMain : queue == nil { return true }
-    return DispatchQueue.getSpecific(key: ContextQueue.marks.context) == identity || ContextQueue.waiting.contains(identity)
+    return DispatchQueue.getSpecific(key: ContextQueue.marks.context) == identity
+      || ContextQueue.waiting.contains(identity)
   }
 
   func sync<T>(_ body: () throws -> T) rethrows -> T {
