@@ -172,6 +172,47 @@ struct StoreQueryCommandTests {
     #expect(CommandRun(["store", "get", store, "Author"] + options).error.contains("such as Note/p3"))
   }
 
+  @Test("History shows who changed what, after a number or a date, or by one author")
+  func history() throws {
+    let store = try store()
+    let none = CommandRun("store", "history", store)
+    #expect(none.status == .unreadableStore && none.error.contains("has no persistent history"), "\(none.error)")
+    let version = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil)
+    version.entitiesByName["Book"]?.attributesByName["title"]?.preservesValueInHistoryOnDeletion = true
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: version)
+    let added = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
+      options: [NSPersistentHistoryTrackingKey: true])
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      for (author, title) in [("phone", "New"), ("watch", nil)] as [(String, String?)] {
+        context.transactionAuthor = author
+        let request = NSFetchRequest<NSManagedObject>(entityName: "Book")
+        request.predicate = NSPredicate(format: "pages == 100")
+        let book = try #require(try context.fetch(request).first)
+        if let title { book.setValue(title, forKey: "title") } else { context.delete(book) }
+        try context.save()
+      }
+    }
+    try coordinator.remove(added)
+    let run = CommandRun("store", "history", store)
+    let lines = run.output.split(separator: "\n")
+    #expect(lines.count >= 4 && lines[0].hasPrefix("1  2") && lines[0].contains("  phone"), "\(run.error)\(run.output)")
+    #expect(run.output.contains("  update  Book/p") && run.output.contains("title\n"), "\(run.output)")
+    #expect(run.output.contains("  delete  Book/p"), "\(run.output)")
+    func count(_ arguments: String...) throws -> Int {
+      let run = CommandRun(["store", "history", store, "--format", "json"] + arguments)
+      #expect(run.status == .done, "\(run.error)")
+      return (try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [Any])?.count ?? -1
+    }
+    #expect(try count() == 2 && count("--author", "watch") == 1 && count("--author", "nobody") == 0)
+    #expect(
+      try count("--since", "1") == 1 && count("--since", "2999-01-01") == 0 && count("--since", "2001-01-01") == 2)
+    let wrong = CommandRun("store", "history", store, "--since", "yesterday")
+    #expect(wrong.status == .usage && wrong.error.contains("neither the number of a transaction nor a date"))
+  }
+
   @Test("Reading leaves the store and its directory as they were")
   func unchanged() throws {
     let store = try store()

@@ -1,0 +1,133 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataStoreFiles
+import CoreDataTerminal
+import Foundation
+
+/// `coredata store history`
+enum StoreHistoryCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "history"], summary: "Show the transactions in a store's persistent history, with their changes.",
+    discussion:
+      "The oldest transaction comes first. An update names the properties that it changed; of a deleted object, the values are "
+      + "shown that the model preserves (preserveAfterDeletion). Other values are not in the history: store get shows what an "
+      + "object has now.\n\nThe store is opened read-only. Neither the store nor any file beside it is changed.",
+    positionals: [.anyStore],
+    options: [
+      OptionSpecification(
+        "since", .text("NUMBER|DATE"),
+        summary: "Show what came after the transaction with this number, or after a date such as 2026-11-27T10:00:00Z."),
+      OptionSpecification("author", .text("A"), summary: "Show only transactions of this author."),
+      OpenedObjects.model,
+      .format(.text, .json),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let range = try invocation.arguments.value("since").map(range) ?? .all
+    let author = invocation.arguments.value("author")
+    let objects = try OpenedObjects(invocation)
+    defer {
+      // Nothing was written, so nothing can be lost by a failure to close.
+      try? objects.close()
+    }
+    return try objects.coordinator.performAndWait {
+      guard let store = objects.store as? any HistoryStore, store.hasHistory else {
+        throw CommandFailure(
+          .unreadableStore,
+          "\(objects.address.name) has no persistent history. An app records it with the option NSPersistentHistoryTrackingKey."
+        )
+      }
+      let isJSON = invocation.options.format == .json
+      var count = 0
+      try store.readHistory(range, withChanges: true) { transaction, changes in
+        guard author == nil || transaction.origin.author == author else { return }
+        if isJSON {
+          try invocation.result.write(safe: (count == 0 ? "[\n  " : ",\n  ") + json(transaction, changes).line())
+        } else {
+          try write(transaction, changes, invocation)
+        }
+        count += 1
+      }
+      if isJSON {
+        try invocation.result.write(safe: count == 0 ? "[]\n" : "\n]\n")
+      } else if count == 0 {
+        try invocation.result.write("No transactions.\n")
+      }
+      return .done
+    }
+  }
+
+  /// - Throws: `CommandFailure` for a text that is neither a number nor a date.
+  private static func range(_ text: String) throws -> HistoryReader.Range {
+    if let number = Int64(text) { return .after(number) }
+    if let seconds = DateText.seconds(text) { return .since(seconds) }
+    throw CommandFailure(
+      .usage, "\(text) is neither the number of a transaction nor a date, such as 2026-11-27 or 2026-11-27T10:00:00Z.")
+  }
+
+  private static func json(_ transaction: HistoryTransaction, _ changes: [ObjectHistoryChange]) -> JSONText {
+    [
+      "number": .integer(transaction.number), "date": .string(DateText.text(transaction.time)),
+      "author": .optional(transaction.origin.author), "context": .optional(transaction.origin.contextName),
+      "process": .optional(transaction.origin.process), "bundle": .optional(transaction.origin.bundle),
+      "changes": .array(
+        changes.map { change in
+          var members = [
+            JSONText.Member("kind", .string(word(change.stored.kind))),
+            .init("id", .string(change.id.uriRepresentation().absoluteString)),
+          ]
+          if let names = names(change) { members.append(.init("properties", .array(names.map { .string($0) }))) }
+          if change.stored.kind == .delete {
+            members.append(.init("values", .object(values(change).map { .init($0.name, $0.value.json) })))
+          }
+          return .object(members)
+        }),
+    ]
+  }
+
+  private static func write(
+    _ transaction: HistoryTransaction, _ changes: [ObjectHistoryChange], _ invocation: CommandInvocation
+  ) throws {
+    var report = invocation.report()
+    let origin = transaction.origin
+    let facts = [
+      "\(transaction.number)", DateText.text(transaction.time), origin.author, origin.contextName,
+      origin.process ?? origin.bundle,
+    ]
+    report.section(facts.compactMap { $0 }.joined(separator: "  ")) { report in
+      var table = TextTable([.init(), .init(), .init()])
+      for change in changes {
+        let values = values(change).map { "\($0.name): \($0.value.text(isExact: false))" }
+        let details = names(change) ?? values
+        table.add([word(change.stored.kind), OpenedObjects.short(change.id), details.joined(separator: ", ")])
+      }
+      report.table(table)
+    }
+    try invocation.write(report)
+  }
+
+  /// The names of the properties that an update has changed; nil for other changes.
+  private static func names(_ change: ObjectHistoryChange) -> [String]? {
+    change.properties.map { $0.map(\.name).sorted() }
+  }
+
+  /// The preserved values of a deleted object.
+  private static func values(_ change: ObjectHistoryChange) -> [(name: String, value: QueryValue)] {
+    (change.tombstone ?? [:]).compactMap { key, value in (key.base as? String).map { ($0, value) } }
+      .sorted { $0.0 < $1.0 }
+      .map { name, value in
+        (name, QueryValue(value, of: change.id.entity.attributesByName[name]))
+      }
+  }
+
+  private static func word(_ kind: HistoryChangeKind) -> String {
+    switch kind {
+    case .insert: "insert"
+    case .update: "update"
+    case .delete: "delete"
+    }
+  }
+}
