@@ -40,7 +40,7 @@ enum StoreImportCommand: Command {
       ) { entity in progress.didRead(entity) }
       try work.run(file, named: name)
       let counts = work.counts()
-      let hasChanges = store.context.hasChanges
+      let hasChanges = store.hasChanges
       let backup = hasChanges ? try store.save(work.lines) : nil
       progress.finish()
       if !store.isDryRun, hasChanges {

@@ -30,7 +30,7 @@ enum StoreSetCommand: Command {
       let before = try ObjectSnapshot(object)
       for assignment in assignments { try assignment.apply(to: object, in: store) }
       store.context.processPendingChanges()
-      guard store.context.hasChanges else {
+      guard store.hasChanges else {
         try write([], nil, backup: nil, object, store, invocation)
         return .done
       }

@@ -242,6 +242,13 @@ final class EditableStore {
 
   // MARK: Saving
 
+  /// Whether there is anything to save. An object whose values were set to what they are counts as updated, and has no
+  /// changed values.
+  var hasChanges: Bool {
+    !context.insertedObjects.isEmpty || !context.deletedObjects.isEmpty
+      || context.updatedObjects.contains(where: \.hasPersistentChangedValues)
+  }
+
   /// Backs up the store, and saves all changes in one transaction.
   ///
   /// - Parameter lines: the lines of a file that objects come from.
