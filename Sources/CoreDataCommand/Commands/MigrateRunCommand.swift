@@ -74,7 +74,7 @@ enum MigrateRunCommand: Command {
       )
     }
     if case .server(_, let kind) = address {
-      let backup = try makeBackup(ofServerStoreAt: url, kind, plan, invocation)
+      let backup = try invocation.makeBackup(ofServerStoreAt: url, kind, version: plan.from)
       let rows: [String: (before: Int, after: Int)]
       do {
         guard let found = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation) else {
@@ -200,9 +200,7 @@ enum MigrateRunCommand: Command {
     fileAt url: URL, _ type: NSPersistentStore.StoreType, _ plan: MigrationPlan, to target: ModelArgument.Version,
     _ allowances: FindingAllowances, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
-    let arguments = invocation.arguments
-    let folder = arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
-    let backup = arguments.flag("no-backup") ? nil : try CommandInvocation.backUp(fileStoreAt: url, in: folder)
+    let backup = try invocation.makeBackup(of: url)
     do {
       // The backup is the one of this command.
       try open(
@@ -224,15 +222,6 @@ enum MigrateRunCommand: Command {
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
     try write(plan, backup: backup, rows, invocation)
     return .done
-  }
-
-  /// Backs up a store on a server with the server's own tool, if `--backup` names a directory.
-  ///
-  /// - Throws: `CommandFailure` if there is no such tool.
-  private static func makeBackup(
-    ofServerStoreAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, _ invocation: CommandInvocation
-  ) throws -> ServerBackup? {
-    try invocation.makeBackup(ofServerStoreAt: url, kind, version: plan.from)
   }
 
   /// Removes the backup of a store that the failed migration has not changed.

@@ -66,22 +66,6 @@ extension CommandInvocation {
       return version
     }
   }
-
-  /// Backs up an XML or binary store under a free name.
-  ///
-  /// - Parameter folder: the directory for the backup; nil for that of the store.
-  /// - Throws: the errors of the file system.
-  static func backUp(fileStoreAt url: URL, in folder: URL?) throws -> URL {
-    let folder = folder ?? url.deletingLastPathComponent()
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let backup = BackupName.free(for: url, in: folder)
-    guard let data = try WholeFile(url).read(limit: .max - 1) else {
-      throw CommandFailure(.unreadableStore, "There is no file \(url.path). Check the path of the store.")
-    }
-    try WholeFile(backup).write(data)
-    try FileCalls.copyPermissions(of: url, for: backup)
-    return backup
-  }
 }
 
 /// What the metadata of a store says about the version that wrote it.
