@@ -31,6 +31,9 @@ package enum PasswordQuestion {
     }
   }
 
+  /// Returns the password that was typed for an address, without asking.
+  static func typed(for address: PostgreSQLAddress) -> String? { state.withLock { $0.answers[address] } }
+
   /// Discards an answer that the server has not accepted.
   static func forget(_ address: PostgreSQLAddress) { state.withLock { $0.answers[address] = nil } }
 }

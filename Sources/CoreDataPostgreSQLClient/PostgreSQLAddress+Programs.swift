@@ -9,7 +9,7 @@ extension PostgreSQLAddress {
   package struct ProgramConnection: Sendable {
     /// A connection string without passwords.
     package let argument: String
-    /// The variables with a password.
+    /// The variables with a password: that of the URL, or one that the user has typed.
     package let environment: [String: String]
   }
 
@@ -27,6 +27,8 @@ extension PostgreSQLAddress {
         items.append("\(parameter.keyword)='\(escaped)'")
       }
     }
+    // A program that does not stand at the terminal cannot ask for what the user has typed here.
+    if environment["PGPASSWORD"] == nil { environment["PGPASSWORD"] = PasswordQuestion.typed(for: self) }
     return ProgramConnection(argument: items.joined(separator: " "), environment: environment)
   }
 

@@ -11,7 +11,7 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Passwords and row values in texts", .needsPostgreSQL)
+@Suite("Passwords and row values in texts", .needsPostgreSQL, .serialized)
 struct PasswordTests {
   private let folder: TemporaryStore
 
@@ -109,6 +109,24 @@ struct PasswordTests {
     for _ in 0..<3 { try connect(guarded) }
     let asked = questions.withLock { $0 }
     #expect(asked.count == 2 && asked.allSatisfy { $0.hasPrefix("postgresql://guarded@/postgres?host=") }, "\(asked)")
+  }
+
+  @Test("A password that was typed reaches pg_dump, and no argument")
+  func typedForBackup() throws {
+    let server = try guardedServer()
+    // As above.
+    defer { try? server.stop(immediately: true) }
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+    try coordinator.addPersistentStore(type: .postgreSQL, at: server.url("schema=app"))
+    let url = server.url(user: "guarded", "schema=app")
+    PasswordQuestion.answer(by: { _ in "right-word" })
+    defer { PasswordQuestion.answer(by: nil) }
+    try connect(url)
+    let backup = try PostgreSQLStore.backUp(at: url, to: folder.folder, name: "typed")
+    #expect(FileManager.default.fileExists(atPath: backup.file.path))
+    #expect(!texts(backup).contains("right-word"))
+    let connection = try #require(try PostgreSQLAddress(url).programConnection)
+    #expect(connection.environment == ["PGPASSWORD": "right-word"] && !connection.argument.contains("right-word"))
   }
 
   @Test(
