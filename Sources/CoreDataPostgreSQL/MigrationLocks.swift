@@ -42,10 +42,11 @@ struct MigrationLocks {
     while true {
       let left = ContinuousClock.now.duration(to: end) / .seconds(1)
       let isLast = left <= Self.attempt
-      let observer = isLast ? BlockerObserver(of: connection, address) : nil
+      let observer = isLast ? BlockerObserver(address) : nil
       do {
         try connection.transaction {
           try connection.setLockTimeout(isLast ? min(Self.attempt, timeout) : Self.attempt, isLocal: true)
+          if let observer { observer.start(for: try serverProcess()) }
           for statement in statements { try connection.execute(statement) }
         }
         _ = observer?.stop()
@@ -61,7 +62,15 @@ struct MigrationLocks {
   }
 }
 
-/// Asks the server, on a connection of its own, for the processes that a connection waits for.
+extension MigrationLocks {
+  /// Returns the process of the server that executes the statements of the open transaction. Behind a pooler this is
+  /// not the one that the connection was told of.
+  private func serverProcess() throws -> Int64 {
+    try connection.query("SELECT pg_catalog.pg_backend_pid()::bigint").int64(0, 0)
+  }
+}
+
+/// Asks the server, on a connection of its own, for the processes that another process waits for.
 private final class BlockerObserver: @unchecked Sendable {
   /// The seconds between two questions.
   private static let pause = 0.03
@@ -69,14 +78,21 @@ private final class BlockerObserver: @unchecked Sendable {
   private let lock = NSLock()
   private var isStopped = false
   private var found: String?
+  private let observer: PostgreSQLConnection
+  private var isStarted = false
   private let ended = DispatchSemaphore(value: 0)
 
-  /// Starts asking. A migration that cannot lock its tables fails with the right error even if nothing is found.
-  init?(of connection: PostgreSQLConnection, _ address: PostgreSQLAddress) {
-    let process = connection.processID
+  /// Connects. A migration that cannot lock its tables fails with the right error even if nothing is found.
+  init?(_ address: PostgreSQLAddress) {
     // See above.
-    guard let observer = try? PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
+    guard let made = try? PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
     else { return nil }
+    observer = made
+  }
+
+  /// Starts asking for the processes that a process of the server waits for.
+  func start(for process: Int64) {
+    isStarted = true
     let thread = Thread { [self] in
       defer {
         observer.close()
@@ -94,18 +110,22 @@ private final class BlockerObserver: @unchecked Sendable {
 
   /// Stops asking, and returns a sentence that names the processes; nil if there were none.
   func stop() -> String? {
+    guard isStarted else {
+      observer.close()
+      return nil
+    }
     lock.withLock { isStopped = true }
     ended.wait()
     return lock.withLock { found }
   }
 
-  private static func blockers(of process: Int, _ observer: PostgreSQLConnection) throws -> String {
+  private static func blockers(of process: Int64, _ observer: PostgreSQLConnection) throws -> String {
     let rows = try observer.query(
       "SELECT b.pid::text, coalesce(a.usename::text, ''), coalesce(a.application_name, ''), coalesce(a.state, ''), "
         + "coalesce(to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS'), ''), "
         + "coalesce(to_char(a.query_start, 'YYYY-MM-DD HH24:MI:SS'), '') "
         + "FROM (SELECT DISTINCT unnest(pg_blocking_pids($1::int)) AS pid) b LEFT JOIN pg_stat_activity a USING (pid) "
-        + "ORDER BY b.pid", [.integer(Int64(process))])
+        + "ORDER BY b.pid", [.integer(process)])
     if rows.count == 0 { return "" }
     let names = (0..<rows.count).map { row in
       // The server does not tell every role everything about the processes of others.

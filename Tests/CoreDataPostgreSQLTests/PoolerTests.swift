@@ -226,4 +226,24 @@ struct PoolerTests {
     // The one of the session before.
     #expect(try connection.query("SELECT count(*) FROM pg_prepared_statements").int64(0, 0) <= 1)
   }
+
+  @Test("A migration that gives up behind a pooler names the process that is in its way")
+  func blocker() throws {
+    let pooler = try pooler(.transaction)
+    let direct = Self.server.schemaURL()
+    let bench = ServerBench(url: pooler.url(direct))
+    let old = bench.context(try bench.coordinator(nil, RollingChange.model(nil)))
+    old.make("Item", ["name": "first"])
+    try old.save()
+    let holder = try ServerBench(url: direct).connection()
+    try holder.begin()
+    _ = try holder.query("SELECT * FROM zitem")
+    let options = RollingChange.addedRequired.options.merging([NSPersistentStoreTimeoutOption: 2.0]) { $1 }
+    var failure: NSError?
+    do { _ = try bench.coordinator(options, RollingChange.model(.addedRequired)) } catch { failure = error as NSError }
+    let error = try #require(failure)
+    #expect(error.code == NSPersistentStoreTimeoutError, "\(error)")
+    #expect("\(error)".contains("Locks are held by process \(holder.processID) of tester"), "\(error)")
+    try holder.rollback()
+  }
 }
