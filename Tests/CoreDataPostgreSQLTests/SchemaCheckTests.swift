@@ -201,6 +201,38 @@ struct SchemaCheckTests {
     #expect(try owner.query("SELECT count(*) FROM zemployee").int64(0, 0) == Int64(3 + count))
   }
 
+  @Test("A change that a trigger discards is no conflict, whatever the merge policy", arguments: ["UPDATE", "DELETE"])
+  func discardedChange(event: String) throws {
+    try store()
+    let owner = try bench.connection()
+    try owner.execute(
+      "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+        + "CREATE TRIGGER discarding BEFORE \(event) ON zemployee FOR EACH ROW EXECUTE FUNCTION f()")
+    for policy in [NSMergePolicy.error, .mergeByPropertyObjectTrump, .mergeByPropertyStoreTrump, .overwrite] {
+      let context = try open()
+      context.mergePolicy = policy
+      let employee = try #require(try context.all("Employee").first)
+      if event == "DELETE" { context.delete(employee) } else { employee["name"] = "changed" }
+      var failure: NSError?
+      do { try context.save() } catch { failure = error as NSError }
+      #expect(failure?.code == NSPersistentStoreOperationError, "\(String(describing: failure))")
+      #expect(failure?.localizedFailureReason?.contains("(Employee), whose rows are as they were read") == true)
+      #expect(context.hasChanges)
+    }
+    // A row that somebody has changed is a conflict as ever.
+    let context = try open()
+    let employee = try #require(try context.all("Employee").first)
+    if event == "DELETE" { context.delete(employee) } else { employee["name"] = "changed" }
+    try owner.execute(
+      "ALTER TABLE zemployee DISABLE TRIGGER discarding; UPDATE zemployee SET z_opt = z_opt + 1; "
+        + "ALTER TABLE zemployee ENABLE TRIGGER discarding")
+    var failure: NSError?
+    do { try context.save() } catch { failure = error as NSError }
+    #expect(failure?.code == NSManagedObjectMergeError, "\(String(describing: failure))")
+    context.rollback()
+    try owner.execute("DROP TRIGGER discarding ON zemployee")
+  }
+
   @Test("The name of a schema may have capital letters and quotation marks, and the scheme may be in capitals")
   func names() throws {
     for name in ["Capital\(UInt32.random(in: 0...UInt32.max))", "q\"uote'\(UInt32.random(in: 0...UInt32.max))"] {

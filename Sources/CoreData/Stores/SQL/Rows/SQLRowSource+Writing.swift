@@ -35,7 +35,8 @@ extension SQLRowSource {
   ///
   /// - Parameter write: writes the changes of one kind at some positions, and returns the positions of those whose rows
   ///   have changed since they were read.
-  /// - Throws: `RowConflicts` with every row that has changed since it was read. The caller must then roll back.
+  /// - Throws: `RowConflicts` with every row that has changed since it was read; `DiscardedChanges` if the database has not
+  ///   written a change to a row that is as it was read. The caller must then roll back.
   package func writeInOrder(
     _ changes: [RowChange], by write: (RowChange.Kind, [Int]) throws -> [Int]
   ) throws {
@@ -49,7 +50,9 @@ extension SQLRowSource {
       }
     }
     guard conflicting.isEmpty else {
-      throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
+      let conflicts = try conflicting.map { try conflict(changes[$0]) }
+      try DiscardedChanges.check(conflicts)
+      throw RowConflicts(conflicts: conflicts)
     }
     if outside.isEmpty { return }
     // In the program's order of changes.
