@@ -66,7 +66,7 @@ final class OpenedSchema {
   func end() { if isOwned { connection.close() } }
 
   func readingPinned<Result>(url: URL?, _ body: () throws -> Result) throws -> Result {
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       // Use a savepoint: a failing statement would end the transaction and with it the snapshot.
       try connection.transaction(body)
     }

@@ -113,7 +113,7 @@ final class PostgreSQLMigration: ServerMigration {
     for store in stores { store.willRemove(from: store.persistentStoreCoordinator) }
     try translating { try ChangeListener.notify(connection, schema: schema.address.schema) }
     // After a commit with an unknown outcome, the store has to be opened again.
-    try PostgreSQLErrors.translating(url: url, isOpening: true) { try connection.commit() }
+    try ErrorTranslation.translating(url: url, during: .opening) { try connection.commit() }
     isCommitted = true
     SharedConnection.release(connection, to: schema.address)
   }

@@ -83,7 +83,7 @@ extension PostgreSQLStore {
 
   func commitWriting() throws {
     if borrowed != nil { return }
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       guard let opened else { return }
       let transaction = try identifyTransaction(opened)
       do {

@@ -120,7 +120,7 @@ extension PostgreSQLStore: PartialCopyDestination {
   /// Runs a body that writes within the transaction of the current part.
   func copying(_ body: (OpenedSchema) throws -> Void) throws {
     let state = try writableState()
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       try body(state)
       try state.database.flush()
     }

@@ -39,7 +39,7 @@ extension PostgreSQLStore {
   }
 
   func excludeWriters() throws {
-    try PostgreSQLErrors.translating(url: url, isOpening: false) { try excludeWriters(from: writableState()) }
+    try ErrorTranslation.translating(url: url, during: .use) { try excludeWriters(from: writableState()) }
   }
 
   private func excludeWriters(from state: OpenedSchema) throws {
@@ -91,7 +91,7 @@ extension PostgreSQLStore {
       let state = try writableState()
       let isOwn = !state.isInTransaction
       do {
-        let result = try PostgreSQLErrors.translating(url: url, isOpening: false) {
+        let result = try ErrorTranslation.translating(url: url, during: .use) {
           try transaction(state) {
             if isAlone { try excludeWriters(from: state) }
             return try finishWriting(body, state)
@@ -176,7 +176,7 @@ extension PostgreSQLStore {
 
   func rollBackWriting() throws {
     if borrowed != nil { return }
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       guard let opened else { return }
       defer {
         opened.isInTransaction = false

@@ -90,7 +90,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
     }
     let address = try address()
-    try PostgreSQLErrors.translating(url: url, isOpening: true) {
+    try ErrorTranslation.translating(url: url, during: .opening) {
       let settings = StoreOptions(options)
       let listenAddress = try settings.listenAddress()
       let connection = try borrowed ?? connect(address)
@@ -214,7 +214,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   /// Reconnects, and checks that the store was neither replaced nor migrated.
   private func reconnect(_ lost: OpenedSchema) throws {
     let address = try address()
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let connection = try connect(address)
       do {
         let schema = SchemaInDatabase(connection, address, url: url)
@@ -238,7 +238,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   /// Runs a body with the state, and again with a new connection if the old one turns out to be lost. The body must
   /// only read, so that it can be repeated.
   func withState<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
-    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    try ErrorTranslation.translating(url: url, during: .use) {
       let state = try state()
       do {
         return try body(state)
@@ -255,7 +255,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
   /// Runs a body with a connection to a store that need not be open.
   static func looking<Result>(at url: URL, _ body: (SchemaInDatabase) throws -> Result) throws -> Result {
     let address = try address(url)
-    return try PostgreSQLErrors.translating(url: url, isOpening: true) {
+    return try ErrorTranslation.translating(url: url, during: .opening) {
       let connection = try SharedConnection.acquire(address)
       defer { SharedConnection.release(connection, to: address) }
       return try body(SchemaInDatabase(connection, address, url: url))

@@ -17,11 +17,6 @@ extension PostgreSQLError: TranslatableError {
 
 /// Cocoa errors for failures of PostgreSQL.
 enum PostgreSQLErrors {
-  /// Runs a body, and translates its errors.
-  static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
-    try ErrorTranslation.translating(url: url, during: isOpening ? .opening : .use, body)
-  }
-
   private struct Kind {
     var code: Int
     var description: String

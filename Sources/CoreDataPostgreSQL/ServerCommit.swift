@@ -31,7 +31,7 @@ final class ServerCommit: UnconfirmedCommit {
   }
 
   func isCommitted() throws -> Bool {
-    try PostgreSQLErrors.translating(url: url, isOpening: false) { try askForOutcome() }
+    try ErrorTranslation.translating(url: url, during: .use) { try askForOutcome() }
   }
 
   /// Asks on a connection of its own, again until the server tells or the time is up.
