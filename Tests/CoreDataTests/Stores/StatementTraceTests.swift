@@ -357,4 +357,18 @@ struct StatementLogTests {
       StatementLog(contents: .sql).line(report(.init(code: "SQLite 1", message: "no such table: T"))).hasSuffix(
         " -- failed with SQLite 1: no such table: T; \(end)"))
   }
+
+  @Test("The documented example is a line of the log")
+  func documentedExample() throws {
+    let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../../../Documentation/PostgreSQL.md")
+    let lines = try String(contentsOf: document, encoding: .utf8).split(separator: "\n")
+    let sql = "SELECT t0.z_pk, t0.z_ent, t0.z_opt, t0.zname FROM zitem t0 WHERE t0.zname = $1"
+    let report = StatementReport(
+      sql: sql, boundSQL: nil, location: "postgresql://app@db/shop", duration: .microseconds(412), rowCount: 1,
+      failure: nil, origin: StatementOrigin(kind: .fetch, contextName: "import", author: "Ada"))
+    let line = StatementLog(contents: [.sql, .timing]).line(report)
+    #expect(lines.filter { $0.hasPrefix("CoreData: ") }.map { $0 + "\n" } == [line])
+    #expect(!StatementLog(contents: .timing).line(report).contains(sql))
+  }
 }
