@@ -6,6 +6,7 @@ import CoreDataPostgreSQLClient
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
+import Synchronization
 
 /// A transaction whose commit the server has not answered.
 final class ServerCommit: UnconfirmedCommit {
@@ -20,6 +21,8 @@ final class ServerCommit: UnconfirmedCommit {
   /// The seconds for which to ask.
   private let timeout: TimeInterval
   private let failure: PostgreSQLError
+  /// The first later run of the server that has answered.
+  private let laterRun = Mutex<String?>(nil)
 
   init(
     _ transaction: ServerTransaction, _ address: PostgreSQLAddress, url: URL?, timeout: TimeInterval,
@@ -48,7 +51,7 @@ final class ServerCommit: UnconfirmedCommit {
       do {
         let open = try connection ?? PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
         connection = open
-        switch try transaction.outcome(open) {
+        switch try outcome(open) {
         case .committed: return true
         case .rolledBack: return false
         case .unknown(let why): throw failure.withHint("The outcome of the commit cannot be learnt: \(why)")
@@ -66,6 +69,17 @@ final class ServerCommit: UnconfirmedCommit {
       }
       Thread.sleep(forTimeInterval: Self.pause)
     }
+  }
+}
+
+extension ServerCommit {
+  private func outcome(_ connection: PostgreSQLConnection) throws -> ServerTransaction.Outcome {
+    let run = try ServerTransaction.serverRun(connection)
+    let first = laterRun.withLock { known in
+      if known == nil, run != transaction.serverRun { known = run }
+      return known
+    }
+    return try transaction.outcome(connection, isNextRun: first == nil || first == run)
   }
 }
 
@@ -110,11 +124,16 @@ struct ServerTransaction {
   }
 
   /// Asks the server how the transaction has ended.
-  func outcome(_ connection: PostgreSQLConnection) throws -> Outcome {
+  ///
+  /// - Parameter isNextRun: Whether the run that answers may be the next one after that of the transaction. A later run
+  ///   cannot tell whose ID it has found.
+  func outcome(_ connection: PostgreSQLConnection, isNextRun: Bool = true) throws -> Outcome {
     if try connection.query("SELECT pg_is_in_recovery()").bool(0, 0) {
       return .unknown("the server that answers is a standby.")
     }
-    let isSameRun = try Self.serverRun(connection) == serverRun
+    let run = try Self.serverRun(connection)
+    let isSameRun = run == serverRun
+    if try isOfAnotherStart(run) && isUnknownToRun(connection) { return .rolledBack }
     let status: String?
     do {
       let rows = try connection.query("SELECT pg_xact_status($1::text::xid8)", [.text(String(number))])
@@ -133,7 +152,7 @@ struct ServerTransaction {
       case .missing: return .rolledBack
       case .insertedRow: return .committed
       case .updatedRow, .none:
-        if try isFromEarlierRun(connection) { return .committed }
+        if try isNextRun && isFromEarlierRun(connection) { return .committed }
         return .unknown(
           "the server was restarted or replaced since, and may have given the transaction's ID to another one.")
       }
@@ -147,6 +166,30 @@ struct ServerTransaction {
     }
   }
 
+  /// Returns whether the server was started again since. The time of its statistics alone does not tell that.
+  private func isOfAnotherStart(_ run: String) -> Bool {
+    run.split(separator: " ").first != serverRun.split(separator: " ").first
+  }
+
+  /// Returns whether a server that was started again had not read of the ID in its log: the commit was not written there,
+  /// and the ID has gone to another transaction since, or will.
+  ///
+  /// The latest checkpoint is that with which the run began, or a later one, unless the server was a standby and has made
+  /// none since, in which case the checkpoint is of another timeline.
+  private func isUnknownToRun(_ connection: PostgreSQLConnection) throws -> Bool {
+    let rows = try connection.query(
+      "SELECT timeline_id = ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int, next_xid "
+        + "FROM pg_control_checkpoint()")
+    guard rows.bool(0, 0), let next = Self.number(rows.string(0, 1)) else { return false }
+    return number >= next
+  }
+
+  /// Returns the transaction ID of a text with its epoch, such as `0:731`.
+  private static func number(_ text: String) -> UInt64? {
+    let parts = text.split(separator: ":").compactMap { UInt64($0) }
+    return parts.count == 2 ? parts[0] << 32 | parts[1] : nil
+  }
+
   /// Returns whether the current run of the server began after the ID was assigned.
   ///
   /// The checkpoint with which a run begins has the first ID that the run assigns, until the next checkpoint.
@@ -154,9 +197,8 @@ struct ServerTransaction {
     let rows = try connection.query(
       "SELECT redo_lsn = checkpoint_lsn AND current_setting('wal_level') <> 'minimal', next_xid "
         + "FROM pg_control_checkpoint()")
-    let parts = rows.string(0, 1).split(separator: ":").compactMap { UInt64($0) }
-    guard rows.bool(0, 0), parts.count == 2 else { return false }
-    return number < parts[0] << 32 | parts[1]
+    guard rows.bool(0, 0), let next = Self.number(rows.string(0, 1)) else { return false }
+    return number < next
   }
 
   /// What the rows tell that the transaction has written.
