@@ -234,8 +234,10 @@ struct BrowseSiteTests {
 
   @Test("A store is not changed, and nothing is left beside it")
   func unchanged() throws {
+    let library = try BrowseLibrary()
     let before = try Data(contentsOf: URL(fileURLWithPath: library.store))
     let files = try library.files()
+    let site = try library.site(library.store)
     for path in ["", "list/Book?q=a&sort=title", "object/Author/p1", "history"] { _ = try site.get(path) }
     try site.store.close()
     #expect(try library.files() == files)

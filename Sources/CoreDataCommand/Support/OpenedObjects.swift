@@ -3,6 +3,8 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataSQLite
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
@@ -12,6 +14,8 @@ struct OpenedObjects {
   let coordinator: NSPersistentStoreCoordinator
   let store: NSPersistentStore
   let address: StoreAddress
+  /// The store's file, if SQLite creates other files beside it for reading; nil if these were there before.
+  private let fileToTidy: URL?
 
   /// The option of commands that open a store for its objects.
   static let model = OptionSpecification(
@@ -46,6 +50,9 @@ struct OpenedObjects {
         )
       }
     }
+    let needsTidying =
+      address.isFile && found.type == .sqlite && !FileManager.default.fileExists(atPath: Self.index(of: address.url))
+    fileToTidy = needsTidying ? address.url : nil
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: found.model)
     store = try coordinator.addPersistentStore(
       type: found.type, configuration: found.configuration, at: address.url,
@@ -55,8 +62,17 @@ struct OpenedObjects {
     context.undoManager = nil
   }
 
-  /// Closes the store. Nothing remains beside it.
-  func close() throws { try coordinator.remove(store) }
+  /// Closes the store. Nothing of the work remains beside it.
+  func close() throws {
+    try coordinator.remove(store)
+    guard let fileToTidy, FileManager.default.fileExists(atPath: Self.index(of: fileToTidy)) else { return }
+    // A reader that is the last connection leaves the files of the log behind; a writer removes them. A log that is not
+    // empty belongs to another program, and is left alone.
+    try StoreFile.openToCopy(fileToTidy).connection.close()
+  }
+
+  /// Returns the path of the file that SQLite needs to read a store with a write-ahead log.
+  private static func index(of url: URL) -> String { DatabaseFile.target(of: url.path) + "-shm" }
 
   // MARK: Names
 
