@@ -116,11 +116,11 @@ enum StoreHistoryCommand: Command {
 
   /// The preserved values of a deleted object.
   private static func values(_ change: ObjectHistoryChange) -> [(name: String, value: QueryValue)] {
-    (change.tombstone ?? [:]).compactMap { key, value in (key.base as? String).map { ($0, value) } }
-      .sorted { $0.0 < $1.0 }
-      .map { name, value in
-        (name, QueryValue(value, of: change.id.entity.attributesByName[name]))
-      }
+    var values: [String: Any] = [:]
+    for (key, value) in change.tombstone ?? [:] { if let name = key.base as? String { values[name] = value } }
+    return values.keys.sorted().map { name in
+      (name, QueryValue(values[name], of: change.id.entity.attributesByName[name]))
+    }
   }
 
   private static func word(_ kind: HistoryChangeKind) -> String {
