@@ -158,10 +158,13 @@ struct OutputSafetyTests {
   }
 
   /// A value that is no path. A new command or option must be put here, or declare what it does with the path.
-  private static let noPaths: Set<String> = ["V", "E", "NAME", "CODE[:Entity[.property]]"]
+  private static let noPaths: Set<String> = [
+    "V", "E", "NAME", "CODE[:Entity[.property]]", "K,-K", "K,K", "KEY", "NUMBER|DATE", "A",
+  ]
   private static let arguments: [String: PathRole] = [
     "STORE": .input, "MODEL": .input, "A": .input, "B": .input, "FILE": .input, "PATH": .input, "DIR": .input,
     "BACKUP": .input, "TO": .output, "store create STORE": .output, "CODE": .none, "SHELL": .none,
+    "ENTITY": .none, "PREDICATE": .none, "ID": .none, "KEY=VALUE": .none,
   ]
 
   @Test("Every option and argument says what it does with its path")

@@ -247,7 +247,7 @@ private struct ArgumentParser {
     if option.value == .none {
       if attached != nil { throw error("\(spelling) takes no value") }
     } else if attached == nil {
-      guard next < arguments.count, arguments[next] == "-" || !arguments[next].hasPrefix("-") else {
+      guard next < arguments.count, option.canBe(arguments[next]) else {
         throw error("\(spelling) needs a value: \(option.usage)")
       }
       value = arguments[next]

@@ -227,6 +227,14 @@ package struct OptionSpecification: Hashable, Sendable {
     OptionSpecification(name, short: short, .none, summary: summary)
   }
 
+  /// Whether the next argument is the option's value, rather than another option. A value begins with a minus sign only if
+  /// the placeholder has one, such as `K,-K`.
+  func canBe(_ argument: String) -> Bool {
+    if argument == "-" || !argument.hasPrefix("-") { return true }
+    guard case .text(let placeholder) = value else { return false }
+    return placeholder.contains("-") && !argument.hasPrefix("--")
+  }
+
   /// What the command does with the path that the option takes.
   package var role: PathRole {
     if case .path(_, let role) = value { role } else { .none }
