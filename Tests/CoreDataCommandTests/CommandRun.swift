@@ -22,8 +22,12 @@ struct CommandRun {
 
   /// Runs a command line in this process.
   ///
-  /// - Parameter terminalWidth: the columns of the terminal that errors go to; nil for a file.
-  init(_ arguments: [String], environment: [String: String] = [:], terminalWidth: Int? = nil) {
+  /// - Parameters:
+  ///   - terminalWidth: the columns of the terminal that errors go to; nil for a file.
+  ///   - showsOutput: whether the result goes to the terminal too.
+  init(
+    _ arguments: [String], environment: [String: String] = [:], terminalWidth: Int? = nil, showsOutput: Bool = false
+  ) {
     final class Sink {
       var text = ""
     }
@@ -31,6 +35,7 @@ struct CommandRun {
     var streams = CommandStreams(
       output: { output.text += $0 }, error: { error.text += $0 }, environment: environment)
     if let terminalWidth { (streams.isErrorTerminal, streams.columns) = (true, terminalWidth) }
+    streams.isOutputTerminal = showsOutput
     status = CommandLineTool.run(arguments, streams: streams)
     self.output = output.text
     self.error = error.text

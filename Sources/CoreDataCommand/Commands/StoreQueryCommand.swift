@@ -12,7 +12,7 @@ enum StoreQueryCommand: Command {
     discussion:
       "PREDICATE is written in Core Data's language, such as 'title BEGINSWITH[c] \"a\" AND author.age > 30'. Without one, "
       + "all objects are shown. --show names columns by key paths, also through relationships: title, author.name, "
-      + "notes.@count, notes.@max.date.\n\nA table is as wide as the terminal, and shortens long values; JSON and CSV have "
+      + "notes.@count, notes.@max.date.\n\nA table is as wide as the terminal, and shortens long values; JSON lines, as store export writes them, and CSV have "
       + "whole values and identifiers, dates in ISO 8601, and binary data in base64. In CSV a missing value is an empty "
       + "field, and an empty string is quoted.\n\nThe store is opened read-only. Neither the store nor any file beside it is "
       + "changed.",
@@ -85,21 +85,27 @@ enum StoreQueryCommand: Command {
     }
   }
 
+  /// Writes an object a line, as `store export` does.
   private static func writeJSON(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
-    var isFirst = true
     try rows.forEachPart(didMiss: remark(invocation)) { part in
       for row in part {
-        var members = [JSONText.Member("id", .string(row.id.uriRepresentation().absoluteString))]
-        members += zip(rows.columns, row.values).map { .init($0.path, $1.json) }
-        try invocation.result.write(safe: (isFirst ? "[\n  " : ",\n  ") + JSONText.object(members).line())
-        isFirst = false
+        let values = zip(rows.columns, row.values).map { JSONText.Member($0.path, $1.json) }
+        let object: JSONText = [
+          "entity": .string(row.id.entity.name ?? ""), "id": .string(row.id.uriRepresentation().absoluteString),
+          "values": .object(values),
+        ]
+        try invocation.result.write(safe: object.line() + "\n")
       }
     }
-    try invocation.result.write(safe: isFirst ? "[]\n" : "\n]\n")
+  }
+
+  /// The title of the column with the identifiers of the objects.
+  static func idTitle(_ columns: [QueryColumn]) -> String {
+    columns.contains { $0.path == "id" } ? "objectID" : "id"
   }
 
   private static func writeCSV(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
-    try invocation.result.write(source: CSVText.line(["id"] + rows.columns.map(\.path)))
+    try invocation.result.write(source: CSVText.line([idTitle(rows.columns)] + rows.columns.map(\.path)))
     try rows.forEachPart(didMiss: remark(invocation)) { part in
       for row in part {
         try invocation.result.write(
@@ -161,7 +167,7 @@ private struct QueryTable {
   }
 
   private init(_ columns: [QueryColumn], _ cells: [[String]]) {
-    titles = ["id"] + columns.map(\.path)
+    titles = [StoreQueryCommand.idTitle(columns)] + columns.map(\.path)
     isNumber = [false] + columns.map(\.isNumber)
     widths = titles.map { TextLayout.width(of: $0) }
     for row in cells {
