@@ -172,7 +172,7 @@ indirect enum QueryValue {
     case .list(let values):
       let shown = isExact ? values : Array(values.prefix(Self.membersShown))
       let rest = values.count - shown.count
-      return shown.map { $0.text(isExact: isExact) }.joined(separator: isExact ? " " : ", ")
+      return shown.map { $0.text(isExact: isExact) }.joined(separator: isExact ? "," : ", ")
         + (rest > 0 ? " and \(rest) more" : "")
     case .composite(let parts):
       if isExact { return json.line() }
