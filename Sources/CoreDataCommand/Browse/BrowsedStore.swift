@@ -26,7 +26,7 @@ struct BrowsedStore {
   ///
   /// - Throws: the errors of `OpenedObjects.init(_:)`.
   init(_ invocation: CommandInvocation) throws {
-    objects = try OpenedObjects(invocation)
+    objects = try OpenedObjects(invocation, seesChanges: true)
     // Another program may write to the store meanwhile.
     context.stalenessInterval = 0
   }

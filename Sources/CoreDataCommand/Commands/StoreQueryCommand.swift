@@ -78,9 +78,13 @@ enum StoreQueryCommand: Command {
     return rows
   }
 
-  /// Reports a value that cannot be read, such as one whose external data file is missing.
+  /// Reports a value that cannot be read, such as one whose external data file is missing; of many, the first.
   static func remark(_ invocation: CommandInvocation) -> (NSManagedObjectID, String, any Error) -> Void {
-    { id, path, error in
+    var count = 0
+    return { id, path, error in
+      count += 1
+      if count == 21 { invocation.remark("Other values that cannot be read are not named.") }
+      guard count <= 20 else { return }
       invocation.remark("\(OpenedObjects.short(id)): \(CommandFailure(error).message) \(path) is shown as missing.")
     }
   }
@@ -89,7 +93,10 @@ enum StoreQueryCommand: Command {
   private static func writeJSON(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
     try rows.forEachPart(didMiss: remark(invocation)) { part in
       for row in part {
-        let values = zip(rows.columns, row.values).map { JSONText.Member($0.path, $1.json) }
+        let values = zip(rows.columns, row.values).compactMap { column, value -> JSONText.Member? in
+          if case .absent = value { return nil }
+          return JSONText.Member(column.path, value.json)
+        }
         let object: JSONText = [
           "entity": .string(row.id.entity.name ?? ""), "id": .string(row.id.uriRepresentation().absoluteString),
           "values": .object(values),
@@ -105,11 +112,15 @@ enum StoreQueryCommand: Command {
   }
 
   private static func writeCSV(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
-    try invocation.result.write(source: CSVText.line([idTitle(rows.columns)] + rows.columns.map(\.path)))
+    // store import makes objects of the named subentities again.
+    let namesEntity = !rows.entity.subentities.isEmpty && !rows.columns.contains { $0.path == "entity" }
+    try invocation.result.write(
+      source: CSVText.line([idTitle(rows.columns)] + (namesEntity ? ["entity"] : []) + rows.columns.map(\.path)))
     try rows.forEachPart(didMiss: remark(invocation)) { part in
       for row in part {
+        let entity = namesEntity ? [row.id.entity.name] : []
         try invocation.result.write(
-          source: CSVText.line([row.id.uriRepresentation().absoluteString] + row.values.map(\.field)))
+          source: CSVText.line([row.id.uriRepresentation().absoluteString] + entity + row.values.map(\.field)))
       }
     }
   }

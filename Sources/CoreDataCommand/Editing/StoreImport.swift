@@ -140,8 +140,13 @@ final class StoreImport {
         entity = try problems(line) { try Self.entity(fields[entityColumn].text, entities) }
       }
       guard let entity else { throw RecordFile.Problem(line: line, reason: "The record names no entity.") }
-      let values = names.indices.filter { $0 != idColumn && $0 != entityColumn }
-        .map { (path: names[$0], value: Value.field(fields[$0])) }
+      let known = entity.propertiesByName
+      // In a table of several entities, those of other entities have no value in this line.
+      let columns = names.indices.filter { column in
+        if column == idColumn || column == entityColumn { return false }
+        return !fields[column].isMissing || known[String(names[column].prefix { $0 != "." })] != nil
+      }
+      let values = columns.map { (path: names[$0], value: Value.field(fields[$0])) }
       let id = idColumn.flatMap { fields[$0].isMissing ? nil : fields[$0].text }
       try add(Record(line: line, entity: entity, id: id, values: values))
     }

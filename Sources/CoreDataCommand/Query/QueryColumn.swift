@@ -14,6 +14,7 @@ struct QueryColumn {
   /// The relationships of the path, to be read together with the objects.
   let relationships: String?
 
+  /// - Parameter entity: the entity of the objects, which may be of its subentities and have their properties.
   /// - Throws: `CommandFailure` that names the component that is unknown, and near names.
   init(_ path: String, of entity: NSEntityDescription) throws {
     self.path = path
@@ -22,6 +23,7 @@ struct QueryColumn {
     var elements: [NSAttributeDescription]?
     let components = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     for (index, name) in components.enumerated() {
+      let family = Self.family(of: entity)
       if let known = elements {
         guard let element = known.first(where: { $0.name == name }) else {
           throw Self.unknown(name, path, "The attribute \(components[index - 1])", known.map(\.name))
@@ -31,21 +33,44 @@ struct QueryColumn {
         throw CommandFailure(
           .usage, "The key path \(path) goes on after the attribute \(components[index - 1]), which has no properties.")
       } else if name.hasPrefix("@"), isAfterMany {
-        // The operator and what follows it are checked when they are evaluated.
+        try Self.checkOperator(name, path, components[(index + 1)...].joined(separator: "."), of: entity)
         break
-      } else if let found = entity.attributesByName[name] {
+      } else if let found = family.lazy.compactMap({ $0.attributesByName[name] }).first {
         (attribute, elements) = (found, (found as? NSCompositeAttributeDescription)?.elements)
-      } else if let relationship = entity.relationshipsByName[name] {
+      } else if let relationship = family.lazy.compactMap({ $0.relationshipsByName[name] }).first {
         passed.append(name)
         isAfterMany = isAfterMany || relationship.isToMany
         if let destination = relationship.destinationEntity { entity = destination }
       } else {
         throw Self.unknown(
-          name, path, entity.name ?? "", Array(entity.attributesByName.keys) + entity.relationshipsByName.keys)
+          name, path, entity.name ?? "",
+          Array(Set(family.flatMap { Array($0.attributesByName.keys) + $0.relationshipsByName.keys })))
       }
     }
     self.attribute = isAfterMany ? nil : attribute
     relationships = passed.isEmpty ? nil : passed.joined(separator: ".")
+  }
+
+  private static func family(of entity: NSEntityDescription) -> [NSEntityDescription] {
+    [entity] + entity.subentities.flatMap { family(of: $0) }
+  }
+
+  private static let operators = [
+    "@avg", "@count", "@distinctUnionOfObjects", "@max", "@min", "@sum", "@unionOfObjects",
+  ]
+
+  /// Makes sure that a collection operator exists, and that the key path after it leads to a property.
+  private static func checkOperator(
+    _ name: String, _ path: String, _ rest: String, of entity: NSEntityDescription
+  ) throws {
+    guard operators.contains(name) else { throw unknown(name, path, "A relationship", operators) }
+    guard (name == "@count") == rest.isEmpty else {
+      throw CommandFailure(
+        .usage,
+        "In the key path \(path), \(name) \(rest.isEmpty ? "needs the property that it is about" : "stands at the end")."
+      )
+    }
+    if !rest.isEmpty { _ = try QueryColumn(rest, of: entity) }
   }
 
   private static func unknown(_ name: String, _ path: String, _ owner: String, _ all: [String]) -> CommandFailure {
@@ -56,12 +81,13 @@ struct QueryColumn {
       "\(owner) has no property \(name)\(part).\(likely) It has \(all.sorted().joined(separator: ", ")).")
   }
 
-  /// The columns of an entity if none are named: attributes, then to-one relationships.
+  /// The columns of an entity and its subentities if none are named: attributes, then to-one relationships.
   static func all(of entity: NSEntityDescription) throws -> [QueryColumn] {
-    let attributes = entity.attributesByName.values.filter { !$0.isTransient }.map(\.name).sorted()
-    let relationships = entity.relationshipsByName.values.filter { !$0.isTransient && !$0.isToMany }.map(\.name)
-      .sorted()
-    return try (attributes + relationships).map { try QueryColumn($0, of: entity) }
+    let family = family(of: entity)
+    let attributes = family.flatMap(\.attributesByName.values).filter { !$0.isTransient }.map(\.name)
+    let relationships = family.flatMap(\.relationshipsByName.values).filter { !$0.isTransient && !$0.isToMany }
+      .map(\.name)
+    return try (Set(attributes).sorted() + Set(relationships).sorted()).map { try QueryColumn($0, of: entity) }
   }
 
   /// Whether numbers stand in the column.
@@ -79,13 +105,29 @@ struct QueryColumn {
   ///
   /// - Throws: the errors of `checkedValue(forKeyPath:)`.
   func value(of object: NSManagedObject) throws -> QueryValue {
-    QueryValue(try object.checkedValue(forKeyPath: path), of: attribute)
+    let first = path.prefix { $0 != "." }
+    if object.entity.propertiesByName[String(first)] == nil { return .absent }
+    if attribute?.attributeType == .transformableAttributeType { return try storedForm(of: object) }
+    return QueryValue(try object.checkedValue(forKeyPath: path), of: attribute)
+  }
+
+  /// Returns the stored form of a transformable value, as exports have it. The classes of an app are not known here.
+  private func storedForm(of object: NSManagedObject) throws -> QueryValue {
+    var owner: NSManagedObject? = object
+    var key = path
+    if let dot = path.lastIndex(of: ".") {
+      owner = try object.checkedValue(forKeyPath: String(path[..<dot])) as? NSManagedObject
+      key = String(path[path.index(after: dot)...])
+    }
+    return try owner?.storedForm(forKey: key).map { .data($0) } ?? .null
   }
 }
 
 /// A value as `store query` and `store get` write it.
 indirect enum QueryValue {
   case null
+  /// There is no such property: it belongs to another subentity.
+  case absent
   /// A value that JSON, CSV and tables write alike.
   case plain(JSONText)
   case data(Data)
@@ -116,7 +158,6 @@ indirect enum QueryValue {
     case let objects as NSSet: self = .list(Self.sorted(objects.allObjects.map { QueryValue($0, of: nil) }))
     case let values as [Any]: self = .list(values.map { QueryValue($0, of: nil) })
     case let values as NSArray: self = .list(values.map { QueryValue($0, of: nil) })
-    // A transformable value.
     case let value?: self = .plain(.string(String(describing: value)))
     }
   }
@@ -144,7 +185,7 @@ indirect enum QueryValue {
 
   var json: JSONText {
     switch self {
-    case .null: .null
+    case .null, .absent: .null
     case .plain(let text): text
     case .data(let data): .string(data.base64EncodedString())
     case .object(let id): .string(id.uriRepresentation().absoluteString)
@@ -155,8 +196,10 @@ indirect enum QueryValue {
 
   /// The value as a field of CSV; nil if there is none.
   var field: String? {
-    if case .null = self { return nil }
-    return text(isExact: true)
+    switch self {
+    case .null, .absent: nil
+    default: text(isExact: true)
+    }
   }
 
   /// Returns the value as text.
@@ -164,7 +207,7 @@ indirect enum QueryValue {
   /// - Parameter isExact: false for people: the size of binary data, the end of an identifier, and a few of many members.
   func text(isExact: Bool) -> String {
     switch self {
-    case .null: return ""
+    case .null, .absent: return ""
     case .plain(.string(let text)): return text
     case .plain(let other): return other.line()
     case .data(let data): return isExact ? data.base64EncodedString() : NumberText.counted(data.count, "byte")

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataStoreFiles
 import CoreDataTerminal
@@ -14,6 +15,8 @@ struct OpenedObjects {
   let coordinator: NSPersistentStoreCoordinator
   let store: NSPersistentStore
   let address: StoreAddress
+  /// The copy that is read in place of a store beside which SQLite would write; nil if the store itself is read.
+  private let copy: PrivateDirectory?
   /// The store's file, if SQLite creates other files beside it for reading; nil if these were there before.
   private let fileToTidy: URL?
 
@@ -23,8 +26,10 @@ struct OpenedObjects {
 
   /// Opens STORE, with its own model or the one given by `--model`.
   ///
+  /// - Parameter seesChanges: whether changes of other programs are seen as long as the store is open. SQLite then writes
+  ///   beside the store meanwhile.
   /// - Throws: `CommandFailure`, `StoreProblem`, the errors of opening the store.
-  init(_ invocation: CommandInvocation) throws {
+  init(_ invocation: CommandInvocation, seesChanges: Bool = false) throws {
     let argument = invocation.arguments.argument("STORE")
     let path = invocation.arguments.value("model")
     address = try StoreAddress(argument)
@@ -50,13 +55,22 @@ struct OpenedObjects {
         )
       }
     }
+    let isDatabase = address.isFile && found.type == .sqlite
+    let made = isDatabase && !seesChanges ? try Self.privateCopy(of: address.url) : nil
+    copy = made?.directory
     let needsTidying =
-      address.isFile && found.type == .sqlite && !FileManager.default.fileExists(atPath: Self.index(of: address.url))
+      isDatabase && seesChanges && !FileManager.default.fileExists(atPath: Self.index(of: address.url))
     fileToTidy = needsTidying ? address.url : nil
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: found.model)
-    store = try coordinator.addPersistentStore(
-      type: found.type, configuration: found.configuration, at: address.url,
-      options: [NSReadOnlyPersistentStoreOption: true])
+    do {
+      store = try coordinator.addPersistentStore(
+        type: found.type, configuration: found.configuration, at: made?.file ?? address.url,
+        options: [NSReadOnlyPersistentStoreOption: true])
+    } catch {
+      // A copy that remains is private, and the next copy of the same store removes it.
+      try? copy?.remove()
+      throw error
+    }
     context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     context.undoManager = nil
@@ -65,10 +79,22 @@ struct OpenedObjects {
   /// Closes the store. Nothing of the work remains beside it.
   func close() throws {
     try coordinator.remove(store)
+    try copy?.remove()
     guard let fileToTidy, FileManager.default.fileExists(atPath: Self.index(of: fileToTidy)) else { return }
     // A reader that is the last connection leaves the files of the log behind; a writer removes them. A log that is not
     // empty belongs to another program, and is left alone.
     try StoreFile.openToCopy(fileToTidy).connection.close()
+  }
+
+  /// Copies a store beside which SQLite would write to read it. External data is read where it is.
+  private static func privateCopy(of url: URL) throws -> StoreFile.PrivateCopy? {
+    guard let made = try StoreFile.copyIfReadingWrites(url) else { return nil }
+    let support = SupportDirectory(store: url).url
+    if FileManager.default.fileExists(atPath: support.path) {
+      try FileManager.default.createSymbolicLink(
+        at: SupportDirectory(store: made.file).url, withDestinationURL: support)
+    }
+    return made
   }
 
   /// Returns the path of the file that SQLite needs to read a store with a write-ahead log.

@@ -235,7 +235,20 @@ extension StoreFile {
 
   // MARK: Private copies
 
-  private typealias PrivateCopy = (file: URL, directory: PrivateDirectory)
+  package typealias PrivateCopy = (file: URL, directory: PrivateDirectory)
+
+  /// Copies a store with its log and its journal, but not its external data, into a private directory, for a reader that
+  /// must leave no trace: SQLite would write beside the store to read it.
+  ///
+  /// - Returns: nil for a store that SQLite reads without writing.
+  /// - Throws: `StoreFileProblem.busy` if other processes keep writing to it; `FileFailure`.
+  package static func copyIfReadingWrites(_ url: URL) throws -> PrivateCopy? {
+    for _ in 0..<5 {
+      guard try DatabaseCompanions.hasJournal(url.path) || wouldUseLog(url) else { return nil }
+      if let copy = try privateCopy(of: url, in: CopyDirectory.make(for: url)) { return copy }
+    }
+    throw StoreFileProblem.busy(path: url.path)
+  }
 
   /// Copies a store with its log and its journal into a private directory, and opens the copy. If the disk is full, the
   /// next candidate directory is tried.
