@@ -80,7 +80,7 @@ struct StoreQueryCommandTests {
     let sorted = query(
       store, "Book", "pages > 100", "--sort", "-pages", "--show", "pages,author.name", "--format", "csv")
     let lines = sorted.output.split(separator: "\n").map { $0.split(separator: ",").dropFirst().joined(separator: ",") }
-    #expect(lines == ["pages,author.name", "300,Ada", "200,Ben"], "\(sorted.error)\(sorted.output)")
+    #expect(lines == ["entity,pages,author.name", "Book,300,Ada", "Novel,200,Ben"], "\(sorted.error)\(sorted.output)")
     let limited = query(store, "Book", "--sort", "pages", "--limit", "1", "--show", "pages,title", "--format", "json")
     #expect(
       limited.output.hasSuffix("\"values\":{\"pages\":null,\"title\":null}}\n"), "\(limited.error)\(limited.output)")
@@ -102,9 +102,9 @@ struct StoreQueryCommandTests {
     let store = try store()
     let paths = "title,pages,price,isRead,added,cover"
     let csv = query(store, "Book", "--sort", "pages", "--show", paths, "--format", "csv").output
-    #expect(csv.hasPrefix("id,\(paths)\n"))
-    #expect(csv.contains(",\"A, \"\"quoted\"\"\",100,19.9,true,2001-01-02T00:00:00.250000Z,AQID\n"), "\(csv)")
-    #expect(csv.contains(",\"Two\nlines\",200,,,,\n") && csv.contains(",\"\",300,,,,\n"), "\(csv)")
+    #expect(csv.hasPrefix("id,entity,\(paths)\n"))
+    #expect(csv.contains(",Book,\"A, \"\"quoted\"\"\",100,19.9,true,2001-01-02T00:00:00.250000Z,AQID\n"), "\(csv)")
+    #expect(csv.contains(",Novel,\"Two\nlines\",200,,,,\n") && csv.contains(",\"\",300,,,,\n"), "\(csv)")
     // The first line, since a missing number comes first.
     #expect(csv.split(separator: "\n").dropFirst().first?.hasSuffix(",,,,,,") == true, "\(csv)")
     let line = try query(store, "Book", "title != nil", "--sort", "pages", "--format", "json").jsonLines.first
@@ -252,10 +252,10 @@ struct StoreQueryCommandTests {
     for url in Fixtures.stores {
       let name = Fixtures.name(of: url)
       let folder = url.deletingLastPathComponent().path
-      let siblings = try FileManager.default.contentsOfDirectory(atPath: folder)
+      let siblings = FileManager.default.subpaths(atPath: folder)
       let before = ["", "-wal", "-shm"].map { FileManager.default.contents(atPath: url.path + $0) }
       defer {
-        #expect((try? FileManager.default.contentsOfDirectory(atPath: folder)) == siblings, "\(name)")
+        #expect(FileManager.default.subpaths(atPath: folder) == siblings, "\(name)")
         #expect(["", "-wal", "-shm"].map { FileManager.default.contents(atPath: url.path + $0) } == before, "\(name)")
       }
       let export = CommandRun("store", "export", url.path, "--quiet")
