@@ -3,7 +3,8 @@
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
 #   make test     all tests, and the examples that find their model, migrate by a policy, list what is imported, and run
-#                 an app's model layer unchanged; stores for Apple's framework are written, read and damaged (Conformance)
+#                 an app's model layer unchanged; stores for Apple's framework are written, read and damaged (Conformance); the
+#                 Swift blocks of the pages are compiled (Tests/Documents)
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
 #   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
 #   make install  the tool with its manual page and the completions of bash, zsh and fish below PREFIX (/usr/local); Swift's
@@ -73,6 +74,7 @@ test: libraries
 # What `make test` runs, with the temporary directory of the caller.
 tests:
 	@Scripts/test.sh --disable-xctest --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
+	@Tests/Documents/check.sh $(abspath $(SCRATCH))/debug/Modules
 	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
