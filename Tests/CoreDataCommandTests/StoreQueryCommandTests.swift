@@ -249,14 +249,22 @@ struct StoreQueryCommandTests {
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
   func fixtures() throws {
     var compared = 0
-    for url in Fixtures.stores {
-      let name = Fixtures.name(of: url)
-      let folder = url.deletingLastPathComponent().path
-      let siblings = FileManager.default.subpaths(atPath: folder)
-      let before = ["", "-wal", "-shm"].map { FileManager.default.contents(atPath: url.path + $0) }
+    for original in Fixtures.stores {
+      let name = Fixtures.name(of: original)
+      // Other tests look at the fixtures' directories at the same time, and a private copy is made beside a store.
+      let place = try TemporaryDirectory()
+      let url = place.url.appendingPathComponent(original.lastPathComponent)
+      let support = ".\(original.deletingPathExtension().lastPathComponent)_SUPPORT"
+      for file in [original.lastPathComponent, support] + ["-wal", "-shm"].map({ original.lastPathComponent + $0 }) {
+        let source = original.deletingLastPathComponent().appendingPathComponent(file)
+        guard FileManager.default.fileExists(atPath: source.path) else { continue }
+        try FileManager.default.copyItem(at: source, to: place.url.appendingPathComponent(file))
+      }
+      let files = FileManager.default.subpaths(atPath: place.url.path)?.sorted() ?? []
+      let before = files.map { FileManager.default.contents(atPath: place.path($0)) }
       defer {
-        #expect(FileManager.default.subpaths(atPath: folder) == siblings, "\(name)")
-        #expect(["", "-wal", "-shm"].map { FileManager.default.contents(atPath: url.path + $0) } == before, "\(name)")
+        #expect(FileManager.default.subpaths(atPath: place.url.path)?.sorted() == files, "\(name)")
+        #expect(files.map { FileManager.default.contents(atPath: place.path($0)) } == before, "\(name)")
       }
       let export = CommandRun("store", "export", url.path, "--quiet")
       let lines = try export.jsonLines
