@@ -249,7 +249,7 @@ struct StoreQueryCommandTests {
     .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
   func fixtures() throws {
     var compared = 0
-    for original in Fixtures.stores {
+    for original in Fixtures.stores + Fixtures.swiftDataStores {
       let name = Fixtures.name(of: original)
       // Other tests look at the fixtures' directories at the same time, and a private copy is made beside a store.
       let place = try TemporaryDirectory()
