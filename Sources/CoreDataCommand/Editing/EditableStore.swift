@@ -110,7 +110,10 @@ final class EditableStore {
       }
       if summary == nil { try invocation.recover(url) }
     }
-    if let summary { return try definition(url, summary, invocation) }
+    if let summary {
+      let version = try invocation.fileModel(invocation.arguments.value("model"), of: url, summary)
+      return Definition(type: summary.type, url: url, model: version.model, configuration: version.configuration)
+    }
     let opened = try OpenedStore(invocation)
     let reader = opened.reader
     // The reader has changed nothing, and its connection would count as that of another program.
@@ -135,27 +138,6 @@ final class EditableStore {
           + "again. Nothing was changed.")
     }
     return definition
-  }
-
-  private static func definition(
-    _ url: URL, _ summary: FileStoreSummary, _ invocation: CommandInvocation
-  ) throws -> Definition {
-    guard let path = invocation.arguments.value("model") else {
-      throw CommandFailure(
-        .unreadableStore,
-        "\(url.lastPathComponent) is a store of the type \(summary.type.rawValue), which contains no model. Name the one it "
-          + "was created with: --model MODEL.")
-    }
-    return try invocation.withModel(path) { model in
-      try model.requireNoVersion()
-      for version in model.names {
-        let found = try NSManagedObjectModel(document: model.version(version).document)
-        if let configuration = found.configurationNames(fitting: summary.metadata).first {
-          return Definition(type: summary.type, url: url, model: found, configuration: configuration)
-        }
-      }
-      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
-    }
   }
 
   /// Copies a store in a file to a private directory, and has the definition refer to the copy.
