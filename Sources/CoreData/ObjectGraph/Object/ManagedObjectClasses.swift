@@ -27,6 +27,15 @@ public enum ManagedObjectClasses {
     registry.register(type, as: name ?? String(describing: type))
   }
 
+  /// Sets the class of an entity's objects, whatever class the model names.
+  ///
+  /// - Parameters:
+  ///   - type: the class.
+  ///   - entity: an entity whose objects have not been created yet.
+  package static func assign(_ type: NSManagedObject.Type, to entity: NSEntityDescription) {
+    remember(type, for: entity)
+  }
+
   /// Returns the class of an entity's objects; `NSManagedObject` if the class named in the model is not found, as on
   /// Apple's systems.
   static func of(_ entity: NSEntityDescription) -> NSManagedObject.Type {
