@@ -1,0 +1,164 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+
+/// Learns the elements of a `Codable` type by having it decode itself from sample values.
+enum ShapeProbe {
+  /// Returns the elements of a type, in the order in which it decodes them.
+  ///
+  /// - Throws: `UnstorableType` for a type that does not decode keyed values, and one that refuses sample values.
+  static func elements(of type: any Decodable.Type) throws(UnstorableType) -> [ValueShape.Element] {
+    if let raw = (type as? any RawRepresentable.Type)?.rawType {
+      guard let plain = raw as? any PlainStorable.Type else {
+        throw UnstorableType(type: type, reason: "has raw values of the type \(raw), which cannot be stored")
+      }
+      // The element of an enum has the name of the property; the schema sets it.
+      return [ValueShape.Element(name: "", isOptional: true, shape: .plain(plain.attributeType))]
+    }
+    if let cases = EnumCases(of: type) {
+      guard cases.payloads == 0 else {
+        throw UnstorableType(
+          type: type, reason: "has cases with associated values; @Attribute(.codable) stores it as a whole")
+      }
+      return cases.names.map {
+        ValueShape.Element(name: $0, isOptional: true, shape: .plain(.stringAttributeType))
+      }
+    }
+    let recorder = Recorder(type)
+    do {
+      _ = try type.init(from: ProbingDecoder(recorder))
+    } catch let error as UnstorableType {
+      throw error
+    } catch {
+      throw UnstorableType(
+        type: type,
+        reason: "decodes itself in a way that a schema cannot describe (\(error)); @Attribute(.codable) stores it whole"
+      )
+    }
+    guard recorder.isKeyed else {
+      throw UnstorableType(
+        type: type, reason: "does not decode itself by keys; @Attribute(.codable) stores it as a whole")
+    }
+    return recorder.elements
+  }
+
+  /// Returns a sample of a type.
+  static func sample<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    if let plain = type as? any PlainStorable.Type, let value = plain.sample as? Value { return value }
+    if let value = EnumCases.first(of: type) { return value }
+    return try type.init(from: ProbingDecoder(Recorder(type)))
+  }
+}
+
+extension RawRepresentable {
+  fileprivate static var rawType: Any.Type { RawValue.self }
+}
+
+/// What one type has decoded.
+private final class Recorder {
+  let type: Any.Type
+  var isKeyed = false
+  var elements: [ValueShape.Element] = []
+
+  init(_ type: Any.Type) { self.type = type }
+
+  func record(_ key: any CodingKey, _ type: Any.Type, isOptional: Bool) throws {
+    let name = key.stringValue
+    guard !elements.contains(where: { $0.name == name }) else { return }
+    do throws(UnstorableType) {
+      elements.append(ValueShape.Element(name: name, isOptional: isOptional, shape: try shape(of: type, name)))
+    } catch {
+      throw error.inside(name, of: self.type)
+    }
+  }
+
+  private func shape(of type: Any.Type, _ name: String) throws(UnstorableType) -> ValueShape {
+    let shape = try ValueShape.find((type as? any OptionalValue.Type)?.wrapped ?? type)
+    guard case .composite(var elements) = shape, elements.first?.name == "" else { return shape }
+    elements[0].name = name
+    return .composite(elements)
+  }
+}
+
+private struct ProbingDecoder: Decoder {
+  let recorder: Recorder
+  var codingPath: [any CodingKey] = []
+  let userInfo: [CodingUserInfoKey: Any] = [:]
+
+  init(_ recorder: Recorder) { self.recorder = recorder }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+    recorder.isKeyed = true
+    return KeyedDecodingContainer(ProbingContainer(recorder: recorder))
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { EmptyList() }
+  func singleValueContainer() throws -> any SingleValueDecodingContainer { SampleValue() }
+}
+
+private struct ProbingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let recorder: Recorder
+  var codingPath: [any CodingKey] { [] }
+  var allKeys: [Key] { [] }
+
+  func contains(_ key: Key) -> Bool { true }
+  // A value that is looked for is there, so that its type is asked for as well.
+  func decodeNil(forKey key: Key) -> Bool { false }
+
+  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+    try recorder.record(key, type, isOptional: type is any OptionalValue.Type)
+    return try ShapeProbe.sample(type)
+  }
+
+  func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+    try recorder.record(key, type, isOptional: true)
+    return nil
+  }
+
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> {
+    throw UnstorableType(
+      type: recorder.type, path: [key.stringValue],
+      reason: "decodes keys inside another key; @Attribute(.codable) stores it as a whole")
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    throw UnstorableType(
+      type: recorder.type, path: [key.stringValue],
+      reason: "decodes a list inside a key; @Attribute(.codable) stores it as a whole")
+  }
+
+  func superDecoder() throws -> any Decoder { ProbingDecoder(recorder) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { ProbingDecoder(recorder) }
+}
+
+/// The single value of a sample.
+private struct SampleValue: SingleValueDecodingContainer {
+  var codingPath: [any CodingKey] { [] }
+  func decodeNil() -> Bool { false }
+  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try ShapeProbe.sample(type) }
+}
+
+/// A list without elements.
+private struct EmptyList: UnkeyedDecodingContainer {
+  var codingPath: [any CodingKey] { [] }
+  var count: Int? { 0 }
+  var isAtEnd: Bool { true }
+  var currentIndex: Int { 0 }
+
+  private var end: DecodingError {
+    DecodingError.valueNotFound(
+      Any.self, DecodingError.Context(codingPath: [], debugDescription: "A sample list has no elements."))
+  }
+
+  mutating func decodeNil() throws -> Bool { true }
+  mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw end }
+  mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    throw end
+  }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw end }
+  mutating func superDecoder() throws -> any Decoder { throw end }
+}

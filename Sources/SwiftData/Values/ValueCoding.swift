@@ -1,0 +1,75 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+
+/// Converts values of `Codable` types to what Core Data stores for them, and back.
+struct ValueCoding {
+  private let shape: ValueShape
+  /// The name of the property, which is that of an enum's only element.
+  private let property: String
+
+  init(_ shape: ValueShape, property: String) {
+    (self.shape, self.property) = (shape, property)
+  }
+
+  /// Returns the stored form of a value.
+  func encode<Value: Encodable>(_ value: Value) throws -> Any {
+    switch shape {
+    case .plain, .transformable:
+      guard let plain = value as? any PlainStorable else {
+        throw UnreadableAttribute(reason: "cannot store a \(Value.self)")
+      }
+      return plain.stored
+    case .array:
+      guard let elements = value as? [any PlainStorable] else {
+        throw UnreadableAttribute(reason: "cannot store a \(Value.self) as an array")
+      }
+      return NSArray(array: elements.map(\.stored))
+    case .json: return try JSONEncoder().encode(value)
+    case .composite(let elements):
+      let parts = CompositeParts(elements, property: property)
+      try parts.encode(value)
+      return parts.dictionary
+    }
+  }
+
+  /// Returns the value that has a stored form.
+  func decode<Value: Decodable>(_ stored: Any?) throws -> Value {
+    switch shape {
+    case .composite(let elements):
+      return try CompositeParts(elements, property: property, stored as? NSDictionary ?? [:]).decode(Value.self)
+    case .json:
+      guard let data = stored as? Data else { break }
+      return try JSONDecoder().decode(Value.self, from: data)
+    case .array:
+      guard let array = stored as? NSArray, let type = Value.self as? any PlainArray.Type,
+        let value = type.init(storedElements: array) as? Value
+      else { break }
+      return value
+    case .plain, .transformable:
+      guard let stored, let type = Value.self as? any PlainStorable.Type,
+        let value = type.init(stored: stored) as? Value
+      else { break }
+      return value
+    }
+    guard let stored else { throw UnreadableAttribute(reason: "has no value") }
+    throw UnreadableAttribute(reason: "has a value of the class \(type(of: stored)), which is not a \(Value.self)")
+  }
+}
+
+/// An array of values of a type of Core Data.
+private protocol PlainArray {
+  init?(storedElements: NSArray)
+}
+
+extension Array: PlainArray where Element: PlainStorable {
+  fileprivate init?(storedElements: NSArray) {
+    self = []
+    for stored in storedElements {
+      guard let element = Element(stored: stored) else { return nil }
+      append(element)
+    }
+  }
+}
