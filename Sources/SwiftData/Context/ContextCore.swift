@@ -1,0 +1,159 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataMistakes
+import Foundation
+
+/// The rows and models of a context.
+///
+/// Models retain it, so that they can be read when the program has released its `ModelContext`.
+final class ContextCore {
+  let container: ModelContainer
+  let managed: NSManagedObjectContext
+  /// The storages of inserted models that have not been saved, by their temporary identifiers.
+  private var inserted: [PersistentIdentifier: StorageCore] = [:]
+  /// How models of an entity are made, by the entity.
+  private var factories: [ObjectIdentifier: any ModelMaking] = [:]
+  private weak var knownContext: ModelContext?
+
+  init(_ container: ModelContainer, _ type: NSManagedObjectContextConcurrencyType) {
+    self.container = container
+    managed = NSManagedObjectContext(concurrencyType: type)
+    managed.persistentStoreCoordinator = container.coordinator
+    // Inserting a model with the unique values of an existing row changes that row.
+    managed.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    managed.undoManager = nil
+  }
+
+  /// The public context; a new one if the program has released the last.
+  var context: ModelContext {
+    if let knownContext { return knownContext }
+    return ModelContext(self)
+  }
+
+  func attach(_ context: ModelContext) { knownContext = context }
+
+  /// Lets the program release models with unsaved changes, which it cannot save any more.
+  func contextWillDeallocate() {
+    knownContext = nil
+    releaseModels()
+  }
+
+  /// Releases the models whose changes have been saved or discarded.
+  ///
+  /// - Parameter rows: the rows of the models.
+  func releaseModels(of rows: Set<NSManagedObject>? = nil) {
+    for case let row as ModelRow in rows ?? changedRows { row.changedModel = nil }
+    inserted = [:]
+  }
+
+  var changedRows: Set<NSManagedObject> { managed.insertedObjects.union(managed.updatedObjects) }
+
+  func insert(any first: any PersistentModel) {
+    // Models that refer to each other are inserted before the references are set.
+    var pending = [first]
+    var added: [(StorageCore, ModelRow, any PersistentModel)] = []
+    var seen: Set<ObjectIdentifier> = []
+    while let model = pending.popLast() {
+      let storage = model.storage
+      guard seen.insert(ObjectIdentifier(storage)).inserted, storage.row == nil else {
+        check(storage, model)
+        continue
+      }
+      let row = ModelRow(entity: entity(of: type(of: model)), insertInto: managed)
+      added.append((storage, row, model))
+      pending += storage.looseModels
+    }
+    for (storage, row, _) in added { row.storage = storage }
+    for (storage, row, model) in added { storage.prepare(row, in: self, model: model) }
+    for (storage, _, _) in added {
+      storage.moveValues()
+      inserted[storage.temporaryIdentifier] = storage
+    }
+  }
+
+  func check(_ storage: StorageCore, _ model: any PersistentModel) {
+    guard let other = storage.context, other !== self else { return }
+    trap(
+      "The \(type(of: model)) belongs to another context. Pass its persistentModelID, and use the model that this context "
+        + "returns for it.")
+  }
+
+  func delete(_ storage: StorageCore) {
+    guard let row = storage.row else { return }
+    inserted[storage.temporaryIdentifier] = nil
+    managed.delete(row)
+  }
+
+  /// Returns the entity of a class in the container's model.
+  func entity(of type: any PersistentModel.Type) -> NSEntityDescription {
+    guard let entity = container.entity(of: type) else {
+      let known = container.schema.entities.map(\.typeName).joined(separator: ", ")
+      trap(
+        "The container's schema does not contain \(String(reflecting: type)). It contains: \(known). Add the class to the "
+          + "types of the container, or use the class of the same version.")
+    }
+    return entity
+  }
+
+  /// Returns the row of a model for a relationship of another one, inserting it if it has none.
+  func row(of model: any PersistentModel, for owner: StorageCore, _ slot: PropertySlot) -> ModelRow {
+    let storage = model.storage
+    if storage.row == nil, storage.pendingRow == nil { insert(any: model) }
+    check(storage, model)
+    guard let row = storage.row ?? storage.pendingRow else {
+      trap("\(owner.place(of: slot)) cannot refer to the \(type(of: model)), which has no row.")
+    }
+    return row
+  }
+
+  /// Returns the model of a row: the same object each time while it exists.
+  func model(of row: ModelRow) -> any PersistentModel {
+    if let model = row.storage?.model { return model }
+    let key = ObjectIdentifier(row.entity)
+    let factory: any ModelMaking
+    if let known = factories[key] {
+      factory = known
+    } else {
+      factory = container.factory(for: row.entity)
+      factories[key] = factory
+    }
+    return factory.make(row, self)
+  }
+
+  func registeredModel(for identifier: PersistentIdentifier) -> (any PersistentModel)? {
+    if let storage = inserted[identifier] { return storage.model }
+    guard let id = objectID(for: identifier), let row = managed.registeredObject(for: id) as? ModelRow else {
+      return nil
+    }
+    return model(of: row)
+  }
+
+  func row(for identifier: PersistentIdentifier) -> ModelRow? {
+    if let storage = inserted[identifier] { return storage.row }
+    return objectID(for: identifier).flatMap { managed.object(with: $0) as? ModelRow }
+  }
+
+  func objectID(for identifier: PersistentIdentifier) -> NSManagedObjectID? {
+    if let storage = inserted[identifier] { return storage.row?.objectID }
+    guard !identifier.isTemporary, let uri = identifier.uri else { return nil }
+    return container.coordinator.managedObjectID(forURIRepresentation: uri)
+  }
+}
+
+/// Makes the models of a class.
+protocol ModelMaking {
+  func make(_ row: ModelRow, _ context: ContextCore) -> any PersistentModel
+}
+
+struct ModelFactory<Model: PersistentModel>: ModelMaking {
+  private let layout = ModelLayout.of(Model.self)
+
+  func make(_ row: ModelRow, _ context: ContextCore) -> any PersistentModel {
+    let storage = StorageCore(layout, row: row, in: context)
+    let model = Model(backingData: ModelStorage<Model>(storage))
+    storage.model = model
+    return model
+  }
+}

@@ -1,0 +1,124 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+import Synchronization
+
+/// The stored properties of a model class and its superclasses, with the place of each.
+///
+/// There is one for each class of the process, whatever schemas contain it.
+final class ModelLayout: @unchecked Sendable {
+  // Immutable, but for what key paths consist of.
+
+  let type: any PersistentModel.Type
+  let slots: [PropertySlot]
+  private let byName: [String: PropertySlot]
+  private let byKeyPath: [AnyKeyPath: PropertySlot]
+
+  private static let known = Mutex<[ObjectIdentifier: ModelLayout]>([:])
+
+  /// Returns the layout of a class.
+  static func of(_ type: any PersistentModel.Type) -> ModelLayout {
+    if let layout = known.withLock({ $0[ObjectIdentifier(type)] }) { return layout }
+    // Evaluating initial values may make models of other classes.
+    let layout = ModelLayout(type)
+    return known.withLock { known in
+      if let other = known[ObjectIdentifier(type)] { return other }
+      known[ObjectIdentifier(type)] = layout
+      return layout
+    }
+  }
+
+  private init(_ type: any PersistentModel.Type) {
+    self.type = type
+    var slots: [PropertySlot] = []
+    var byKeyPath: [AnyKeyPath: PropertySlot] = [:]
+    for owner in Self.classes(of: type) {
+      for property in owner.schemaMetadata where !(property.metadata is any PropertyGroups) {
+        let slot = PropertySlot(property, index: slots.count)
+        slots.append(slot)
+        byKeyPath[property.keypath] = slot
+      }
+    }
+    self.slots = slots
+    self.byKeyPath = byKeyPath
+    byName = Dictionary(slots.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Returns a model class and those of its superclasses that are model classes, the root first.
+  static func classes(of type: any PersistentModel.Type) -> [any PersistentModel.Type] {
+    var classes: [any PersistentModel.Type] = [type]
+    while let last = classes.last, let parent = _getSuperclass(last) as? any PersistentModel.Type {
+      classes.append(parent)
+    }
+    return classes.reversed()
+  }
+
+  func slot(named name: String) -> PropertySlot? { byName[name] }
+
+  /// Returns the slot of a property of the class or a superclass; nil for any other key path.
+  func slot(for keyPath: AnyKeyPath) -> PropertySlot? { byKeyPath[keyPath] }
+
+  /// Returns the name of a property, or of a part of a composite.
+  static func name(of keyPath: AnyKeyPath, in type: any PersistentModel.Type) throws -> String {
+    guard let name = of(type).slot(for: keyPath)?.name else {
+      throw SwiftDataError(.unsupportedKeyPath, "\(keyPath) is not a stored property of \(type).")
+    }
+    return name
+  }
+
+  static func keyPath<Model: PersistentModel>(of name: String, in type: Model.Type) throws -> PartialKeyPath<Model> {
+    guard let keyPath = of(type).slot(named: name)?.keyPath as? PartialKeyPath<Model> else {
+      throw SwiftDataError(.unsupportedKeyPath, "\(type) has no stored property named '\(name)'.")
+    }
+    return keyPath
+  }
+}
+
+/// The place of a property in models of a class.
+final class PropertySlot: @unchecked Sendable {
+  // Immutable, but for what key paths consist of.
+
+  let name: String
+  let keyPath: AnyKeyPath
+  let index: Int
+  let isTransient: Bool
+  let kind: Kind
+
+  enum Kind {
+    /// The access is an `AttributeAccess` for the type of the values.
+    case attribute(AnyAttributeAccess)
+    case toOne(any PersistentModel.Type)
+    case toMany(any PersistentModel.Type)
+    /// A type whose values cannot be stored; a container with the class throws the reason.
+    case unstorable
+  }
+
+  init(_ property: Schema.PropertyMetadata, index: Int) {
+    name = property.name
+    keyPath = property.keypath
+    self.index = index
+    isTransient = property.metadata?.isTransient ?? false
+    let type = Swift.type(of: property.keypath).valueType
+    if let destination = Self.destination(of: type) {
+      kind = destination.isToOne ? .toOne(destination.type) : .toMany(destination.type)
+    } else {
+      let options = (property.metadata as? Schema.Attribute)?.options ?? []
+      let access = AttributeAccesses.access(to: property.name, of: type, options: options)
+      kind = access.map { .attribute($0) } ?? .unstorable
+    }
+  }
+
+  /// Returns the class of a relationship's destinations; nil if the type is that of an attribute.
+  static func destination(of type: Any.Type) -> (type: any PersistentModel.Type, isToOne: Bool)? {
+    let type = (type as? any OptionalValue.Type)?.wrapped ?? type
+    if let model = type as? any PersistentModel.Type { return (model, true) }
+    if let collection = type as? any RelationshipCollection.Type { return (collection.elementModel, false) }
+    return nil
+  }
+}
+
+extension RelationshipCollection {
+  static var elementModel: any PersistentModel.Type { PersistentElement.self }
+}

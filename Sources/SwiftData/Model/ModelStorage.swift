@@ -1,0 +1,198 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataMistakes
+import Foundation
+
+/// The values of a model: in memory until it is inserted, and in a row of a context from then on.
+final class StorageCore {
+  let layout: ModelLayout
+  /// The values by the indexes of their slots, until the model is inserted.
+  private var values: [Any?]
+  private(set) var row: ModelRow?
+  private(set) var context: ContextCore?
+  /// The identifier of a model until its first save.
+  let temporaryIdentifier: PersistentIdentifier
+  /// The model that has this storage.
+  weak var model: (any PersistentModel)?
+
+  init(_ layout: ModelLayout) {
+    self.layout = layout
+    values = Array(repeating: nil, count: layout.slots.count)
+    temporaryIdentifier = PersistentIdentifier(newOf: String(describing: layout.type))
+  }
+
+  init(_ layout: ModelLayout, row: ModelRow, in context: ContextCore) {
+    self.layout = layout
+    values = []
+    self.row = row
+    self.context = context
+    temporaryIdentifier = PersistentIdentifier(newOf: row.entity.name ?? "")
+    row.storage = self
+  }
+
+  var identifier: PersistentIdentifier {
+    guard let row, !row.objectID.isTemporaryID else { return temporaryIdentifier }
+    return PersistentIdentifier(row.objectID)
+  }
+
+  var isDeleted: Bool { row.map { $0.isDeleted || $0.managedObjectContext == nil } ?? false }
+
+  /// The row of a model that is being inserted, whose values are still in memory.
+  private(set) var pendingRow: ModelRow?
+
+  /// Begins to insert the model.
+  func prepare(_ row: ModelRow, in context: ContextCore, model: any PersistentModel) {
+    (pendingRow, self.context, self.model) = (row, context, model)
+  }
+
+  /// Moves the values into the row.
+  func moveValues() {
+    let values = self.values
+    (row, pendingRow, self.values) = (pendingRow, nil, [])
+    for slot in layout.slots {
+      if let value = values[slot.index] { slot.move(value, to: self) }
+    }
+    holdModel()
+  }
+
+  /// The models to which relationships lead that are not inserted.
+  var looseModels: [any PersistentModel] {
+    layout.slots.flatMap { slot -> [any PersistentModel] in
+      guard case .attribute = slot.kind else {
+        return PropertySlot.models(in: values.isEmpty ? nil : values[slot.index])
+      }
+      return []
+    }
+  }
+
+  // MARK: Values
+
+  func slot(_ keyPath: AnyKeyPath) -> PropertySlot {
+    guard let slot = layout.slot(for: keyPath) else {
+      trap("\(keyPath) is not a stored property of \(layout.type), whose properties are \(names).")
+    }
+    return slot
+  }
+
+  private var names: String { layout.slots.map(\.name).joined(separator: ", ") }
+
+  func loose<Value>(_ slot: PropertySlot, as type: Value.Type) -> Value {
+    if let value = values[slot.index] {
+      if let value = value as? Value { return value }
+    } else if let none = (type as? any OptionalValue.Type)?.none as? Value {
+      return none
+    }
+    trap("\(slot.name) of \(layout.type) has no value yet: the initializer must set it before it is read.")
+  }
+
+  func setLoose(_ slot: PropertySlot, _ value: Any) { values[slot.index] = value }
+
+  func attribute<Value>(_ keyPath: AnyKeyPath, as type: Value.Type) -> Value {
+    let slot = slot(keyPath)
+    guard let row else { return loose(slot, as: type) }
+    guard case .attribute(let access as AttributeAccess<Value>) = slot.kind else { stop(slot, Value.self) }
+    do {
+      return try access.read(row)
+    } catch {
+      trap("\(place(of: slot)) \((error as? UnreadableAttribute)?.reason ?? "cannot be read: \(error)").")
+    }
+  }
+
+  func setAttribute<Value>(_ keyPath: AnyKeyPath, to value: Value) {
+    let slot = slot(keyPath)
+    guard row != nil else { return setLoose(slot, value) }
+    write(value, to: slot)
+  }
+
+  private func write<Value>(_ value: Value, to slot: PropertySlot) {
+    guard let row, case .attribute(let access as AttributeAccess<Value>) = slot.kind else { stop(slot, Value.self) }
+    report(slot) { try access.write(value, to: row) }
+  }
+
+  func write(any value: Any, _ access: AnyAttributeAccess, _ slot: PropertySlot) {
+    guard let row else { stop(slot, type(of: value)) }
+    report(slot) { try access.write(any: value, to: row) }
+  }
+
+  private func report(_ slot: PropertySlot, _ writing: () throws -> Void) {
+    do {
+      try writing()
+      holdModel()
+    } catch {
+      trap("\(place(of: slot)) \((error as? UnreadableAttribute)?.reason ?? "cannot be set: \(error)").")
+    }
+  }
+
+  /// Keeps the model until its changes are saved.
+  func holdModel() {
+    if row?.changedModel == nil { row?.changedModel = model }
+  }
+
+  /// Describes the place of a value in an error message.
+  func place(of slot: PropertySlot) -> String {
+    let id = row?.objectID.uriRepresentation().absoluteString ?? "a model that is not inserted"
+    return "\(layout.type).\(slot.name) of \(id)"
+  }
+
+  func stop(_ slot: PropertySlot, _ type: Any.Type) -> Never {
+    trap("\(place(of: slot)) is accessed as \(type), which is not the type of its declaration.")
+  }
+}
+
+/// The backing data of a model of a class.
+struct ModelStorage<Model: PersistentModel>: BackingData {
+  let core: StorageCore
+
+  init(for modelType: Model.Type) { core = StorageCore(ModelLayout.of(modelType)) }
+  init(_ core: StorageCore) { self.core = core }
+
+  var metadata: Any { "\(Model.self) \(core.identifier.id.primaryKey)" }
+  var persistentModelID: PersistentIdentifier? {
+    get { core.identifier }
+    set {
+      trap(unless: newValue == core.identifier, "The identifier of a model is given by its context, and cannot be set.")
+    }
+  }
+
+  func getValue<Value: Decodable>(forKey key: KeyPath<Model, Value>) -> Value { core.attribute(key, as: Value.self) }
+  func getTransformableValue<Value>(forKey key: KeyPath<Model, Value>) -> Value { core.attribute(key, as: Value.self) }
+  func setValue<Value: Encodable>(forKey key: KeyPath<Model, Value>, to newValue: Value) {
+    core.setAttribute(key, to: newValue)
+  }
+  func setTransformableValue<Value>(forKey key: KeyPath<Model, Value>, to newValue: Value) {
+    core.setAttribute(key, to: newValue)
+  }
+
+  func getValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value>) -> Value {
+    core.destination(key, as: Value.self)
+      ?? { core.missingDestination(key) }()
+  }
+  func getValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value?>) -> Value? {
+    core.destination(key, as: Value.self)
+  }
+  func setValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value>, to newValue: Value) {
+    core.setDestination(key, to: newValue)
+  }
+  func setValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value?>, to newValue: Value?) {
+    core.setDestination(key, to: newValue)
+  }
+
+  func getValue<Value: RelationshipCollection, Other>(forKey key: KeyPath<Model, Value>) -> Value
+  where Other == Value.PersistentElement { core.destinations(key, as: Value.self) }
+  func getValue<Value: RelationshipCollection & Decodable, Other>(forKey key: KeyPath<Model, Value>) -> Value
+  where Other == Value.PersistentElement { core.destinations(key, as: Value.self) }
+  func setValue<Value: RelationshipCollection, Other>(forKey key: KeyPath<Model, Value>, to newValue: Value)
+  where Other == Value.PersistentElement { core.setDestinations(key, to: newValue) }
+  func setValue<Value: RelationshipCollection & Encodable, Other>(
+    forKey key: KeyPath<Model, Value>, to newValue: Value
+  ) where Other == Value.PersistentElement { core.setDestinations(key, to: newValue) }
+}
+
+/// The storage of a model, without its class.
+protocol AnyModelStorage {
+  var core: StorageCore { get }
+}
+
+extension ModelStorage: AnyModelStorage {}

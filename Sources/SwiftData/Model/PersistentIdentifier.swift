@@ -1,0 +1,102 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+
+/// Identifies a model across contexts, processes and devices that share a store.
+public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable, Sendable {
+  /// The primary key and the store of a model.
+  public struct ID: Hashable, Codable, Comparable, Sendable {
+    let storeIdentifier: String?
+    let entityName: String
+    let primaryKey: String
+
+    public static func < (left: ID, right: ID) -> Bool {
+      if left.storeIdentifier != right.storeIdentifier {
+        return (left.storeIdentifier ?? "") < (right.storeIdentifier ?? "")
+      }
+      if left.entityName != right.entityName { return left.entityName < right.entityName }
+      // Keys such as p9 and p10 are ordered by their numbers.
+      if let first = Int64(left.primaryKey.dropFirst()), let second = Int64(right.primaryKey.dropFirst()) {
+        return first < second
+      }
+      return left.primaryKey < right.primaryKey
+    }
+  }
+
+  public let id: ID
+  /// Whether the model has not been saved yet.
+  public let isTemporary: Bool
+  /// The name of the model's entity.
+  public var entityName: String { id.entityName }
+  /// The identifier of the store; nil for a model that has not been saved.
+  public var storeIdentifier: String? { id.storeIdentifier }
+
+  init(storeIdentifier: String?, entityName: String, primaryKey: String, isTemporary: Bool) {
+    id = ID(storeIdentifier: storeIdentifier, entityName: entityName, primaryKey: primaryKey)
+    self.isTemporary = isTemporary
+  }
+
+  /// Creates the identifier of a model that is not saved.
+  init(newOf entityName: String) {
+    self.init(storeIdentifier: nil, entityName: entityName, primaryKey: "t\(UUID().uuidString)", isTemporary: true)
+  }
+
+  /// Creates the identifier of a saved row.
+  init(_ objectID: NSManagedObjectID) {
+    self.init(
+      storeIdentifier: objectID.persistentStore?.identifier, entityName: objectID.entity.name ?? "",
+      primaryKey: objectID.uriRepresentation().lastPathComponent, isTemporary: objectID.isTemporaryID)
+  }
+
+  /// Returns an identifier from its parts, for a store of the program's own.
+  ///
+  /// - Parameters:
+  ///   - storeIdentifier: the store's identifier.
+  ///   - entityName: the name of the entity.
+  ///   - primaryKey: the primary key.
+  public static func identifier<Key: Comparable & CustomStringConvertible & Codable & Hashable & Sendable>(
+    for storeIdentifier: String, entityName: String, primaryKey: Key
+  ) throws -> PersistentIdentifier {
+    PersistentIdentifier(
+      storeIdentifier: storeIdentifier, entityName: entityName, primaryKey: primaryKey.description, isTemporary: false)
+  }
+
+  public static func < (left: PersistentIdentifier, right: PersistentIdentifier) -> Bool { left.id < right.id }
+
+  /// The URI by which Core Data names the row.
+  var uri: URL? {
+    URL(string: "x-coredata://\(storeIdentifier ?? "")/\(entityName)/\(id.primaryKey)")
+  }
+
+  private enum CodingKeys: CodingKey { case implementation }
+
+  /// The form in which Apple's SwiftData encodes an identifier.
+  private struct Implementation: Codable {
+    var primaryKey: String
+    var uriRepresentation: URL
+    var isTemporary: Bool
+    var storeIdentifier: String?
+    var entityName: String
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let parts = try decoder.container(keyedBy: CodingKeys.self).decode(Implementation.self, forKey: .implementation)
+    self.init(
+      storeIdentifier: parts.storeIdentifier, entityName: parts.entityName, primaryKey: parts.primaryKey,
+      isTemporary: parts.isTemporary)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    guard let uri else {
+      throw EncodingError.invalidValue(
+        self, EncodingError.Context(codingPath: encoder.codingPath, debugDescription: "The identifier has no URI."))
+    }
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(
+      Implementation(
+        primaryKey: id.primaryKey, uriRepresentation: uri, isTemporary: isTemporary, storeIdentifier: storeIdentifier,
+        entityName: entityName), forKey: .implementation)
+  }
+}
