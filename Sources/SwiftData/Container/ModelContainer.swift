@@ -117,6 +117,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   /// The context of the main actor, which saves by itself.
   @MainActor public private(set) lazy var mainContext: ModelContext = {
     let context = ModelContext(ContextCore(self, .mainQueueConcurrencyType))
+    context.core.mergeChanges()
     context.autosaveEnabled = true
     return context
   }()

@@ -8,7 +8,9 @@ import Foundation
 /// The rows and models of a context.
 ///
 /// Models retain it, so that they can be read when the program has released its `ModelContext`.
-final class ContextCore {
+final class ContextCore: @unchecked Sendable {
+  // Confined to the thread or actor of its context.
+
   let container: ModelContainer
   let managed: NSManagedObjectContext
   /// The storages of inserted models that have not been saved, by their temporary identifiers.
@@ -16,6 +18,9 @@ final class ContextCore {
   /// How models of an entity are made, by the entity.
   private var factories: [ObjectIdentifier: any ModelMaking] = [:]
   private weak var knownContext: ModelContext?
+  /// Whether changes are saved without a call of `save()`.
+  var autosaves = false
+  private var autosaveIsScheduled = false
 
   init(_ container: ModelContainer, _ type: NSManagedObjectContextConcurrencyType) {
     self.container = container
@@ -24,6 +29,29 @@ final class ContextCore {
     // Inserting a model with the unique values of an existing row changes that row.
     managed.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
     managed.undoManager = nil
+  }
+
+  /// Makes changes of other contexts appear in the models at once. The queue of the context must be that on which the
+  /// models are used.
+  func mergeChanges() { managed.automaticallyMergesChangesFromParent = true }
+
+  /// Saves at the end of the current event of the main queue, if the context saves by itself.
+  func noteChange() {
+    guard autosaves, !autosaveIsScheduled else { return }
+    autosaveIsScheduled = true
+    DispatchQueue.main.async { [weak self] in self?.autosave() }
+  }
+
+  private func autosave() {
+    autosaveIsScheduled = false
+    guard autosaves, managed.hasChanges else { return }
+    do {
+      try context.save()
+    } catch {
+      // Nobody waits for the result. The changes stay, and the next save reports the error to its caller.
+      FileHandle.standardError.write(
+        Data("SwiftData cannot save the main context: \(SwiftDataError.words(of: error))\n".utf8))
+    }
   }
 
   /// The public context; a new one if the program has released the last.
@@ -71,6 +99,7 @@ final class ContextCore {
       storage.moveValues()
       inserted[storage.temporaryIdentifier] = storage
     }
+    noteChange()
   }
 
   func check(_ storage: StorageCore, _ model: any PersistentModel) {
@@ -81,9 +110,24 @@ final class ContextCore {
   }
 
   func delete(_ storage: StorageCore) {
-    guard let row = storage.row else { return }
-    inserted[storage.temporaryIdentifier] = nil
+    if let row = storage.row { delete(row) }
+  }
+
+  func delete(_ row: ModelRow) {
+    if let storage = row.storage { inserted[storage.temporaryIdentifier] = nil }
     managed.delete(row)
+    noteChange()
+  }
+
+  /// Reads the rows with identifiers, and returns them in that order.
+  func rows<T: PersistentModel>(_ identifiers: [NSManagedObjectID], of type: T.Type) throws -> [ModelRow] {
+    let request = NSFetchRequest<ModelRow>(entityName: entity(of: type).name ?? "")
+    request.predicate = NSPredicate(format: "SELF IN %@", identifiers)
+    request.returnsObjectsAsFaults = false
+    let found = Dictionary(
+      try managed.fetch(request).map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
+    // A row that was deleted since becomes a fault, as in a fetch.
+    return identifiers.compactMap { found[$0] ?? managed.object(with: $0) as? ModelRow }
   }
 
   /// Returns the entity of a class in the container's model.

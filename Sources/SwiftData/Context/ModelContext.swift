@@ -33,7 +33,16 @@ public final class ModelContext {
   var managed: NSManagedObjectContext { core.managed }
 
   /// Whether changes are saved without a call of `save()`; false unless the context is that of the main actor.
-  public var autosaveEnabled = false
+  ///
+  /// Changes are saved at the end of the event of the main queue in which they were made. A context that does not belong
+  /// to the main actor must not have this.
+  public var autosaveEnabled: Bool {
+    get { core.autosaves }
+    set {
+      core.autosaves = newValue
+      if newValue, hasChanges { core.noteChange() }
+    }
+  }
 
   /// The author that history records for the context's changes.
   public var author: String? {

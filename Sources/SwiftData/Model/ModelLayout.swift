@@ -15,6 +15,7 @@ final class ModelLayout: @unchecked Sendable {
   let slots: [PropertySlot]
   private let byName: [String: PropertySlot]
   private let byKeyPath: [AnyKeyPath: PropertySlot]
+  private let recent = KeyPathCache()
 
   private static let known = Mutex<[ObjectIdentifier: ModelLayout]>([:])
 
@@ -58,7 +59,17 @@ final class ModelLayout: @unchecked Sendable {
   func slot(named name: String) -> PropertySlot? { byName[name] }
 
   /// Returns the slot of a property of the class or a superclass; nil for any other key path.
-  func slot(for keyPath: AnyKeyPath) -> PropertySlot? { byKeyPath[keyPath] }
+  @inline(__always)
+  func slot(for keyPath: AnyKeyPath) -> PropertySlot? {
+    if let slot = recent.slot(keyPath) { return slot }
+    return find(keyPath)
+  }
+
+  private func find(_ keyPath: AnyKeyPath) -> PropertySlot? {
+    guard let slot = byKeyPath[keyPath] else { return nil }
+    recent.add(keyPath, slot)
+    return slot
+  }
 
   /// Returns the name of a property, or of a part of a composite.
   static func name(of keyPath: AnyKeyPath, in type: any PersistentModel.Type) throws -> String {

@@ -128,6 +128,7 @@ final class StorageCore {
   /// Keeps the model until its changes are saved.
   func holdModel() {
     if row?.changedModel == nil { row?.changedModel = model }
+    context?.noteChange()
   }
 
   /// Describes the place of a value in an error message.
