@@ -36,7 +36,9 @@ let package = Package(
     .target(
       name: "CoreDataModelFiles",
       dependencies: ["CoreDataFileSystem", "CoreDataMistakes", "CoreDataPredicates", "CZlib"]),
-    .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles"]),
+    // Splits Swift source code into tokens and declarations. Without dependencies, so that the macros build fast.
+    .target(name: "SwiftSourceScanning"),
+    .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles", "SwiftSourceScanning"]),
     .target(
       name: "CoreDataStoreFiles",
       dependencies: [
@@ -81,11 +83,12 @@ let package = Package(
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes",
         "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataPostgreSQLClient", "CoreDataSourceCode",
-        "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
+        "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting", "SwiftSourceScanning",
       ]),
 
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
-    .executableTarget(name: "CoreDataModelsTool", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode"]),
+    .executableTarget(
+      name: "CoreDataModelsTool", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "SwiftSourceScanning"]),
     .plugin(name: "CoreDataModels", capability: .buildTool(), dependencies: ["CoreDataModelsTool"]),
 
     // `swift package coredata`: the tool with the classes of the package that it runs in.
@@ -126,7 +129,7 @@ let package = Package(
       dependencies: ["CoreDataModelFiles", "CoreDataStoreFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
       name: "CoreDataSourceCodeTests",
-      dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport"]),
+      dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport", "SwiftSourceScanning"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
@@ -151,7 +154,7 @@ let package = Package(
       name: "Fuzzing",
       dependencies: [
         "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
-        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTestSupport", "FuzzingSupport",
+        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTestSupport", "FuzzingSupport", "SwiftSourceScanning",
       ],
       path: "Tests/Fuzzing", exclude: ["Corpus", "README.md"]),
     // The sources of the package in `Conformance`, which builds them against Apple's framework. Here nothing has to be

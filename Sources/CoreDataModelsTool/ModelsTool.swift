@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataSourceCode
 import Foundation
+import SwiftSourceScanning
 
 /// Compiles models and mapping models, generates classes and translates sources for a build.
 ///

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
 import Testing
 
 @testable import CoreDataSourceCode

@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
+import SwiftSourceScanning
 import Testing
 
 @testable import CoreDataSourceCode

@@ -6,6 +6,7 @@ import CoreDataModelFiles
 import CoreDataSourceCode
 import CoreDataTerminal
 import Foundation
+import SwiftSourceScanning
 
 /// `coredata port`
 enum PortCommand: Command {

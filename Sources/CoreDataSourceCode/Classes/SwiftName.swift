@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import SwiftSourceScanning
 
 /// Names in generated code.
 package enum SwiftName {

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// Translation of bundles. A package has one for each target with resources.
 extension TranslationPass {
   /// Translates the code after the word `Bundle`.

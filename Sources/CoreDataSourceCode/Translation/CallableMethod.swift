@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// A method with `@objc`, which Objective-C can call by its selector.
 struct CallableMethod {
   let name: String

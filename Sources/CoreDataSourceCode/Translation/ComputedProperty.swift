@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// A computed property with `@objc`, which key-value coding calls on Apple's systems.
 struct ComputedProperty {
   let name: String

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// A member of an extension that overrides one of the superclass, which Swift allows only with Objective-C.
 ///
 /// A build renames it and adds an override to the class that calls it.

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// Translation of `@NSManaged` properties and methods, which get accessors.
 extension TranslationPass {
   /// Translates the declaration with the attribute at a position.

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// Names missing from Foundation on other systems, which the compiler does not find there.
 enum MissingNames {
   /// Returns advice on a missing name; nil if the name exists.

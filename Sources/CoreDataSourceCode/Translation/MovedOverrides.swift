@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// Moves members of extensions that override others into their classes, where every compiler accepts them.
 ///
 /// A port does so first, since all systems accept the result. A member stays, and is reported, if it might have another

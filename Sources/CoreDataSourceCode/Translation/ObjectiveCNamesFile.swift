@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// The source of the type through which the framework finds classes by their Objective-C names.
 package enum ObjectiveCNamesFile {
   /// Returns the text of the file.

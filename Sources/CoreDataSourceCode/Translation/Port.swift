@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// A declaration that only Apple's compiler accepts, and its replacement for other systems.
 struct PortedDeclaration {
   /// The bytes of the declaration.

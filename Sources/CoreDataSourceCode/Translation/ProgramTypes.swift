@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import SwiftSourceScanning
 
 /// The types of a program in all its files, and the entities of its models.
 struct ProgramTypes {

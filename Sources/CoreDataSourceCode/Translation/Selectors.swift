@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import SwiftSourceScanning
+
 /// Translation of selectors, which is possible only if their use is known.
 extension TranslationPass {
   /// The string comparison methods of sort descriptors.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import SwiftSourceScanning
 
 /// Translates source code written for Apple's systems so that it compiles without Objective-C, without moving a line.
 ///

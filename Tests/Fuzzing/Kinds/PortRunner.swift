@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataSourceCode
 import Foundation
+import SwiftSourceScanning
 
 /// Translates Swift sources, as the plug-in does for a build and `coredata port` in place: a build's copy has as many lines as
 /// its source, text stays text, and a second port changes nothing.

@@ -6,18 +6,18 @@ package struct SourceFile {
   package let path: String
   package let bytes: [UInt8]
   /// The tokens compiled on systems other than Apple's, without comments and directives.
-  let tokens: [SourceToken]
+  package let tokens: [SourceToken]
   /// The text of each token.
-  let words: [String]
+  package let words: [String]
   /// The positions of tokens that may or may not be compiled, such as those in `#if DEBUG`.
   private let uncertain: Set<Int>
   private let endsOfBrackets: [Int: Int]
   /// The offsets at which lines begin.
   private let lineStarts: [Int]
   /// The line break of the file: CR LF if it contains any.
-  let lineBreak: String
+  package let lineBreak: String
   /// The types declared or extended, in source order.
-  private(set) var types: [TypeDeclaration] = []
+  package private(set) var types: [TypeDeclaration] = []
   /// For each token, the position in `types` of the innermost enclosing type; -1 for none.
   private var typePositions: [Int] = []
 
@@ -83,16 +83,16 @@ package struct SourceFile {
   }
 
   /// Whether the token at a position is certainly compiled on systems other than Apple's.
-  func isCertain(_ position: Int) -> Bool { !uncertain.contains(position) }
+  package func isCertain(_ position: Int) -> Bool { !uncertain.contains(position) }
 
   /// Returns the word at a position, or an empty one outside the file.
-  func word(_ position: Int) -> String { words.indices.contains(position) ? words[position] : "" }
+  package func word(_ position: Int) -> String { words.indices.contains(position) ? words[position] : "" }
 
   /// Whether the token at a position is a word: an identifier or a keyword.
-  func isWord(_ position: Int) -> Bool { tokens.indices.contains(position) && tokens[position].kind == .word }
+  package func isWord(_ position: Int) -> Bool { tokens.indices.contains(position) && tokens[position].kind == .word }
 
   /// Returns the position after the bracket that closes the one at a position.
-  func afterBrackets(_ position: Int) -> Int { endsOfBrackets[position] ?? position }
+  package func afterBrackets(_ position: Int) -> Int { endsOfBrackets[position] ?? position }
 
   /// Returns the position after each pair of brackets, by the position of the opening one; the end of the file if it is
   /// not closed. Each kind of bracket is matched separately.
@@ -114,14 +114,14 @@ package struct SourceFile {
   }
 
   /// Returns the tokens between the bracket at a position and its closing bracket.
-  func inside(_ position: Int) -> Range<Int> {
+  package func inside(_ position: Int) -> Range<Int> {
     let end = afterBrackets(position)
     let closing = [")", "]", "}", ">"].contains(word(end - 1)) ? end - 1 : end
     return position + 1..<max(position + 1, min(closing, words.count))
   }
 
   /// Returns the line and column of a byte, counted from 1.
-  func place(of offset: Int) -> (line: Int, column: Int) {
+  package func place(of offset: Int) -> (line: Int, column: Int) {
     // The number of lines that begin at or before the byte.
     var (low, high) = (1, lineStarts.count)
     while low < high {
@@ -132,10 +132,10 @@ package struct SourceFile {
   }
 
   /// Returns the offset of the beginning of the line that contains a byte.
-  func startOfLine(_ offset: Int) -> Int { offset - place(of: offset).column + 1 }
+  package func startOfLine(_ offset: Int) -> Int { offset - place(of: offset).column + 1 }
 
   /// Returns the position of the first token that begins at or after a byte.
-  func token(from offset: Int) -> Int {
+  package func token(from offset: Int) -> Int {
     var (low, high) = (0, tokens.count)
     while low < high {
       let middle = (low + high) / 2
@@ -145,10 +145,10 @@ package struct SourceFile {
   }
 
   /// Returns the innermost type whose body contains the token at a position; nil if there is none.
-  func type(around position: Int) -> TypeDeclaration? { typePosition(around: position).map { types[$0] } }
+  package func type(around position: Int) -> TypeDeclaration? { typePosition(around: position).map { types[$0] } }
 
   /// Returns the position in `types` of the innermost type that contains a token; nil if there is none.
-  func typePosition(around position: Int) -> Int? {
+  package func typePosition(around position: Int) -> Int? {
     guard typePositions.indices.contains(position), typePositions[position] >= 0 else { return nil }
     return typePositions[position]
   }
@@ -175,33 +175,33 @@ package struct SourceFile {
 }
 
 /// A class, structure, enumeration, protocol or extension in a file.
-struct TypeDeclaration {
+package struct TypeDeclaration {
   /// `class`, `struct`, `enum`, `protocol`, `actor` or `extension`.
-  let kind: String
+  package let kind: String
   /// The name, qualified by those of the enclosing types.
-  let name: String
+  package let name: String
   /// The name in `@objc(Name)`; nil if there is none.
-  let objectiveCName: String?
+  package let objectiveCName: String?
   /// Whether the type has `@objcMembers`.
-  let hasObjectiveCMembers: Bool
+  package let hasObjectiveCMembers: Bool
   /// Whether only the file can use the type, or the extension's members.
-  let isPrivate: Bool
+  package let isPrivate: Bool
   /// Whether the type is declared in a function, or may not be compiled.
-  let isHidden: Bool
+  package let isHidden: Bool
   /// `public ` or `package ` if overriding members need that modifier, otherwise empty.
-  let access: String
+  package let access: String
   /// The superclass and protocols, without generic arguments.
-  let inherited: [String]
+  package let inherited: [String]
   /// The tokens between the braces.
-  let body: Range<Int>
+  package let body: Range<Int>
 
   /// The name without those of the enclosing types.
-  let bareName: String
+  package let bareName: String
 
   private static let kinds: Set<String> = ["class", "struct", "enum", "protocol", "actor", "extension"]
   private static let members: Set<String> = ["func", "var", "let", "subscript", "init", "override", "final", "public"]
 
-  static func all(in file: SourceFile) -> [TypeDeclaration] {
+  package static func all(in file: SourceFile) -> [TypeDeclaration] {
     var result: [TypeDeclaration] = []
     // The types whose bodies have not ended yet, the innermost last.
     var open: [Int] = []

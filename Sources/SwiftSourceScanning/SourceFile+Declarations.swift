@@ -3,7 +3,7 @@
 
 extension SourceFile {
   /// Returns the declarations with a keyword among a type's members, without those that may not be compiled.
-  func members(of type: TypeDeclaration, _ keyword: String) -> [(position: Int, head: DeclarationHead)] {
+  package func members(of type: TypeDeclaration, _ keyword: String) -> [(position: Int, head: DeclarationHead)] {
     var result: [(Int, DeclarationHead)] = []
     var position = type.body.lowerBound
     while position < min(type.body.upperBound, words.count) {
@@ -19,7 +19,7 @@ extension SourceFile {
   }
 
   /// Returns the positions of words among a type's members that may not be compiled.
-  func uncertainMembers(of type: TypeDeclaration) -> [Int] {
+  package func uncertainMembers(of type: TypeDeclaration) -> [Int] {
     var result: [Int] = []
     var position = type.body.lowerBound
     while position < min(type.body.upperBound, words.count) {
@@ -34,19 +34,19 @@ extension SourceFile {
   }
 
   /// A parameter of a function.
-  struct Parameter {
+  package struct Parameter {
     /// The argument label; `_` for none.
-    let label: String
+    package let label: String
     /// The name inside the function.
-    let name: String
-    let type: String
+    package let name: String
+    package let type: String
 
     /// The wrapped type of an optional type; nil for any other type.
-    var wrapped: String? { type.hasSuffix("?") || type.hasSuffix("!") ? String(type.dropLast()) : nil }
+    package var wrapped: String? { type.hasSuffix("?") || type.hasSuffix("!") ? String(type.dropLast()) : nil }
   }
 
   /// Returns the parameters between parentheses.
-  func parameters(_ range: Range<Int>) -> [Parameter] {
+  package func parameters(_ range: Range<Int>) -> [Parameter] {
     var result: [Parameter] = []
     var position = range.lowerBound
     while position < range.upperBound {
@@ -67,7 +67,7 @@ extension SourceFile {
   }
 
   /// Returns the source of some tokens on one line.
-  func text(_ positions: Range<Int>) -> String {
+  package func text(_ positions: Range<Int>) -> String {
     guard let first = positions.first, let last = positions.last, last < tokens.count else { return "" }
     let bytes = bytes[tokens[first].range.lowerBound..<tokens[last].range.upperBound]
     let text = String(decoding: bytes, as: UTF8.self)
@@ -76,7 +76,7 @@ extension SourceFile {
   }
 
   /// Returns the position after the type that begins at a position.
-  func afterType(_ start: Int) -> Int {
+  package func afterType(_ start: Int) -> Int {
     var next = start
     while true {
       while word(next) == "@" || ["some", "any", "inout", "borrowing", "consuming"].contains(word(next)) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A token of Swift source code.
-struct SourceToken {
-  enum Kind {
+package struct SourceToken {
+  package enum Kind {
     /// An identifier or a keyword, including backticks.
     case word
     case number
@@ -16,9 +16,9 @@ struct SourceToken {
     case directive
   }
 
-  let kind: Kind
+  package let kind: Kind
   /// The bytes of the token in the file.
-  let range: Range<Int>
+  package let range: Range<Int>
 }
 
 /// Splits Swift source code into tokens. Comments and strings are tokens; the code in interpolations is split like any
@@ -26,10 +26,10 @@ struct SourceToken {
 ///
 /// Any bytes are accepted. An unclosed token ends with the file, or with the line if it is a string that cannot
 /// continue on the next one.
-struct SourceScanner {
+package struct SourceScanner {
   private let bytes: [UInt8]
   private var position = 0
-  private(set) var tokens: [SourceToken] = []
+  package private(set) var tokens: [SourceToken] = []
   /// The strings that enclose the code being scanned, the outermost first.
   private var strings: [OpenString] = []
 
@@ -41,7 +41,7 @@ struct SourceScanner {
   }
 
   /// Returns the tokens of a file.
-  static func tokens(_ bytes: [UInt8]) -> [SourceToken] {
+  package static func tokens(_ bytes: [UInt8]) -> [SourceToken] {
     var scanner = SourceScanner(bytes)
     while scanner.position < bytes.count { scanner.scan() }
     return scanner.tokens

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The condition of an `#if`, as far as it can be decided for systems other than Apple's.
-enum CompilationCondition {
-  enum Answer {
+package enum CompilationCondition {
+  package enum Answer {
     case yes, no, unknown
   }
 
   /// Modules available only on Apple's systems.
-  static let missingModules: Set<String> = [
+  package static let missingModules: Set<String> = [
     "AppKit", "ARKit", "AVFoundation", "ActivityKit", "CloudKit", "Cocoa", "Combine", "Contacts", "CoreFoundation",
     "CoreGraphics", "CoreImage", "CoreLocation", "CoreML", "CoreSpotlight", "CoreText", "Darwin", "EventKit",
     "HealthKit",
@@ -21,7 +21,7 @@ enum CompilationCondition {
   /// Returns whether a condition holds.
   ///
   /// - Parameter text: the condition, without `#if`.
-  static func answer(_ text: String) -> Answer {
+  package static func answer(_ text: String) -> Answer {
     let bytes = Array(text.utf8)
     let words = SourceScanner.tokens(bytes).filter { $0.kind != .comment }
       .map { String(decoding: bytes[$0.range], as: UTF8.self) }

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The attributes and modifiers before the keyword of a declaration.
-struct DeclarationHead {
+package struct DeclarationHead {
   /// The names of the attributes, without `@`.
-  private(set) var attributes: Set<String> = []
+  package private(set) var attributes: Set<String> = []
   /// The modifiers, in reverse order.
-  private(set) var modifiers: [String] = []
+  package private(set) var modifiers: [String] = []
   /// The text between the parentheses of `@objc(…)`; nil if there is none.
-  private(set) var objectiveCName: String?
+  package private(set) var objectiveCName: String?
 
   /// Reads the words before a keyword such as `func`, `var` or `class`.
-  init(before keyword: Int, in file: SourceFile) {
+  package init(before keyword: Int, in file: SourceFile) {
     var next = keyword - 1
     while next >= 0 {
       let (open, end) = Self.brackets(endingAt: next, in: file)
@@ -44,13 +44,13 @@ struct DeclarationHead {
   }
 
   /// Whether only the file can use the declaration.
-  var isPrivate: Bool { modifiers.contains { ["private", "fileprivate"].contains($0) } }
+  package var isPrivate: Bool { modifiers.contains { ["private", "fileprivate"].contains($0) } }
 
   /// Whether the declaration belongs to a type rather than to its instances.
-  var isStatic: Bool { modifiers.contains { ["static", "class"].contains($0) } }
+  package var isStatic: Bool { modifiers.contains { ["static", "class"].contains($0) } }
 
   /// The words allowed between the attributes of a declaration and its keyword.
-  static let words: Set<String> = [
+  package static let words: Set<String> = [
     "class", "convenience", "dynamic", "fileprivate", "final", "indirect", "infix", "internal", "isolated", "lazy",
     "mutating", "nonisolated", "nonmutating", "open", "optional", "override", "package", "postfix", "prefix", "private",
     "public", "required", "static", "unowned", "weak",
