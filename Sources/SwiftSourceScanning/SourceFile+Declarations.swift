@@ -95,6 +95,8 @@ extension SourceFile {
         default: break suffixes
         }
       }
+      let afterEffects = afterEffects(next)
+      if word(afterEffects) == "-", word(afterEffects + 1) == ">" { next = afterEffects }
       if word(next) == "&" {
         next += 1
       } else if word(next) == "-", word(next + 1) == ">" {
@@ -103,5 +105,14 @@ extension SourceFile {
         return max(start, min(next, words.count))
       }
     }
+  }
+
+  /// Returns the position after the effects of a function's type, such as `async throws`.
+  private func afterEffects(_ start: Int) -> Int {
+    var next = start
+    while ["async", "throws", "rethrows"].contains(word(next)) {
+      next = word(next + 1) == "(" ? afterBrackets(next + 1) : next + 1
+    }
+    return next
   }
 }

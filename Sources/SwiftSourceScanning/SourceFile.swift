@@ -5,7 +5,7 @@
 package struct SourceFile {
   package let path: String
   package let bytes: [UInt8]
-  /// The tokens compiled on systems other than Apple's, without comments and directives.
+  /// The tokens compiled on systems other than Apple's, without comments and directives; or all tokens but comments.
   package let tokens: [SourceToken]
   /// The text of each token.
   package let words: [String]
@@ -23,14 +23,18 @@ package struct SourceFile {
 
   /// Splits a file into tokens.
   ///
-  /// - Parameter path: the file's path, for messages.
-  package init(path: String, bytes: [UInt8]) {
+  /// - Parameters:
+  ///   - path: the file's path, for messages.
+  ///   - bytes: the contents of the file.
+  ///   - keepsConditions: whether `#if` and its branches stay among the tokens, whatever their conditions are.
+  package init(path: String, bytes: [UInt8], keepsConditions: Bool = false) {
     self.path = path
     self.bytes = bytes
     let isWide = zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: "\r") && $1 == UInt8(ascii: "\n") }
     lineBreak = isWide ? "\r\n" : "\n"
     lineStarts = [0] + bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }.map { $0 + 1 }
-    (tokens, uncertain) = Self.active(SourceScanner.tokens(bytes), bytes)
+    let all = SourceScanner.tokens(bytes)
+    (tokens, uncertain) = keepsConditions ? (all.filter { $0.kind != .comment }, []) : Self.active(all, bytes)
     words = tokens.map { String(decoding: bytes[$0.range], as: UTF8.self) }
     endsOfBrackets = Self.endsOfBrackets(tokens, words)
     types = TypeDeclaration.all(in: self)
@@ -90,6 +94,11 @@ package struct SourceFile {
 
   /// Whether the token at a position is a word: an identifier or a keyword.
   package func isWord(_ position: Int) -> Bool { tokens.indices.contains(position) && tokens[position].kind == .word }
+
+  /// Whether nothing stands between a token and the one before it.
+  package func touchesPrevious(_ position: Int) -> Bool {
+    position > 0 && tokens[position - 1].range.upperBound == tokens[position].range.lowerBound
+  }
 
   /// Returns the position after the bracket that closes the one at a position.
   package func afterBrackets(_ position: Int) -> Int { endsOfBrackets[position] ?? position }

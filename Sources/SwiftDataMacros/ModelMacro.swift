@@ -1,0 +1,114 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import SwiftSourceScanning
+
+extension MacroExpansion {
+  /// Expands `@Model`.
+  mutating func expandModel(_ request: ExpansionRequest, role: String) {
+    guard let declaration = request.declSyntax else { return }
+    switch role {
+    case "member":
+      let type = TypeHead(declaration, in: request.lexicalContext)
+      guard type.keyword == "class" else {
+        let kind = type.keyword.isEmpty ? "this" : "\(type.keyword) '\(type.name)'"
+        return report(
+          "@Model can only be attached to a class; \(kind) is none. Models are objects with an identity.",
+          at: type.file.offset(of: type.head.end), of: declaration)
+      }
+      let model = ModelClass(type, conformances: request.conformanceListSyntax)
+      checkModel(model, declaration)
+      addMembers(of: model)
+    case "memberAttribute":
+      for member in declaration.tokens.memberDeclarations(in: 0..<Int.max) {
+        guard case .property(let property) = member, property.isPersisted, property.persistenceProblem == nil else {
+          return
+        }
+        add("@_PersistedProperty")
+      }
+    case "extension":
+      guard let name = request.extendedTypeSyntax?.source,
+        TypeHead(declaration, in: request.lexicalContext).keyword == "class"
+      else { return }
+      // The compiler leaves out what the class, or its superclass, conforms to already.
+      let missing = request.conformanceListSyntax?.tokens.words ?? ["PersistentModel", "Observable"]
+      let protocols = [("PersistentModel", "SwiftData.PersistentModel"), ("Observable", "Observation.Observable")]
+        .filter { missing.contains($0.0) }.map(\.1)
+      if !protocols.isEmpty { add("extension \(name): \(protocols.joined(separator: ", ")) {}") }
+    default: break
+    }
+  }
+}
+
+/// A class with `@Model`.
+struct ModelClass {
+  let type: TypeHead
+  /// Whether the superclass is a model too.
+  let isSubclass: Bool
+  let members: [MemberDeclaration]
+
+  init(_ type: TypeHead, conformances: SourceSyntax?) {
+    self.type = type
+    members = type.members
+    // The protocols that the class still has to conform to. A superclass cannot be told from a protocol by its name,
+    // but a model's subclass conforms already.
+    let isMissing = conformances?.tokens.words.contains("PersistentModel") ?? true
+    isSubclass = !isMissing && !type.inherited.isEmpty && !type.inherited.contains("PersistentModel")
+  }
+
+  var name: String { type.name }
+
+  /// The persisted properties that can be expanded, with the conditions between them.
+  var persisted: [(condition: String?, property: PropertyDeclaration?)] {
+    members.compactMap { member in
+      switch member {
+      case .condition(let text): (text, nil)
+      case .property(let property) where property.isPersisted && property.persistenceProblem == nil: (nil, property)
+      default: nil
+      }
+    }
+  }
+
+  var hasInitializer: Bool {
+    members.contains { member in
+      if case .other(keyword: "init") = member { true } else { false }
+    }
+  }
+}
+
+extension PropertyDeclaration {
+  /// Whether the property is an attribute or a relationship of the entity: stored, of each object, and not
+  /// `@Transient`.
+  var isPersisted: Bool {
+    !head.isStatic && !head.attributes.contains("Transient")
+      && bindings.contains { $0.accessors != .computed }
+  }
+
+  /// The `@Attribute` or `@Relationship` of the property; nil if it has neither.
+  var annotation: DeclarationHead.Attribute? {
+    head.attributeList.first { ["Attribute", "Relationship"].contains($0.name) }
+  }
+
+  /// Whether values go through a transformer.
+  var isTransformable: Bool { annotation.map { $0.name == "Attribute" && $0.words.contains("transformable") } ?? false }
+
+  var name: PropertyName { PropertyName(spelling: bindings.first?.name ?? "") }
+}
+
+/// The name of a property in generated code.
+struct PropertyName {
+  /// The name as written, which is used in key paths.
+  let spelling: String
+
+  /// The name without backticks.
+  var bare: String { String(spelling.filter { $0 != "`" }) }
+
+  /// The name as a string literal.
+  var literal: String { String(reflecting: bare) }
+
+  /// The property that is there instead of a stored one, so that the compiler knows which are initialised.
+  var storage: String {
+    let isIdentifier = bare.unicodeScalars.allSatisfy { $0 == "_" || $0 == "$" || $0.properties.isXIDContinue }
+    return isIdentifier ? "_" + bare : "`_\(bare)`"
+  }
+}

@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import SwiftSourceScanning
+
+// The members that `@Model` adds to a class.
+//
+// The root class of a hierarchy of models has the backing data, as `any BackingData<Root>`: its type cannot change in a
+// subclass. An initializer of a subclass sets the subclass's properties before there is any backing data, so these are
+// kept and handed over when the backing data is first asked for.
+extension MacroExpansion {
+  /// Adds the members of a model.
+  mutating func addMembers(of model: ModelClass) {
+    if model.isSubclass {
+      addPendingValues(of: model)
+    } else {
+      addBackingData(of: model)
+    }
+    addSchemaMetadata(of: model)
+    addInitializer(of: model)
+    addObservation(of: model)
+  }
+
+  private mutating func addBackingData(of model: ModelClass) {
+    let (name, access) = (model.name, model.type.access)
+    add(
+      """
+      @Transient
+      private var _$backingData: any SwiftData.BackingData<\(name)> = \(name).createBackingData()
+
+      \(model.type.overridable)var persistentBackingData: any SwiftData.BackingData<\(name)> {
+        get { _$backingData }
+        set { _$backingData = newValue }
+      }
+
+      \(access)struct _SwiftDataNoType {
+        \(access)typealias Root = \(name)
+      }
+
+      """)
+  }
+
+  private mutating func addPendingValues(of model: ModelClass) {
+    add(
+      """
+      @Transient
+      private var _$backingData = SwiftData._InitialValues<\(model.name)>()
+
+      \(model.type.overridable)override var persistentBackingData: any SwiftData.BackingData<_SwiftDataNoType.Root> {
+        get {
+          _$backingData.take().apply(to: self)
+          return super.persistentBackingData
+        }
+        set { super.persistentBackingData = newValue }
+      }
+
+      """)
+  }
+
+  /// Adds the initializer for objects that a store has. Its parameter is the only value: what the declarations of the
+  /// properties set is overwritten.
+  private mutating func addInitializer(of model: ModelClass) {
+    let root = model.isSubclass ? "_SwiftDataNoType.Root" : model.name
+    add("\(model.type.access)required init(backingData: any SwiftData.BackingData<\(root)>) {")
+    for (condition, property) in model.persisted {
+      if let condition {
+        add(condition)
+      } else if let property {
+        add("  \(property.name.storage) = _SwiftDataNoType()")
+      }
+    }
+    if model.isSubclass {
+      add("  _$backingData = SwiftData._InitialValues()")
+      add("  super.init(backingData: backingData)")
+    } else {
+      add("  self.persistentBackingData = backingData")
+    }
+    add("}\n")
+  }
+
+  private mutating func addObservation(of model: ModelClass) {
+    add(
+      """
+      @Transient
+      private let _$observationRegistrar = Observation.ObservationRegistrar()
+
+      internal nonisolated func access<_Member>(keyPath: KeyPath<\(model.name), _Member>) {
+        _$observationRegistrar.access(self, keyPath: keyPath)
+      }
+
+      internal nonisolated func withMutation<_Member, _Result>(
+        keyPath: KeyPath<\(model.name), _Member>, _ mutation: () throws -> _Result
+      ) rethrows -> _Result {
+        try _$observationRegistrar.withMutation(of: self, keyPath: keyPath, mutation)
+      }
+      """)
+  }
+}
+
+extension TypeHead {
+  /// The modifiers of a member that subclasses override.
+  var overridable: String { isOpen ? "open " : access }
+
+  /// The modifiers of a type property that subclasses override.
+  var overridableStatic: String { isFinal ? access + "static " : overridable + "class " }
+}
