@@ -2,6 +2,7 @@
 // OpenCoreData: Core Data for every platform that Swift runs on.
 // SPDX-License-Identifier: Apache-2.0
 
+import CompilerPluginSupport
 import PackageDescription
 
 let package = Package(
@@ -11,6 +12,7 @@ let package = Package(
     .library(name: "CoreDataAnalysis", targets: ["CoreDataAnalysis"]),
     .library(name: "CoreDataTesting", targets: ["CoreDataTesting"]),
     .library(name: "CoreDataPostgreSQL", targets: ["CoreDataPostgreSQL"]),
+    .library(name: "SwiftData", targets: ["SwiftData"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
     .plugin(name: "CoreDataTool", targets: ["CoreDataTool"]),
@@ -77,6 +79,10 @@ let package = Package(
         "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTracing",
       ]),
+    // The macros need no package: the compiler's messages are JSON.
+    .macro(name: "SwiftDataMacros", dependencies: ["SwiftSourceScanning"]),
+    .target(name: "SwiftData", dependencies: ["CoreData", "CoreDataMistakes", "SwiftDataMacros"]),
+
     .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
     .executableTarget(
       name: "CoreDataCommand",

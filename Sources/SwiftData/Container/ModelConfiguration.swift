@@ -6,6 +6,7 @@ import Foundation
 
 /// Where and how a container keeps models.
 public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDebugStringConvertible, Sendable {
+  /// A Core Data store.
   public typealias Store = DefaultStore
 
   /// The name, which is also that of the file unless a URL is given.
@@ -139,16 +140,19 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
     }
   }
 
+  /// Returns whether both have equal contents.
   public static func == (left: ModelConfiguration, right: ModelConfiguration) -> Bool {
     left.name == right.name && left.url == right.url && left.isStoredInMemoryOnly == right.isStoredInMemoryOnly
       && left.allowsSave == right.allowsSave && left.schema == right.schema
   }
 
+  /// Hashes the name and the location.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(name)
     hasher.combine(url)
   }
 
+  /// The name and the location.
   public var debugDescription: String { "ModelConfiguration \(name) at \(isStoredInMemoryOnly ? "memory" : url.path)" }
 }
 

@@ -154,5 +154,6 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     }
   }
 
+  /// Returns whether both are the same container.
   public static func == (left: ModelContainer, right: ModelContainer) -> Bool { left === right }
 }

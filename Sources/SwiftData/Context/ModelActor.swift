@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Dispatch
 import Foundation
 
@@ -19,7 +20,7 @@ extension ModelActor {
   /// The executor of the actor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     guard let serial = modelExecutor as? any SerialModelExecutor else {
-      fatalError("The executor of \(Self.self) must be a SerialModelExecutor, but is a \(type(of: modelExecutor)).")
+      trap("The executor of \(Self.self) must be a SerialModelExecutor, but is a \(type(of: modelExecutor)).")
     }
     return serial.asUnownedSerialExecutor()
   }

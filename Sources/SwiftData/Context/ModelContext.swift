@@ -157,6 +157,7 @@ public final class ModelContext {
 }
 
 extension ModelContext: Equatable, CustomDebugStringConvertible {
+  /// Returns whether both are the same context.
   public static func == (left: ModelContext, right: ModelContext) -> Bool { left.core === right.core }
 
   /// The numbers of unsaved changes.
@@ -168,6 +169,7 @@ extension ModelContext: Equatable, CustomDebugStringConvertible {
 
 /// The identity of a context for a store of the program's own.
 public struct EditingState: Identifiable, Sendable {
+  /// The identifier.
   public let id: UUID
   /// The author of the context's changes.
   public var author: String?

@@ -70,7 +70,9 @@ public struct SwiftDataError: Error, Sendable {
 }
 
 extension SwiftDataError: Hashable {
+  /// Returns whether both have the same code.
   public static func == (left: SwiftDataError, right: SwiftDataError) -> Bool { left.code == right.code }
+  /// Hashes the code.
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
@@ -83,6 +85,7 @@ extension SwiftDataError: LocalizedError, CustomStringConvertible {
     return parts.joined(separator: ": ")
   }
 
+  /// The same as `description`.
   public var errorDescription: String? { description }
 
   /// Returns what an error says, without the frame that Foundation puts around it.

@@ -12,6 +12,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
     let entityName: String
     let primaryKey: String
 
+    /// Orders by store, entity and primary key.
     public static func < (left: ID, right: ID) -> Bool {
       if left.storeIdentifier != right.storeIdentifier {
         return (left.storeIdentifier ?? "") < (right.storeIdentifier ?? "")
@@ -25,6 +26,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
     }
   }
 
+  /// The store, the entity and the primary key.
   public let id: ID
   /// Whether the model has not been saved yet.
   public let isTemporary: Bool
@@ -63,6 +65,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
       storeIdentifier: storeIdentifier, entityName: entityName, primaryKey: primaryKey.description, isTemporary: false)
   }
 
+  /// Orders by store, entity and primary key.
   public static func < (left: PersistentIdentifier, right: PersistentIdentifier) -> Bool { left.id < right.id }
 
   /// The URI by which Core Data names the row.
@@ -81,6 +84,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
     var entityName: String
   }
 
+  /// Decodes the form of Apple's SwiftData.
   public init(from decoder: any Decoder) throws {
     let parts = try decoder.container(keyedBy: CodingKeys.self).decode(Implementation.self, forKey: .implementation)
     self.init(
@@ -88,6 +92,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
       isTemporary: parts.isTemporary)
   }
 
+  /// Encodes the identifier in the form of Apple's SwiftData.
   public func encode(to encoder: any Encoder) throws {
     guard let uri else {
       throw EncodingError.invalidValue(

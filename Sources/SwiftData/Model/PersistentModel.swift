@@ -121,9 +121,11 @@ public protocol RelationshipCollection {
 }
 
 extension Array: RelationshipCollection where Element: PersistentModel {
+  /// The class of the models.
   public typealias PersistentElement = Element
 }
 
 extension Optional: RelationshipCollection where Wrapped: RelationshipCollection {
+  /// The class of the models.
   public typealias PersistentElement = Wrapped.PersistentElement
 }

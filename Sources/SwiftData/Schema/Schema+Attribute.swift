@@ -9,10 +9,13 @@ extension Schema {
   public class Attribute: SchemaProperty, @unchecked Sendable {
     // Changed only while a schema is built.
 
+    /// The name of the property.
     public var name: String
+    /// The name in an earlier version; equal to `name` if it has not changed.
     public var originalName: String
     /// The options of the declaration.
     public internal(set) var options: [Option]
+    /// The type of the values.
     public var valueType: any Any.Type {
       didSet { shape = ValueShape.Result(valueType, options: options) }
     }
@@ -66,9 +69,13 @@ extension Schema {
       self.shape = ValueShape.Result(isOptional: isOptional, shape: .success(shape))
     }
 
+    /// Whether the property is an attribute.
     public var isAttribute: Bool { true }
+    /// Whether the property is a relationship.
     public var isRelationship: Bool { false }
+    /// Whether the property can have no value.
     public var isOptional: Bool { shape.isOptional }
+    /// Whether the values are unique.
     public var isUnique: Bool { options.contains(.unique) }
     /// Whether the value is kept in memory only.
     public var isTransient: Bool { options.contains(.ephemeral) }
@@ -77,18 +84,21 @@ extension Schema {
     /// Whether the value is stored whole, and not as a composite of its parts.
     public var isCodable: Bool { options.contains(.codable) }
 
+    /// Returns whether both have equal contents.
     public static func == (left: Attribute, right: Attribute) -> Bool {
       left === right
         || (left.name == right.name && left.originalName == right.originalName && left.options == right.options
           && left.hashModifier == right.hashModifier && left.shape == right.shape)
     }
 
+    /// Hashes the name.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
     private enum CodingKeys: CodingKey {
       case name, originalName, options, hashModifier, isOptional, shape
     }
 
+    /// Decodes what `encode(to:)` wrote.
     public required convenience init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       let name = try container.decode(String.self, forKey: .name)
@@ -100,6 +110,7 @@ extension Schema {
         shape: try container.decode(ValueShape.self, forKey: .shape))
     }
 
+    /// Encodes what distinguishes versions; default values are left out.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(name, forKey: .name)

@@ -8,8 +8,11 @@ extension Schema {
   public final class Unique<T: PersistentModel>: SchemaProperty, PropertyGroups, @unchecked Sendable {
     /// The groups of properties whose combined values are unique.
     public let constraints: [[PartialKeyPath<T>]]
+    /// Not used: constraints have no name.
     public var name = ""
+    /// Not used: constraints have no name.
     public var originalName = ""
+    /// Not used: constraints have no values.
     public var valueType: any Any.Type = Any.self
 
     /// Creates constraints.
@@ -17,13 +20,20 @@ extension Schema {
     /// - Parameter constraints: the groups of properties whose combined values are unique.
     public init(_ constraints: [PartialKeyPath<T>]...) { self.constraints = constraints }
 
+    /// Whether the property is an attribute.
     public var isAttribute: Bool { false }
+    /// Whether the property is a relationship.
     public var isRelationship: Bool { false }
+    /// Whether the property is not stored.
     public var isTransient: Bool { false }
+    /// Whether the property can have no value.
     public var isOptional: Bool { false }
+    /// Whether values are unique.
     public var isUnique: Bool { true }
 
+    /// Returns whether both name the same properties.
     public static func == (left: Unique, right: Unique) -> Bool { left.constraints == right.constraints }
+    /// Hashes the properties.
     public func hash(into hasher: inout Hasher) { hasher.combine(constraints) }
 
     /// The keys under which constraints are encoded.
@@ -35,6 +45,7 @@ extension Schema {
       constraints = try names.map { try $0.map { try ModelLayout.keyPath(of: $0, in: T.self) } }
     }
 
+    /// Encodes the names of the properties.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(
@@ -57,8 +68,11 @@ extension Schema {
 
     /// The indexes.
     public let indices: [Types<T>]
+    /// Not used: constraints have no name.
     public var name = ""
+    /// Not used: constraints have no name.
     public var originalName = ""
+    /// Not used: constraints have no values.
     public var valueType: any Any.Type = Any.self
 
     /// Creates indexes for comparisons and sorting.
@@ -67,13 +81,20 @@ extension Schema {
     /// Creates indexes.
     public init(_ indices: Types<T>...) { self.indices = indices }
 
+    /// Whether the property is an attribute.
     public var isAttribute: Bool { false }
+    /// Whether the property is a relationship.
     public var isRelationship: Bool { false }
+    /// Whether the property is not stored.
     public var isTransient: Bool { false }
+    /// Whether the property can have no value.
     public var isOptional: Bool { false }
+    /// Whether values are unique.
     public var isUnique: Bool { false }
 
+    /// Returns whether both name the same properties.
     public static func == (left: Index, right: Index) -> Bool { left.indices == right.indices }
+    /// Hashes the properties.
     public func hash(into hasher: inout Hasher) { hasher.combine(indices) }
 
     /// The keys under which indexes are encoded.
@@ -93,6 +114,7 @@ extension Schema {
       }
     }
 
+    /// Encodes the names of the properties.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       let encoded = try indices.map { index in

@@ -84,6 +84,7 @@ extension Schema {
       Dictionary(properties.map { (name($0), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Returns whether both have equal contents.
     public static func == (left: Entity, right: Entity) -> Bool {
       left === right
         || (left.name == right.name && left.superentityName == right.superentityName
@@ -92,12 +93,14 @@ extension Schema {
           && Set(left.indexes) == Set(right.indexes))
     }
 
+    /// Hashes the name.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
     private enum CodingKeys: CodingKey {
       case name, attributes, relationships, uniquenessConstraints, indexes, subentities
     }
 
+    /// Decodes what `encode(to:)` wrote.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       name = try container.decode(String.self, forKey: .name)

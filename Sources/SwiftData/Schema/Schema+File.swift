@@ -6,6 +6,7 @@ import Foundation
 extension Schema: Codable {
   private enum CodingKeys: CodingKey { case encodingVersion, version, entities }
 
+  /// Decodes what `encode(to:)` wrote.
   public convenience init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let roots = try container.decode([Entity].self, forKey: .entities)
@@ -15,6 +16,7 @@ extension Schema: Codable {
       encodingVersion: try container.decode(Version.self, forKey: .encodingVersion))
   }
 
+  /// Encodes what distinguishes versions; default values are left out.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(encodingVersion, forKey: .encodingVersion)

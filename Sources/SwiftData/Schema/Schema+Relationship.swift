@@ -8,10 +8,13 @@ extension Schema {
   public final class Relationship: SchemaProperty, @unchecked Sendable {
     // Changed only while a schema is built.
 
+    /// The name of the property.
     public var name: String
+    /// The name in an earlier version; equal to `name` if it has not changed.
     public var originalName: String
     /// The options of the declaration.
     public internal(set) var options: [Option]
+    /// The type of the values.
     public var valueType: any Any.Type {
       didSet { (isOptional, isToOneRelationship) = Self.form(of: valueType) }
     }
@@ -31,6 +34,7 @@ extension Schema {
     public internal(set) var maximumModelCount: Int?
     /// A text that makes the version differ from one with equal properties.
     public internal(set) var hashModifier: String?
+    /// Whether the property can have no value.
     public private(set) var isOptional = true
     /// Whether there is at most one destination.
     public private(set) var isToOneRelationship = true
@@ -65,9 +69,13 @@ extension Schema {
       self.hashModifier = hashModifier
     }
 
+    /// Whether the property is an attribute.
     public var isAttribute: Bool { false }
+    /// Whether the property is a relationship.
     public var isRelationship: Bool { true }
+    /// Whether the property is not stored.
     public var isTransient: Bool { false }
+    /// Whether the values are unique.
     public var isUnique: Bool { options.contains(.unique) }
 
     private static func form(of type: Any.Type) -> (isOptional: Bool, isToOne: Bool) {
@@ -75,6 +83,7 @@ extension Schema {
       return (wrapped != nil, !((wrapped ?? type) is any RelationshipCollection.Type))
     }
 
+    /// Returns whether both have equal contents.
     public static func == (left: Relationship, right: Relationship) -> Bool {
       left === right
         || (left.name == right.name && left.originalName == right.originalName && left.options == right.options
@@ -84,6 +93,7 @@ extension Schema {
           && left.isOptional == right.isOptional && left.isToOneRelationship == right.isToOneRelationship)
     }
 
+    /// Hashes the name.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
     private enum CodingKeys: CodingKey {
@@ -91,6 +101,7 @@ extension Schema {
       case hashModifier, isOptional, isToOne
     }
 
+    /// Decodes what `encode(to:)` wrote.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       name = try container.decode(String.self, forKey: .name)
@@ -107,6 +118,7 @@ extension Schema {
       isToOneRelationship = try container.decode(Bool.self, forKey: .isToOne)
     }
 
+    /// Encodes what distinguishes versions; default values are left out.
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(name, forKey: .name)

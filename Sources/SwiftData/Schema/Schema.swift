@@ -91,6 +91,7 @@ extension Schema: Hashable {
     left === right || (left.version == right.version && left.entities == right.entities)
   }
 
+  /// Hashes the version and the names of the entities.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(version)
     hasher.combine(entities.map(\.name))
@@ -107,8 +108,11 @@ extension Schema: CustomDebugStringConvertible {
 extension Schema {
   /// A version, such as 1.2.0.
   public struct Version: Codable, Comparable, Hashable, CustomStringConvertible, Sendable {
+    /// The first number.
     public let major: Int
+    /// The second number.
     public let minor: Int
+    /// The third number.
     public let patch: Int
 
     /// Creates a version.
@@ -119,6 +123,7 @@ extension Schema {
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(patch)" }
 
+    /// Orders by store, entity and primary key.
     public static func < (left: Version, right: Version) -> Bool {
       (left.major, left.minor, left.patch) < (right.major, right.minor, right.patch)
     }

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMistakes
 import Foundation
 
 /// Reads and writes an attribute, whatever the type of its values.
 class AnyAttributeAccess {
   /// Writes a value that has the type of the attribute.
-  func write(any value: Any, to row: ModelRow) throws { fatalError("\(Self.self) must override write(any:to:).") }
+  func write(any value: Any, to row: ModelRow) throws { trap("\(Self.self) must override write(any:to:).") }
 }
 
 /// Reads and writes an attribute whose values have a type.
@@ -15,9 +16,9 @@ class AttributeAccess<Value>: AnyAttributeAccess {
   /// Reads the value in a row.
   ///
   /// - Throws: `UnreadableAttribute` if the row has a value that the type cannot represent, or none where one is needed.
-  func read(_ row: ModelRow) throws -> Value { fatalError("\(Self.self) must override read(_:).") }
+  func read(_ row: ModelRow) throws -> Value { trap("\(Self.self) must override read(_:).") }
 
-  func write(_ value: Value, to row: ModelRow) throws { fatalError("\(Self.self) must override write(_:to:).") }
+  func write(_ value: Value, to row: ModelRow) throws { trap("\(Self.self) must override write(_:to:).") }
 
   override func write(any value: Any, to row: ModelRow) throws {
     guard let value = value as? Value else {
