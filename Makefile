@@ -3,7 +3,7 @@
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
 #   make test     all tests, and the examples that find their model, migrate by a policy, list what is imported, and run
-#                 an app's model layer unchanged; stores for Apple's framework are written, read and damaged (Conformance); the
+#                 an app's model layer unchanged, and migrate SwiftData's models; stores for Apple's framework are written, read and damaged (Conformance); the
 #                 Swift blocks of the pages are compiled (Tests/Documents)
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
 #   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
@@ -66,6 +66,8 @@ build: libraries
 
 demo: libraries
 	@Examples/Done/demo.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@printf '\nThe same for models of SwiftData: stores of three versions of Examples/Trips.\n'
+	@Examples/Trips/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 
 test: libraries
 	@Scripts/postgresql.sh install
@@ -78,6 +80,7 @@ tests:
 	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Trips/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
 	@Scripts/corpus-check.sh
