@@ -99,7 +99,6 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     _ stages: NSStagedMigrationManager?
   ) throws {
     let description = NSPersistentStoreDescription(url: configuration.url)
-    if !configuration.url.isFileURL { description.type = "PostgreSQL" }
     description.configuration = configuration.schema == nil ? nil : configuration.name
     description.isReadOnly = !configuration.allowsSave
     description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
