@@ -41,6 +41,8 @@ let package = Package(
     // Splits Swift source code into tokens and declarations. Without dependencies, so that the macros build fast.
     .target(name: "SwiftSourceScanning"),
     .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles", "SwiftSourceScanning"]),
+    // Answers the compiler itself: swift-syntax would take minutes to build.
+    .macro(name: "SwiftDataMacros", dependencies: ["SwiftSourceScanning"]),
     .target(
       name: "CoreDataStoreFiles",
       dependencies: [
@@ -136,6 +138,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataSourceCodeTests",
       dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport", "SwiftSourceScanning"]),
+    .testTarget(name: "SwiftSourceScanningTests", dependencies: ["SwiftSourceScanning"]),
+    .testTarget(name: "SwiftDataMacrosTests", dependencies: ["SwiftDataMacros"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(

@@ -15,9 +15,9 @@ import Musl
 import ucrt
 #endif
 
-// The protocol between the compiler and an executable that expands macros: each message is JSON after its length in eight
-// bytes, the least significant first. It is read and written here rather than by swift-syntax, which takes minutes to
-// build.
+// The protocol between the compiler and an executable that expands macros: each message is JSON after its length in
+// eight bytes, the least significant first. It is read and written here rather than by swift-syntax, which takes minutes
+// to build.
 
 /// A part of the source, as the compiler sends it.
 struct SourceSyntax: Codable {
@@ -120,7 +120,9 @@ struct CompilerPlugin {
       result = failure("The macros of SwiftData could not read a message of the compiler: \(error)")
     }
     do {
-      return [UInt8](try JSONEncoder().encode(result))
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = .sortedKeys
+      return [UInt8](try encoder.encode(result))
     } catch {
       return Array(#"{"expandMacroResult":{"diagnostics":[]}}"#.utf8)
     }

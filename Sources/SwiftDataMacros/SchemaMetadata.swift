@@ -71,6 +71,6 @@ extension PropertyDeclaration {
     let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
     guard let first = digits.first, first.isASCII, first.isNumber else { return false }
     // A number that may not fit an Int needs its type.
-    return digits.count < 19 && digits.allSatisfy { $0.isHexDigit || "_.xob".contains($0) }
+    return digits.count < 19 && digits.allSatisfy { $0.isHexDigit || "_.xob+-p".contains($0) }
   }
 }

@@ -145,7 +145,8 @@ extension SourceFile {
   /// Whether the braces at a position contain property observers.
   private func hasObservers(_ position: Int) -> Bool {
     let first = DeclarationHead(from: position + 1, in: self).end
-    return ["willSet", "didSet"].contains(word(first)) && ["{", "("].contains(word(first + 1))
+    guard ["willSet", "didSet"].contains(word(first)) else { return false }
+    return word(word(first + 1) == "(" ? afterBrackets(first + 1) : first + 1) == "{"
   }
 
   /// Returns the position after the initial value that begins at a position.
