@@ -161,7 +161,8 @@ struct CompilerPlugin {
       let header = read(8)
       guard header.count == 8 else { return }
       let length = header.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      guard length <= UInt64(largestMessage) else { return }
+      // The compiler says with an empty message that there are no more.
+      guard length > 0, length <= UInt64(largestMessage) else { return }
       let message = read(Int(length))
       guard message.count == Int(length) else { return }
       let answer = answer(to: message)

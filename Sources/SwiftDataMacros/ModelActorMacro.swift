@@ -12,7 +12,7 @@ extension MacroExpansion {
     case "member":
       guard type.keyword == "actor" else {
         return report(
-          "@ModelActor can only be attached to an actor; \(type.keyword) '\(type.name)' is none.",
+          "@ModelActor can only be attached to an actor; '\(type.name)' is \(type.keywordWithArticle).",
           at: type.file.offset(of: type.head.end), of: declaration)
       }
       let access = type.access
@@ -30,7 +30,7 @@ extension MacroExpansion {
         """)
     case "extension":
       guard let name = request.extendedTypeSyntax?.source, type.keyword == "actor",
-        request.conformanceListSyntax?.tokens.words.contains("ModelActor") ?? true
+        request.conformanceListSyntax?.tokens.words.contains("ModelActor") ?? false
       else { return }
       add("extension \(name): SwiftData.ModelActor {}")
     default: break

@@ -11,15 +11,18 @@ extension MacroExpansion {
     case "member":
       let type = TypeHead(declaration, in: request.lexicalContext)
       guard type.keyword == "class" else {
-        let kind = type.keyword.isEmpty ? "this" : "\(type.keyword) '\(type.name)'"
         return report(
-          "@Model can only be attached to a class; \(kind) is none. Models are objects with an identity.",
+          "@Model can only be attached to a class, because models have an identity; '\(type.name)' is "
+            + "\(type.keywordWithArticle).",
           at: type.file.offset(of: type.head.end), of: declaration)
       }
       let model = ModelClass(type, conformances: request.conformanceListSyntax)
       checkModel(model, declaration)
       addMembers(of: model)
     case "memberAttribute":
+      // The class, without its members.
+      let around = request.lexicalContext?.first
+      guard around.map({ TypeHead($0, in: nil).keyword == "class" }) ?? true else { return }
       for member in declaration.tokens.memberDeclarations(in: 0..<Int.max) {
         guard case .property(let property) = member, property.isPersisted, property.persistenceProblem == nil else {
           return
@@ -27,14 +30,16 @@ extension MacroExpansion {
         add("@_PersistedProperty")
       }
     case "extension":
-      guard let name = request.extendedTypeSyntax?.source,
-        TypeHead(declaration, in: request.lexicalContext).keyword == "class"
-      else { return }
+      let type = TypeHead(declaration, in: request.lexicalContext)
+      guard let name = request.extendedTypeSyntax?.source, type.keyword == "class" else { return }
       // The compiler leaves out what the class, or its superclass, conforms to already.
-      let missing = request.conformanceListSyntax?.tokens.words ?? ["PersistentModel", "Observable"]
+      let missing = request.conformanceListSyntax?.tokens.words ?? []
       let protocols = [("PersistentModel", "SwiftData.PersistentModel"), ("Observable", "Observation.Observable")]
         .filter { missing.contains($0.0) }.map(\.1)
-      if !protocols.isEmpty { add("extension \(name): \(protocols.joined(separator: ", ")) {}") }
+      guard !protocols.isEmpty else { return }
+      // Where code runs on the main actor unless it says otherwise, so does an extension.
+      let isolation = type.head.modifiers.contains("nonisolated") ? "nonisolated " : ""
+      add("\(isolation)extension \(name): \(protocols.joined(separator: ", ")) {}")
     default: break
     }
   }
@@ -51,8 +56,8 @@ struct ModelClass {
     self.type = type
     members = type.members
     // The protocols that the class still has to conform to. A superclass cannot be told from a protocol by its name,
-    // but a model's subclass conforms already.
-    let isMissing = conformances?.tokens.words.contains("PersistentModel") ?? true
+    // but a model's subclass conforms already. There is no list if none is missing.
+    let isMissing = conformances?.tokens.words.contains("PersistentModel") ?? false
     isSubclass = !isMissing && !type.inherited.isEmpty && !type.inherited.contains("PersistentModel")
   }
 

@@ -8,6 +8,9 @@ import SwiftSourceScanning
 // The root class of a hierarchy of models has the backing data, as `any BackingData<Root>`: its type cannot change in a
 // subclass. An initializer of a subclass sets the subclass's properties before there is any backing data, so these are
 // kept and handed over when the backing data is first asked for.
+//
+// Apple's expansion marks the stored properties @Transient. The compiler does not give attributes of members to members
+// that macros add, so that this would only cost time: it would have the macro expanded for each.
 extension MacroExpansion {
   /// Adds the members of a model.
   mutating func addMembers(of model: ModelClass) {
@@ -25,7 +28,6 @@ extension MacroExpansion {
     let (name, access) = (model.name, model.type.access)
     add(
       """
-      @Transient
       private var _$backingData: any SwiftData.BackingData<\(name)> = \(name).createBackingData()
 
       \(model.type.overridable)var persistentBackingData: any SwiftData.BackingData<\(name)> {
@@ -43,7 +45,6 @@ extension MacroExpansion {
   private mutating func addPendingValues(of model: ModelClass) {
     add(
       """
-      @Transient
       private var _$backingData = SwiftData._InitialValues<\(model.name)>()
 
       \(model.type.overridable)override var persistentBackingData: any SwiftData.BackingData<_SwiftDataNoType.Root> {
@@ -81,7 +82,6 @@ extension MacroExpansion {
   private mutating func addObservation(of model: ModelClass) {
     add(
       """
-      @Transient
       private let _$observationRegistrar = Observation.ObservationRegistrar()
 
       internal nonisolated func access<_Member>(keyPath: KeyPath<\(model.name), _Member>) {

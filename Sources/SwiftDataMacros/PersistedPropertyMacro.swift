@@ -39,7 +39,7 @@ extension MacroExpansion {
   /// Adds the property that is there instead of a stored one.
   mutating func expandStorage(_ request: ExpansionRequest) {
     guard let property = request.property else { return }
-    add("@Transient\nprivate var \(property.name.storage): _SwiftDataNoType = _SwiftDataNoType()")
+    add("private var \(property.name.storage): _SwiftDataNoType = _SwiftDataNoType()")
   }
 }
 

@@ -51,6 +51,9 @@ struct TypeHead {
     return access(outer, around: nil)
   }
 
+  /// The kind of type, for messages.
+  var keywordWithArticle: String { (["actor", "enum", "extension"].contains(keyword) ? "an " : "a ") + keyword }
+
   var isFinal: Bool { head.modifiers.contains("final") }
   var isOpen: Bool { head.modifiers.contains("open") }
 
