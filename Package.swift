@@ -41,8 +41,6 @@ let package = Package(
     // Splits Swift source code into tokens and declarations. Without dependencies, so that the macros build fast.
     .target(name: "SwiftSourceScanning"),
     .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles", "SwiftSourceScanning"]),
-    // Answers the compiler itself: swift-syntax would take minutes to build.
-    .macro(name: "SwiftDataMacros", dependencies: ["SwiftSourceScanning"]),
     .target(
       name: "CoreDataStoreFiles",
       dependencies: [
@@ -81,7 +79,7 @@ let package = Package(
         "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTracing",
       ]),
-    // The macros need no package: the compiler's messages are JSON.
+    // Answers the compiler itself: swift-syntax would take minutes to build.
     .macro(name: "SwiftDataMacros", dependencies: ["SwiftSourceScanning"]),
     .target(name: "SwiftData", dependencies: ["CoreData", "CoreDataMistakes", "SwiftDataMacros"]),
 
@@ -140,6 +138,8 @@ let package = Package(
       dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport", "SwiftSourceScanning"]),
     .testTarget(name: "SwiftSourceScanningTests", dependencies: ["SwiftSourceScanning"]),
     .testTarget(name: "SwiftDataMacrosTests", dependencies: ["SwiftDataMacros"]),
+    .testTarget(
+      name: "SwiftDataTests", dependencies: ["CoreData", "CoreDataTestSupport", "SwiftData"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(

@@ -53,6 +53,8 @@ public struct _InitialValues<Model: PersistentModel> {
 
   /// Sets the properties of a model.
   public func apply(to model: Model) {
+    guard !setters.isEmpty else { return }
+    model.storage.extend(to: type(of: model))
     for setter in setters { setter(model) }
   }
 }

@@ -89,6 +89,7 @@ final class ContextCore: @unchecked Sendable {
         check(storage, model)
         continue
       }
+      storage.extend(to: type(of: model))
       let row = ModelRow(entity: entity(of: type(of: model)), insertInto: managed)
       added.append((storage, row, model))
       pending += storage.looseModels

@@ -7,13 +7,13 @@ import Foundation
 
 /// The values of a model: in memory until it is inserted, and in a row of a context from then on.
 final class StorageCore {
-  let layout: ModelLayout
+  private(set) var layout: ModelLayout
   /// The values by the indexes of their slots, until the model is inserted.
   private var values: [Any?]
   private(set) var row: ModelRow?
   private(set) var context: ContextCore?
   /// The identifier of a model until its first save.
-  let temporaryIdentifier: PersistentIdentifier
+  private(set) var temporaryIdentifier: PersistentIdentifier
   /// The model that has this storage.
   weak var model: (any PersistentModel)?
 
@@ -38,6 +38,14 @@ final class StorageCore {
   }
 
   var isDeleted: Bool { row.map { $0.isDeleted || $0.managedObjectContext == nil } ?? false }
+
+  /// Makes room for the properties of a subclass, whose superclass has created the storage.
+  func extend(to type: any PersistentModel.Type) {
+    guard row == nil, type != layout.type else { return }
+    layout = ModelLayout.of(type)
+    values += Array(repeating: nil, count: layout.slots.count - values.count)
+    temporaryIdentifier = PersistentIdentifier(newOf: String(describing: type))
+  }
 
   /// The row of a model that is being inserted, whose values are still in memory.
   private(set) var pendingRow: ModelRow?
