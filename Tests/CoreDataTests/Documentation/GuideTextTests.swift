@@ -16,24 +16,32 @@ struct GuideTextTests {
     }
   }
 
+  /// The tests of this directory and of those in it.
+  private static func testFiles() throws -> [URL] {
+    let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    return try FileManager.default.subpathsOfDirectory(atPath: directory.path)
+      .filter { $0.hasSuffix("Tests.swift") }.sorted().map { directory.appendingPathComponent($0) }
+  }
+
   /// The lines between the marks, without the indentation that they share.
   private static func snippets() throws -> [String: String] {
-    let code = try String(
-      contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-        "GuideTests.swift"),
-      encoding: .utf8)
     var snippets: [String: String] = [:]
-    var (name, lines): (String?, [String]) = (nil, [])
-    for line in code.components(separatedBy: "\n") {
-      let bare = line.trimmingCharacters(in: .whitespaces)
-      if bare.hasPrefix("// guide: ") {
-        (name, lines) = (String(bare.dropFirst("// guide: ".count)), [])
-      } else if bare == "// end", let found = name {
-        let indent = lines.filter { !$0.isEmpty }.map { $0.prefix { $0 == " " }.count }.min() ?? 0
-        snippets[found] = lines.map { String($0.dropFirst(indent)) }.joined(separator: "\n")
-        name = nil
-      } else {
-        lines.append(line)
+    for file in try testFiles() {
+      var (name, lines): (String?, [String]) = (nil, [])
+      for line in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n") {
+        let bare = line.trimmingCharacters(in: .whitespaces)
+        if bare.hasPrefix("// guide: ") {
+          (name, lines) = (String(bare.dropFirst("// guide: ".count)), [])
+        } else if bare == "// end", let found = name {
+          let indent = lines.filter { !$0.isEmpty }.map { $0.prefix { $0 == " " }.count }.min() ?? 0
+          let snippet = lines.map { String($0.dropFirst(indent)) }.joined(separator: "\n")
+          #expect(
+            snippets.updateValue(snippet, forKey: found) == nil,
+            "\(file.lastPathComponent) has a snippet named \(found), and so has an earlier file")
+          name = nil
+        } else {
+          lines.append(line)
+        }
       }
     }
     return snippets
