@@ -199,7 +199,7 @@ struct BatchGuideTests {
     }
     observation.flush()
     #expect(lines.count == 40 && lines.contains("b of List 7"))
-    #expect(faults.count(.fault) == 0 && faults.count(reading: "FROM ZTSPLIST ") == 1)
+    #expect(faults.count(.fault, reading: "SELECT") == 0 && faults.count(.fetch, reading: "FROM ZTSPLIST ") == 1)
     context.reset()
     try context.performAndWait {
       let request = NSFetchRequest<NSManagedObject>(entityName: "TSPItem")
@@ -208,7 +208,7 @@ struct BatchGuideTests {
       }
     }
     observation.flush()
-    #expect(faults.count(.fault) == 20)
+    #expect(faults.count(.fault, reading: "FROM ZTSPLIST ") == 20)
   }
 
   /// The statements of a store.
@@ -218,11 +218,9 @@ struct BatchGuideTests {
 
     func add(_ statement: StoreStatement) { lock.withLock { list.append(statement) } }
 
-    func count(_ request: StoreStatement.Request) -> Int {
-      lock.withLock { list.filter { $0.request == request }.count }
+    func count(_ request: StoreStatement.Request, reading text: String) -> Int {
+      lock.withLock { list.filter { $0.request == request && $0.sql.contains(text) }.count }
     }
-
-    func count(reading text: String) -> Int { lock.withLock { list.filter { $0.sql.contains(text) }.count } }
   }
 
   @Test("Slow statements are found")

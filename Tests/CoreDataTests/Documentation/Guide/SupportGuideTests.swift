@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-// The code of the guide's articles about support, servers, errors, moved code and differences, between `guide:` and `end`.
+// The code of the guide's articles about support, servers and errors, between `guide:` and `end`.
 
 import CoreData
 import CoreDataTestSupport
@@ -33,18 +33,6 @@ func supportReport(storeAt url: URL, error: any Error) -> [String: Any] {
     report["identifiers"] = metadata[NSStoreModelVersionIdentifiersKey]
   }
   return report
-}
-// end
-
-// guide: moving-observe
-/// Tells a closure which properties of an object have changed.
-final class GuideNote: NSManagedObject {
-  var onChange: ((String) -> Void)?
-
-  override func didChangeValue(forKey key: String) {
-    super.didChangeValue(forKey: key)
-    onChange?(key)
-  }
 }
 // end
 
@@ -140,68 +128,5 @@ struct SupportGuideTests {
     let url = try #require(URL(string: "mysql://app@localhost/shop"))
     let error = #expect(throws: NSError.self) { try coordinator.addPersistentStore(type: .sqlite, at: url) }
     #expect(error?.code == NSPersistentStoreOpenError)
-  }
-
-  @Test("Changes are observed without key-value observing")
-  func observing() throws {
-    let note = NSEntityDescription()
-    note.name = "Note"
-    note.managedObjectClassName = NSStringFromClass(GuideNote.self)
-    note.properties = ["title", "text"].map { NSAttributeDescription.make($0, .stringAttributeType) }
-    let model = NSManagedObjectModel()
-    model.entities = [note]
-    let context = try store.temporary.context(model)
-    let object = GuideNote(context: context)
-    var changed: [String] = []
-    object.onChange = { changed.append($0) }
-    object.setValue("Milk", forKey: "title")
-    #expect(changed == ["title"])
-
-    nonisolated(unsafe) var lines: [String] = []
-    // guide: moving-notification
-    let observer = NotificationCenter.default.addObserver(
-      forName: NSManagedObjectContext.didChangeObjectsNotification, object: context, queue: nil
-    ) { post in
-      for object in post.userInfo?[NSUpdatedObjectsKey] as? Set<NSManagedObject> ?? [] {
-        lines.append("\(object.entity.name ?? ""): \(object.changedValues().keys.sorted())")
-      }
-    }
-    // end
-    defer { NotificationCenter.default.removeObserver(observer) }
-    try context.save()
-    object.setValue("Two bottles", forKey: "text")
-    context.processPendingChanges()
-    #expect(lines.contains("Note: [\"text\"]"), "\(lines)")
-  }
-
-  @Test("Errors are told apart by domain and code, and keys from outside are checked")
-  func differences() throws {
-    let container = try store.container()
-    let context = container.newBackgroundContext()
-    let item = context.make("TSPItem", ["name": "Buy milk"])
-    var known = false
-    // guide: differences-errors
-    do {
-      try item.setCheckedValue(3, forKeyPath: "colour")
-    } catch let error as NSError where error.domain == NSCocoaErrorDomain && error.code == NSCoreDataError {
-      known = true
-    }
-    // end
-    #expect(known)
-
-    let text = "name == 'Buy milk' AND isDone == NO"
-    // guide: differences-checked
-    let request = NSFetchRequest<NSManagedObject>(entityName: "TSPItem")
-    request.predicate = try NSPredicate.checked(format: text)
-    // end
-    #expect(try context.fetch(request) == [item])
-    let error = #expect(throws: NSError.self) { try NSPredicate.checked(format: "name ==") }
-    #expect(error?.code == NSCoreDataError)
-
-    let list = context.make("TSPList", ["name": "Groceries", "items": NSSet(object: item)])
-    // guide: differences-sets
-    let items = list.value(forKey: "items") as? Set<NSManagedObject> ?? []
-    // end
-    #expect(items == [item])
   }
 }
