@@ -161,8 +161,9 @@ struct HistoryGuideTests {
     // end
     defer { NotificationCenter.default.removeObserver(observer) }
     try DailyUseStore.add(["Buy milk"], to: try store.container(history: true), author: "extension")
-    #expect(posts.arrival.wait(timeout: .now() + 20) == .success)
-    #expect(posts.tokens.last == coordinator.currentPersistentHistoryToken(fromStores: nil))
+    // Opening a store may write to it, which is announced as well.
+    let current = try #require(coordinator.currentPersistentHistoryToken(fromStores: nil))
+    while !posts.tokens.contains(current) { try #require(posts.arrival.wait(timeout: .now() + 20) == .success) }
   }
 
   @Test("Deleted history makes older tokens expire")

@@ -98,13 +98,6 @@ struct MovingGuideTests {
     }
     // end
     #expect(known)
-
-    struct Own: Error {}
-    // guide: differences-own
-    let own = NSError(domain: "Shop", code: NSCoreDataError)
-    let looksLikeCocoa = (own as Error) is CocoaError
-    // end
-    #expect(looksLikeCocoa)
   }
 
   @Test("Texts from outside are checked, and mean the same in memory and in SQL")
