@@ -10,7 +10,7 @@ import Testing
 
 // guide: history-reader
 /// Merges what others have written into a context, and remembers how far it has come.
-final class HistoryReader {
+final class HistoryMerger {
   private let context: NSManagedObjectContext
   private let tokenURL: URL
 
@@ -79,14 +79,14 @@ struct HistoryGuideTests {
     // end
     let ids = try DailyUseStore.add(["Buy milk", "Call Ada"], to: container, author: "import")
     let tokenURL = store.temporary.folder.appendingPathComponent("token")
-    let reader = HistoryReader(context, tokenAt: tokenURL)
+    let reader = HistoryMerger(context, tokenAt: tokenURL)
     try await context.perform {
       #expect(try reader.merge() == ["import: 2 changes"])
       let item = try context.existingObject(with: ids[0])
       item.setValue(true, forKey: "isDone")
       try context.save()
       #expect(try reader.merge().isEmpty, "its own transaction is not merged")
-      #expect(try HistoryReader(context, tokenAt: tokenURL).merge().isEmpty, "the token survives the reader")
+      #expect(try HistoryMerger(context, tokenAt: tokenURL).merge().isEmpty, "the token survives the reader")
     }
 
     var lines: [String] = []

@@ -51,7 +51,7 @@ final class ItemList: NSObject, NSFetchedResultsControllerDelegate {
 
 // guide: results-difference
 /// Keeps identifiers in step with a fetch, as for a client that is sent what changes.
-final class Mirror: NSObject, NSFetchedResultsControllerDelegate {
+final class OpenItems: NSObject, NSFetchedResultsControllerDelegate {
   var ids: [NSManagedObjectID] = []
 
   func controller(
@@ -111,29 +111,29 @@ struct ResultsGuideTests {
   func difference() async throws {
     let context = container.newBackgroundContext()
     context.automaticallyMergesChangesFromParent = true
-    let mirror = Mirror()
+    let openItems = OpenItems()
     let controller = try await context.perform { () -> NSFetchedResultsController<NSManagedObject> in
-      // guide: results-mirror
+      // guide: results-open
       let request = NSFetchRequest<NSManagedObject>(entityName: "TSPItem")
       request.predicate = NSPredicate(format: "isDone == NO")
       request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
       let controller = NSFetchedResultsController(
         fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: nil, cacheName: nil)
       try controller.performFetch()
-      mirror.ids = controller.fetchedObjects?.map(\.objectID) ?? []
-      controller.delegate = mirror
+      openItems.ids = controller.fetchedObjects?.map(\.objectID) ?? []
+      controller.delegate = openItems
       // end
       return controller
     }
-    #expect(mirror.ids.count == 3)
+    #expect(openItems.ids.count == 3)
     let other = container.newBackgroundContext()
-    let first = mirror.ids[0]
+    let first = openItems.ids[0]
     try other.performAndWait {
       try other.existingObject(with: first).setValue(true, forKey: "isDone")
       try other.save()
     }
     let found = await context.perform { controller.fetchedObjects?.map(\.objectID) }
-    #expect(mirror.ids.count == 2 && mirror.ids == found && !mirror.ids.contains(first))
+    #expect(openItems.ids.count == 2 && openItems.ids == found && !openItems.ids.contains(first))
   }
 
   @Test("Sections that the order does not keep together are an error")
@@ -166,8 +166,8 @@ struct ResultsGuideTests {
       request.fetchLimit = 2
       let controller = NSFetchedResultsController(
         fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: nil, cacheName: nil)
-      let mirror = Mirror()
-      controller.delegate = mirror
+      let openItems = OpenItems()
+      controller.delegate = openItems
       try controller.performFetch()
       context.make("TSPItem", ["name": "Apples"])
       context.processPendingChanges()
