@@ -235,6 +235,38 @@ struct StoreQueryCommandTests {
     #expect(wrong.status == .usage && wrong.error.contains("neither the number of a transaction nor a date"))
   }
 
+  @Test("Values in files beside a store with a write-ahead log are read, too")
+  func externalValues() throws {
+    let document = directory.path("Shelf.xcdatamodel/contents")
+    let text = try String(contentsOfFile: document, encoding: .utf8)
+    try directory.write(
+      text.replacingOccurrences(
+        of: #"name="cover" optional="YES" attributeType="Binary""#,
+        with: #"name="cover" optional="YES" allowsExternalBinaryDataStorage="YES" attributeType="Binary""#),
+      to: "Shelf.xcdatamodel/contents")
+    let path = directory.path("Covers.sqlite")
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil))
+    let added = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: path), options: nil)
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let book = NSEntityDescription.insertNewObject(forEntityName: "Book", into: context)
+      book.setValue("large", forKey: "title")
+      book.setValue(Data(repeating: 7, count: 300_000), forKey: "cover")
+      try context.save()
+    }
+    try coordinator.remove(added)
+    let files = try FileManager.default.contentsOfDirectory(
+      atPath: directory.path(".Covers_SUPPORT/_EXTERNAL_DATA"))
+    #expect(files.count == 1)
+    let found = query(path, "Book", "--format", "json", "--show", "cover")
+    #expect(found.status == .success && found.error == "")
+    let bytes = Data(repeating: 7, count: 300_000).base64EncodedString()
+    #expect(found.output.replacingOccurrences(of: "\\/", with: "/").contains(bytes))
+  }
+
   @Test("Reading leaves the store and its directory as they were")
   func unchanged() throws {
     let store = try store()

@@ -97,6 +97,12 @@ package struct StoreOptions {
     return given.mapValues { "\($0)" }
   }
 
+  /// The option with the location of the store whose external data a private copy uses.
+  package static let externalDataOwner = "OpenCoreDataExternalDataOwner"
+
+  /// The store beside which external data is, if it is not beside the store itself.
+  package var ownerOfExternalData: URL? { values[Self.externalDataOwner] as? URL }
+
   /// The options without those of migration, for a store that is opened during its migration.
   package var forHandlers: [String: NSObject] {
     let migration: Set<String> = [

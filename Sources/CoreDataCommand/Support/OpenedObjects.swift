@@ -56,16 +56,19 @@ struct OpenedObjects {
       }
     }
     let isDatabase = address.isFile && found.type == .sqlite
-    let made = isDatabase && !seesChanges ? try Self.privateCopy(of: address.url) : nil
+    let made = isDatabase && !seesChanges ? try StoreFile.copyIfReadingWrites(address.url) : nil
     copy = made?.directory
     let needsTidying =
       isDatabase && seesChanges && !FileManager.default.fileExists(atPath: Self.index(of: address.url))
     fileToTidy = needsTidying ? address.url : nil
     coordinator = NSPersistentStoreCoordinator(managedObjectModel: found.model)
+    var options: [AnyHashable: Any] = [NSReadOnlyPersistentStoreOption: true]
+    // External data is read where it is.
+    if made != nil { options[StoreOptions.externalDataOwner] = address.url }
     do {
       store = try coordinator.addPersistentStore(
         type: found.type, configuration: found.configuration, at: made?.file ?? address.url,
-        options: [NSReadOnlyPersistentStoreOption: true])
+        options: options)
     } catch {
       // A copy that remains is private, and the next copy of the same store removes it.
       try? copy?.remove()
@@ -84,17 +87,6 @@ struct OpenedObjects {
     // A reader that is the last connection leaves the files of the log behind; a writer removes them. A log that is not
     // empty belongs to another program, and is left alone.
     try StoreFile.openToCopy(fileToTidy).connection.close()
-  }
-
-  /// Copies a store beside which SQLite would write to read it. External data is read where it is.
-  private static func privateCopy(of url: URL) throws -> StoreFile.PrivateCopy? {
-    guard let made = try StoreFile.copyIfReadingWrites(url) else { return nil }
-    let support = SupportDirectory(store: url).url
-    if FileManager.default.fileExists(atPath: support.path) {
-      try FileManager.default.createSymbolicLink(
-        at: SupportDirectory(store: made.file).url, withDestinationURL: support)
-    }
-    return made
   }
 
   /// Returns the path of the file that SQLite needs to read a store with a write-ahead log.

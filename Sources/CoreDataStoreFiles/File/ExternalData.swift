@@ -42,6 +42,12 @@ package final class ExternalData {
     hasFiles = !RegularFile.isNullDevice(url)
   }
 
+  /// Creates another object for the same files.
+  package init(beside other: ExternalData) {
+    support = other.support
+    hasFiles = other.hasFiles
+  }
+
   /// Returns the value that a column's bytes represent.
   package func value(of bytes: Data) throws -> Data {
     guard let mark = bytes.first else { return bytes }

@@ -60,7 +60,7 @@ extension SQLiteStore {
       let file = StoreFile(url: url, connection: connection)
       try Self.register(with: connection)
       let reader = Opened(
-        file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url),
+        file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(beside: state.external),
         toleratesUnreadableFiles: state.toleratesUnreadableFiles)
       reader.version = state.version.map { StoreVersionGuard(file, like: $0) }
       return reader

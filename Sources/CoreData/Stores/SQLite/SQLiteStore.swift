@@ -179,7 +179,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
         let state = Opened(
-          file: file, entities: entities, external: ExternalData(store: url),
+          file: file, entities: entities, external: ExternalData(store: settings.ownerOfExternalData ?? url),
           toleratesUnreadableFiles: toleratesUnreadableFiles)
         if !RegularFile.isNullDevice(url) {
           let version = StoreVersionGuard(file, opening)
