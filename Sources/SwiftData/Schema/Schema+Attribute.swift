@@ -17,7 +17,7 @@ extension Schema {
     public internal(set) var options: [Option]
     /// The type of the values.
     public var valueType: any Any.Type {
-      didSet { shape = ValueShape.Result(valueType, options: options) }
+      didSet { shape = options.shape(of: valueType) }
     }
     /// The value of new rows, evaluated when the schema was built.
     public internal(set) var defaultValue: Any?
@@ -33,7 +33,7 @@ extension Schema {
       self.options = options
       self.hashModifier = hashModifier
       valueType = Any.self
-      shape = ValueShape.Result(Any.self, options: options)
+      shape = options.shape(of: Any.self)
     }
 
     /// Creates an attribute.
@@ -55,7 +55,7 @@ extension Schema {
       self.valueType = valueType
       self.defaultValue = defaultValue
       self.hashModifier = hashModifier
-      shape = ValueShape.Result(valueType, options: options)
+      shape = options.shape(of: valueType)
     }
 
     init(
@@ -171,5 +171,12 @@ extension Schema.Attribute {
       option.transformerName = name
       return option
     }
+  }
+}
+
+extension [Schema.Attribute.Option] {
+  /// Returns the form in which an attribute with these options stores values of a type.
+  func shape(of type: Any.Type) -> ValueShape.Result {
+    ValueShape.Result(type, transformer: compactMap(\.transformerName).first, isWhole: contains(.codable))
   }
 }

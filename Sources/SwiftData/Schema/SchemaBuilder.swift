@@ -89,7 +89,7 @@ struct SchemaBuilder {
     let given = property.metadata as? Schema.Attribute
     let options = given?.options ?? []
     let original = given?.originalName ?? ""
-    let shape = ValueShape.Result(type, options: options)
+    let shape = options.shape(of: type)
     if case .failure(let error) = shape.shape { report(.init(entity.name, property.name, error.sentence)) }
     var kind = Schema.Attribute.self
     if case .success(.composite) = shape.shape { kind = Schema.CompositeAttribute.self }

@@ -52,16 +52,16 @@ extension ValueShape {
     ///
     /// - Parameters:
     ///   - type: the declared type of the property.
-    ///   - options: the options of the attribute.
-    init(_ type: Any.Type, options: [Schema.Attribute.Option]) {
+    ///   - transformer: the name of the value transformer that converts the values; nil if there is none.
+    ///   - isWhole: whether a `Codable` type is stored whole.
+    init(_ type: Any.Type, transformer: String?, isWhole: Bool) {
       let wrapped = (type as? any OptionalValue.Type)?.wrapped
       isOptional = wrapped != nil
-      if let name = options.compactMap(\.transformerName).first {
-        shape = .success(.transformable(transformer: name, className: ValueShape.className(of: wrapped ?? type)))
+      if let transformer {
+        shape = .success(
+          .transformable(transformer: transformer, className: ValueShape.className(of: wrapped ?? type)))
       } else {
-        shape = Swift.Result { () throws(UnstorableType) in
-          try ValueShape.find(wrapped ?? type, isWhole: options.contains(.codable))
-        }
+        shape = Swift.Result { () throws(UnstorableType) in try ValueShape.find(wrapped ?? type, isWhole: isWhole) }
       }
     }
   }

@@ -4,17 +4,6 @@
 import CoreData
 import CoreDataMistakes
 import Foundation
-import Observation
-
-/// A class whose objects are stored. `@Model` makes a class conform.
-public protocol PersistentModel: AnyObject, Observable, Hashable, Identifiable, SendableMetatype {
-  /// Creates a model whose values are in the backing data.
-  init(backingData: any BackingData<Self>)
-  /// The values of the model.
-  var persistentBackingData: any BackingData<Self> { get set }
-  /// The stored properties of the class, without those of its superclass.
-  static var schemaMetadata: [Schema.PropertyMetadata] { get }
-}
 
 extension PersistentModel {
   /// The identifier: temporary until the model is saved for the first time.
@@ -113,19 +102,4 @@ extension PersistentModel {
   public func setTransformableValue<Value>(forKey key: KeyPath<Self, Value>, to newValue: Value) {
     persistentBackingData.setTransformableValue(forKey: key, to: newValue)
   }
-}
-
-/// A collection of models: the type of a to-many relationship.
-public protocol RelationshipCollection {
-  associatedtype PersistentElement: PersistentModel
-}
-
-extension Array: RelationshipCollection where Element: PersistentModel {
-  /// The class of the models.
-  public typealias PersistentElement = Element
-}
-
-extension Optional: RelationshipCollection where Wrapped: RelationshipCollection {
-  /// The class of the models.
-  public typealias PersistentElement = Wrapped.PersistentElement
 }

@@ -116,7 +116,9 @@ final class PropertySlot: @unchecked Sendable {
       kind = destination.isToOne ? .toOne(destination.type) : .toMany(destination.type)
     } else {
       let options = (property.metadata as? Schema.Attribute)?.options ?? []
-      let access = AttributeAccesses.access(to: property.name, of: type, options: options)
+      let access = AttributeAccesses.access(
+        to: property.name, of: type, isTransformable: options.contains { $0.transformerName != nil },
+        isWhole: options.contains(.codable))
       kind = access.map { .attribute($0) } ?? .unstorable
     }
   }
