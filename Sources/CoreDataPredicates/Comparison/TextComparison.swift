@@ -3,7 +3,8 @@
 
 import Foundation
 
-/// The comparison of strings with the options `[c]`, `[d]`, `[n]` and `[l]`.
+/// The comparison of strings with the options `[c]`, `[d]`, `[n]` and `[l]`, or as Swift compares them
+/// (`CharacterComparison`).
 package struct TextComparison {
   private let options: ComparisonSyntax.Options
 
@@ -13,6 +14,7 @@ package struct TextComparison {
 
   /// Returns the text in the form used for comparisons. For ASCII text, `[c]` lowercases and `[d]` has no effect.
   package func folded(_ text: String) -> String {
+    if let characters = CharacterComparison(options) { return characters.folded(text) }
     var folding: String.CompareOptions = []
     if !options.contains(.normalized) {
       if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
@@ -28,6 +30,7 @@ package struct TextComparison {
   }
 
   package func areEqual(_ left: String, _ right: String) -> Bool {
+    if let characters = CharacterComparison(options) { return characters.order(left, right) == .orderedSame }
     if !options.contains(.localeSensitive), let areEqual = areEqualInASCII(left, right) { return areEqual }
     return folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
   }
@@ -46,6 +49,7 @@ package struct TextComparison {
   }
 
   package func order(_ left: String, _ right: String) -> ComparisonResult {
+    if let characters = CharacterComparison(options) { return characters.order(left, right) }
     let (left, right) = (folded(left), folded(right))
     if options.contains(.localeSensitive) { return left.localizedCompare(right) }
     if left.unicodeScalars.elementsEqual(right.unicodeScalars) { return .orderedSame }
@@ -53,7 +57,8 @@ package struct TextComparison {
   }
 
   package func begins(_ text: String, with prefix: String) -> Bool {
-    folded(text).unicodeScalars.starts(with: folded(prefix).unicodeScalars)
+    if options.contains(.characters) { return text.starts(with: prefix) }
+    return folded(text).unicodeScalars.starts(with: folded(prefix).unicodeScalars)
   }
 
   package func ends(_ text: String, with suffix: String) -> Bool {
@@ -61,6 +66,7 @@ package struct TextComparison {
   }
 
   package func contains(_ text: String, _ part: String) -> Bool {
+    if let characters = CharacterComparison(options) { return characters.contains(text, part) }
     let (text, part) = (Array(folded(text).utf8), Array(folded(part).utf8))
     guard let first = part.first else { return true }
     guard part.count <= text.count else { return false }

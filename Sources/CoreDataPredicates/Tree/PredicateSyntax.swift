@@ -56,6 +56,9 @@ public struct ComparisonSyntax: Hashable, Sendable {
     public static let normalized = Options(rawValue: 4)
     /// `[l]`
     public static let localeSensitive = Options(rawValue: 8)
+    /// Strings as Swift compares them: by characters, which are equal if they are canonically equivalent. Not part of
+    /// the format language.
+    public static let characters = Options(rawValue: 16)
   }
 
   /// The left side.

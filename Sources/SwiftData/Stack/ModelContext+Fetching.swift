@@ -150,7 +150,7 @@ private struct ModelFetch<T: PersistentModel> {
   init(_ descriptor: FetchDescriptor<T>, _ core: ContextCore) throws {
     self.core = core
     request = NSFetchRequest<ModelRow>(entityName: core.entity(of: T.self).name ?? "")
-    let condition = try FetchCondition(descriptor, core.container.schema)
+    let condition = try FetchCondition(descriptor, core)
     request.predicate = condition.predicate
     request.sortDescriptors = condition.order
     request.includesPendingChanges = descriptor.includePendingChanges

@@ -1,0 +1,81 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+// `#Predicate` accepts these methods of strings, and writes calls of the functions below. Foundation on Linux lacks them.
+
+extension PredicateExpressions {
+  /// `localizedStandardContains(_:)` of a string: whether it contains another, as a user searches.
+  public struct StringLocalizedStandardContains<Root: PredicateExpression, Other: PredicateExpression>:
+    PredicateExpression
+  where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    public typealias Output = Bool
+    public let root: Root
+    public let other: Other
+
+    public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
+
+    public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
+      String(try root.evaluate(bindings)).localizedStandardContains(String(try other.evaluate(bindings)))
+    }
+  }
+
+  /// `localizedCompare(_:)` of a string: its order by the rules of the user's language.
+  public struct StringLocalizedCompare<Root: PredicateExpression, Other: PredicateExpression>: PredicateExpression
+  where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    public typealias Output = ComparisonResult
+    public let root: Root
+    public let other: Other
+
+    public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
+
+    public func evaluate(_ bindings: PredicateBindings) throws -> ComparisonResult {
+      String(try root.evaluate(bindings)).localizedCompare(String(try other.evaluate(bindings)))
+    }
+  }
+
+  /// `caseInsensitiveCompare(_:)` of a string: its order without regard to case.
+  public struct StringCaseInsensitiveCompare<Root: PredicateExpression, Other: PredicateExpression>: PredicateExpression
+  where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    public typealias Output = ComparisonResult
+    public let root: Root
+    public let other: Other
+
+    public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
+
+    public func evaluate(_ bindings: PredicateBindings) throws -> ComparisonResult {
+      String(try root.evaluate(bindings)).caseInsensitiveCompare(String(try other.evaluate(bindings)))
+    }
+  }
+
+  /// Called by `#Predicate` for `localizedStandardContains(_:)`.
+  public static func build_localizedStandardContains<Root, Other>(
+    _ root: Root, _ other: Other
+  ) -> StringLocalizedStandardContains<Root, Other> { StringLocalizedStandardContains(root: root, other: other) }
+
+  /// Called by `#Predicate` for `localizedCompare(_:)`.
+  public static func build_localizedCompare<Root, Other>(
+    _ root: Root, _ other: Other
+  ) -> StringLocalizedCompare<Root, Other> { StringLocalizedCompare(root: root, other: other) }
+
+  /// Called by `#Predicate` for `caseInsensitiveCompare(_:)`.
+  public static func build_caseInsensitiveCompare<Root, Other>(
+    _ root: Root, _ other: Other
+  ) -> StringCaseInsensitiveCompare<Root, Other> { StringCaseInsensitiveCompare(root: root, other: other) }
+}
+
+extension PredicateExpressions.StringLocalizedStandardContains: Sendable where Root: Sendable, Other: Sendable {}
+extension PredicateExpressions.StringLocalizedCompare: Sendable where Root: Sendable, Other: Sendable {}
+extension PredicateExpressions.StringCaseInsensitiveCompare: Sendable where Root: Sendable, Other: Sendable {}
+
+extension PredicateExpressions.StringLocalizedStandardContains: Codable where Root: Codable, Other: Codable {}
+extension PredicateExpressions.StringLocalizedCompare: Codable where Root: Codable, Other: Codable {}
+extension PredicateExpressions.StringCaseInsensitiveCompare: Codable where Root: Codable, Other: Codable {}
+
+extension PredicateExpressions.StringLocalizedStandardContains: StandardPredicateExpression
+where Root: StandardPredicateExpression, Other: StandardPredicateExpression {}
+extension PredicateExpressions.StringLocalizedCompare: StandardPredicateExpression
+where Root: StandardPredicateExpression, Other: StandardPredicateExpression {}
+extension PredicateExpressions.StringCaseInsensitiveCompare: StandardPredicateExpression
+where Root: StandardPredicateExpression, Other: StandardPredicateExpression {}
