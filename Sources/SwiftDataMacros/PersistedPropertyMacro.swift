@@ -8,11 +8,14 @@ extension MacroExpansion {
   /// Adds the accessors of a persisted property.
   mutating func expandAccessors(_ request: ExpansionRequest) {
     guard let property = request.property else { return }
-    add(Self.accessors(of: property.name, isTransformable: property.isTransformable))
+    let type = request.lexicalContext?.first.map { TypeHead($0, in: nil).name } ?? "Self"
+    add(Self.accessors(of: property.name, in: type, isTransformable: property.isTransformable))
   }
 
   /// Returns the accessors of a property. Reading and writing a property runs nothing else of the generated code.
-  private static func accessors(of name: PropertyName, isTransformable: Bool) -> String {
+  ///
+  /// Reading makes one key path, because that takes as long as looking a value up.
+  private static func accessors(of name: PropertyName, in type: String, isTransformable: Bool) -> String {
     let (get, set) =
       isTransformable ? ("getTransformableValue", "setTransformableValue") : ("getValue", "setValue")
     let (key, storage) = (name.spelling, name.storage)
@@ -24,8 +27,9 @@ extension MacroExpansion {
           \(storage) = _SwiftDataNoType()
         }
         get {
-          _$observationRegistrar.access(self, keyPath: \\.\(key))
-          return self.\(get)(forKey: \\.\(key))
+          let key = \\\(type).\(key)
+          _$observationRegistrar.access(self, keyPath: key)
+          return self.\(get)(forKey: key)
         }
         set {
           _$observationRegistrar.withMutation(of: self, keyPath: \\.\(key)) {

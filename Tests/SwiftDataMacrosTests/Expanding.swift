@@ -54,7 +54,9 @@ enum Expanding {
   }
 
   static func accessors(_ property: String) -> String {
-    MacroExpansion.expand(request("PersistedPropertyMacro", role: "accessor", property)).source
+    MacroExpansion.expand(
+      request("PersistedPropertyMacro", role: "accessor", property, around: ["@Model class Trip {}"])
+    ).source
   }
 
   /// Returns the errors and warnings for the members of a model, each with the source that it points to.
