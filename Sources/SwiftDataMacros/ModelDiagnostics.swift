@@ -14,6 +14,12 @@ extension MacroExpansion {
         report(problem, at: position, of: declaration)
       } else if let problem = property.annotationProblem ?? property.transientProblem {
         report(problem, at: position, of: declaration)
+      } else if property.isPersisted, property.isConstant {
+        // The compiler itself reports this, as a warning for Swift 5, where it works.
+        report(
+          "The constant '\(property.name.bare)' can only be persisted with the rules of Swift 5. Write "
+            + "'private(set) var' instead of 'let'.",
+          isWarning: true, at: position, of: declaration)
       } else if property.isPersisted, property.bindings.first?.accessors == .observers {
         report(
           "The observers of '\(property.name.bare)' are never called, because it is persisted. Do their work in a "

@@ -21,6 +21,7 @@ struct DiagnosticsTests {
       ("@Transient @Attribute var f = 1", "error at f: @Attribute has no effect: 'f' is @Transient,"),
       ("@Transient var g: Int", "error at g: The transient property 'g' needs an initial value"),
       ("@Transient let h: Int?", "error at h: The transient property 'h' needs an initial value"),
+      ("let j: Int", "warning at j: The constant 'j' can only be persisted with the rules of Swift 5."),
       ("var i = 1 { didSet {} }", "warning at i: The observers of 'i' are never called"),
     ])
   func problems(property: String, problem: String) throws {
