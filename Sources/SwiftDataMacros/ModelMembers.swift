@@ -37,6 +37,7 @@ extension MacroExpansion {
 
       \(access)struct _SwiftDataNoType {
         \(access)typealias Root = \(name)
+        \(access)init() {}
       }
 
       """)

@@ -22,6 +22,7 @@ struct ModelMacroTests {
 
         struct _SwiftDataNoType {
           typealias Root = Trip
+          init() {}
         }
 
         static var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
@@ -103,6 +104,8 @@ struct ModelMacroTests {
   func access(head: String, property: String, metadata: String, initializer: String) {
     let source = Expanding.members("@Model \(head) A { init() {} }").source
     for text in [property, metadata, initializer] { #expect(source.contains(text)) }
+    // A subclass in another module makes values of the type.
+    if head.contains("public") || head.contains("open") { #expect(source.contains("  public init() {}")) }
   }
 
   @Test("A class in a public extension is public unless it says otherwise")
