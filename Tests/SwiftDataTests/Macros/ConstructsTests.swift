@@ -31,7 +31,7 @@ private enum Schemas {
     private(set) var data: Data?
     fileprivate var secret: [String: [Int]] = [:]
     private var hidden: Int = -5
-    @Attribute(.transformable(by: NSString.self)) var color: NSString? = nil
+    @Attribute(.transformable(by: "NSSecureUnarchiveFromData")) var color: NSString? = nil
     @Relationship(deleteRule: .cascade, inverse: \Stop.trip) var stops: [Stop]? = []
     @Relationship var guests: [Stop] = []
     var money: Money = Money(amount: 3)
