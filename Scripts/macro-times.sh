@@ -25,8 +25,8 @@ models() {
     function row(i, class,    value) {
       value = values[i] == "" || values[i] == "nil" ? "nil" : values[i]
       if (value !~ /^nil$|^[0-9]/) value = "(" value ") as " types[i]
-      return "SwiftData.Schema.PropertyMetadata(name: \"" names[i] "\", keypath: \\" class "." names[i] ", defaultValue: " \
-        value ", metadata: " (metadatas[i] == "" ? "nil" : "SwiftData.Schema." metadatas[i]) "),"
+      return "SwiftData.Schema.PropertyMetadata(name: \"" names[i] "\", keypath: \\" class "." names[i] \
+        ", defaultValue: " value ", metadata: " (metadatas[i] == "" ? "nil" : "SwiftData.Schema." metadatas[i]) "),"
     }
     function accessors(i, class,    name) {
       name = names[i]
@@ -84,7 +84,8 @@ fastest() {
   local run TIMEFORMAT='%U %S'
   for run in 1 2 3 4 5; do
     { time swiftc -swift-version 6 -parse-as-library -c "$1" -I "$modules" \
-      -load-plugin-executable "$plugin#SwiftDataMacros" -o "$directory/models.o" ${arguments[@]+"${arguments[@]}"} 2>&3; } 2>&1
+      -load-plugin-executable "$plugin#SwiftDataMacros" -o "$directory/models.o" \
+      ${arguments[@]+"${arguments[@]}"} 2>&3; } 2>&1
   done 3>&2 | awk '{ print int(1000 * ($1 + $2)) }' | sort -n | head -1
 }
 
