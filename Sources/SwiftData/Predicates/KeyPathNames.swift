@@ -69,7 +69,7 @@ struct MetadataNames: KeyPathNames {
         isOptional: isOptional)
     }
     let options = (property.metadata as? Schema.Attribute)?.options ?? []
-    guard case .success(let shape) = ValueShape.Result(type, options: options).shape else { return nil }
+    guard case .success(let shape) = options.shape(of: type).shape else { return nil }
     let value = (type as? any OptionalValue.Type)?.wrapped ?? type
     return PropertyReference(name: property.name, kind: .attribute(value, shape), isOptional: isOptional)
   }

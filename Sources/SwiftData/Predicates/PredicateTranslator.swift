@@ -75,7 +75,7 @@ final class PredicateTranslator {
   ///
   /// - Throws: `NotInStore` if a store cannot evaluate it.
   func term<Part: PredicateExpression>(of part: Part) throws -> Term {
-    if let value = constant(part) { return .constant(Self.flattened(value)) }
+    if let value = constant(part) { return .constant(Self.flattened(value as Any)) }
     guard let translatable = part as? any TranslatableExpression else {
       throw SwiftDataError(
         .unsupportedPredicate,
