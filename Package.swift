@@ -145,8 +145,9 @@ let package = Package(
     .testTarget(
       name: "CoreDataTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataPostgreSQL", "CoreDataStoreFiles",
-        "CoreDataTestSupport", "CoreDataTracing", "FaultInjection", "PostgreSQLTestServer",
+        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataPostgreSQL",
+        "CoreDataStoreFiles", "CoreDataTestSupport", "CoreDataTesting", "CoreDataTracing", "FaultInjection",
+        "PostgreSQLTestServer",
       ],
       resources: [
         .copy("Resources/Books.xcdatamodeld"), .copy("Resources/QualifiedElements.sqlite"),
