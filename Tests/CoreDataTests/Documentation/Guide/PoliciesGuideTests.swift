@@ -41,7 +41,7 @@ final class TagPolicy: NSEntityMigrationPolicy {
 // end
 
 /// Writes down what is called.
-final class LoggingPolicy: NSEntityMigrationPolicy {
+final class CallOrderPolicy: NSEntityMigrationPolicy {
   static let calls = Guarded<[String]>([])
 
   private func note(_ call: String, _ mapping: NSEntityMapping) {
@@ -211,19 +211,19 @@ struct PoliciesGuideTests {
 
   @Test("The methods are called in three passes")
   func order() throws {
-    MigrationPolicyClasses.register(LoggingPolicy.self)
+    MigrationPolicyClasses.register(CallOrderPolicy.self)
     let notes = try notes(["Milk", "Rent"])
-    let text = Self.tagging.replacingOccurrences(of: "TagPolicy", with: "LoggingPolicy").replacingOccurrences(
-      of: "copy   Folder -> Folder", with: "custom   Folder -> Folder\n  policy  LoggingPolicy")
+    let text = Self.tagging.replacingOccurrences(of: "TagPolicy", with: "CallOrderPolicy").replacingOccurrences(
+      of: "copy   Folder -> Folder", with: "custom   Folder -> Folder\n  policy  CallOrderPolicy")
     let mappingURL = try notes.write(text, to: "Notes.mapping")
     _ = try StoreMigration(storeAt: notes.storeURL, modelsAt: notes.modelURL, mappings: [mappingURL]).run()
-    #expect(LoggingPolicy.calls.value.joined(separator: "\n") == Self.order)
+    #expect(CallOrderPolicy.calls.value.joined(separator: "\n") == Self.order)
   }
 
   @Test("Not more than some batches of objects are alive")
   func memory() throws {
     MigrationPolicyClasses.register(CountingPolicy.self)
-    let notes = try notes((1...10_000).map { "Note \($0)" })
+    let notes = try notes((1...5_000).map { "Note \($0)" })
     let text = Self.tagging.replacingOccurrences(of: "TagPolicy", with: "CountingPolicy")
     let mappingURL = try notes.write(text, to: "Notes.mapping")
     _ = try StoreMigration(storeAt: notes.storeURL, modelsAt: notes.modelURL, mappings: [mappingURL]).run()
