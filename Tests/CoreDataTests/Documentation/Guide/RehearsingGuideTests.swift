@@ -163,4 +163,23 @@ struct RehearsingGuideTests {
     // end
     #expect(findings.map(\.finding.message) == ["no stage has Shop 2, so that stores of it are refused"])
   }
+
+  @Test("The lock is read by a test, and tells which shipped version was edited")
+  func lock() throws {
+    let shop = try GuideVersions("Shop", [Self.first, Self.second])
+    defer { withExtendedLifetime(shop) {} }
+    let (modelURL, lockURL) = (shop.modelURL, shop.folder.appendingPathComponent("coredata.lock"))
+    _ = try VersionLock.lock(
+      ModelVersions(contentsOf: modelURL), in: lockURL, model: "Shop.xcdatamodeld", replacesEdited: false)
+    try shop.write(
+      "<model>\(Self.first.replacingOccurrences(of: "Integer 32", with: "Integer 64"))</model>",
+      to: "Shop.xcdatamodeld/Shop.xcdatamodel/contents")
+    // guide: rehearse-lock
+    var options = ModelLint.Options()
+    options.lock = try VersionLock(contentsOf: lockURL, model: "Shop.xcdatamodeld")
+    let lint = try ModelLint(modelsAt: modelURL, options: options)
+    let edited = lint.entries.filter { $0.finding.code == .shippedVersionEdited }.map(\.version)
+    // end
+    #expect(edited == ["Shop"])
+  }
 }
