@@ -99,4 +99,25 @@ struct ChoosingGuideTests {
     let reason = error.localizedFailureReason ?? ""
     #expect(reason.hasPrefix(Self.refusedReason.replacingOccurrences(of: "\n", with: " ")), "\(reason)")
   }
+
+  private static let openingReason = """
+    Can't find mapping model for migration from 'Films' to 'Films 2'. Source and destination attribute types are
+    incompatible: 'year' of entity 'Film' is String in the source, Integer 16 in the destination.
+    """
+
+  @Test("Opening a store whose migration cannot be inferred fails with 134140, and 134190 is the underlying error")
+  func opening() throws {
+    let films = try GuideVersions("Films", [Self.first, Self.second])
+    try films.fill { $0.make("Film") }
+    let container = NSPersistentContainer(name: "Films", managedObjectModel: try films.model(2))
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: films.storeURL)]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    let error = try #require(failure as NSError?)
+    #expect(error.code == NSMigrationMissingMappingModelError)
+    let reason = error.localizedFailureReason ?? ""
+    #expect(reason.hasPrefix(Self.openingReason.replacingOccurrences(of: "\n", with: " ")), "\(reason)")
+    #expect((error.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == NSInferredMappingModelError)
+    #expect(error.userInfo["entity"] as? String == "Film" && error.userInfo["property"] as? String == "year")
+  }
 }

@@ -341,4 +341,16 @@ struct StagesGuideTests {
     try open([NSSQLiteManualVacuumOption: true]) { _ in }
     #expect(try size() * 4 < finished)
   }
+
+  @Test("A step of a stage that cannot be inferred is an error, before the first stage begins: 134140")
+  func notInferable() throws {
+    let number = Self.first.replacingOccurrences(of: "String", with: "Integer 16")
+    let people = try GuideVersions("People", [Self.first, Self.second, number])
+    try people.fill { $0.make("Person", ["name": "Ada"]) }
+    let stages = [NSLightweightMigrationStage(try (1...3).map { try people.model($0).versionChecksum })]
+    let error = try #require(throws: NSError.self) { try migrate(people, stages) }
+    #expect(error.code == NSMigrationMissingMappingModelError)
+    #expect(error.userInfo["entity"] as? String == "Person" && error.userInfo["property"] as? String == "name")
+    #expect(try people.version() == 1)
+  }
 }

@@ -312,4 +312,23 @@ struct TypesGuideTests {
     let films = try films([attribute, attribute.replacingOccurrences(of: "One", with: "Other")], [])
     #expect(try !StoreMigration(storeAt: films.storeURL, modelsAt: films.modelURL).isNeeded)
   }
+
+  @Test("A container reports the same codes for rows and mapping models as the plan")
+  func containers() throws {
+    let narrow = try films([Self.real, Self.small], [["length": 70_000]])
+    let required = try films([Self.optionalTitle, Self.titleWithoutDefault], [[:]])
+    let unfit = try films([Self.textYear, Self.numberYear], [["year": "1957"]])
+    let mappingURL = try unfit.write(Self.mapping("$source.year"), to: "Films.mapping")
+    for (films, mappings) in [(narrow, []), (required, []), (unfit, [mappingURL])] {
+      let description = NSPersistentStoreDescription(url: films.storeURL)
+      description.setOption([films.modelURL] as NSArray, forKey: MigrationOption.models)
+      description.setOption(mappings as NSArray, forKey: MigrationOption.mappings)
+      let container = NSPersistentContainer(name: "Films", managedObjectModel: try films.model(2))
+      container.persistentStoreDescriptions = [description]
+      var failure: (any Error)?
+      container.loadPersistentStores { _, error in failure = error }
+      #expect((failure as NSError?)?.code == NSMigrationError)
+      #expect(try films.version() == 1)
+    }
+  }
 }
