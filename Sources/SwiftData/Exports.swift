@@ -4,3 +4,8 @@
 // `@Model` writes code that needs these modules, whatever the file imports.
 @_exported import Foundation
 @_exported import Observation
+
+// Foundation has these classes on Apple's systems: `@Attribute(.transformable(by:))` and `ModelContext.undoManager` need
+// them.
+@_exported import class CoreData.UndoManager
+@_exported import class CoreData.ValueTransformer
