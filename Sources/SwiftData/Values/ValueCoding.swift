@@ -44,6 +44,8 @@ struct ValueCoding {
       guard let data = stored as? Data else { break }
       return try JSONDecoder().decode(Value.self, from: data)
     case .array:
+      // SwiftData of iOS 17 and 18 archived the JSON text of an array; later versions archive the array.
+      if let text = stored as? Data { return try JSONDecoder().decode(Value.self, from: text) }
       guard let array = stored as? NSArray, let type = Value.self as? any PlainArray.Type,
         let value = type.init(storedElements: array) as? Value
       else { break }
