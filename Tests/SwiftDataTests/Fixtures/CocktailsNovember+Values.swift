@@ -67,9 +67,12 @@ extension CocktailsNovember {
   }
 
   enum Unit: String, Codable {
-    case none = "", barSpoon = "bar-spoon", dash, drop, gentlyMuddled = "gently muddled", muddled
-    case nitroMuddled = "nitro muddled", oz, pinch, sliceOf = "slice of", splashOf = "splash of", spray, tbsp, tsp
-    case whole
+    case none = "", barSpoon = "Bar-spoon", gentlyMuddled = "Gently muddled", muddled = "Muddled"
+    case nitroMuddled = "Nitro muddled", pinch = "Pinch", sliceOf = "Slice of", splashOf = "Splash of"
+    case spray = "Spray", tbsp = "Tbsp", whole = "Whole", barSpoon2 = "bar-spoon", dash, drop
+    case gentlyMuddled2 = "gently muddled", muddled2 = "muddled", nitroMuddled2 = "nitro muddled", oz
+    case pinch2 = "pinch", sliceOf2 = "slice of", splashOf2 = "splash of", spray2 = "spray", tbsp2 = "tbsp", tsp
+    case whole2 = "whole"
   }
 
   struct Author: Codable {
@@ -114,13 +117,14 @@ extension CocktailsNovember {
     case honey = "Honey", jalapeno = "Jalapeño", juniper = "Juniper", kaffirLimeLeaf = "Kaffir Lime Leaf"
     case lavender = "Lavender", lemon = "Lemon", lime = "Lime", malt = "Malt", maple = "Maple", melon = "Melon"
     case menthol = "Menthol", mint = "Mint", molasses = "Molasses", mole = "Molé", nutmeg = "Nutmeg"
-    case orange = "Orange", passionFruit = "Passion Fruit", peach = "Peach", peanut = "Peanut", pear = "Pear"
-    case peat = "Peat", pimento = "Pimento", pine = "Pine", pineapple = "Pineapple"
-    case poblanoChile = "Poblano Chile", pomegranate = "Pomegranate", rampsSpringOnion = "Ramps (Spring Onion)"
-    case raspberry = "Raspberry", rhubarb = "Rhubarb", rose = "Rose", sage = "Sage", serrano = "Serrano"
-    case sesame = "Sesame", sloeBerriesBlackthorn = "Sloe Berries (Blackthorn)", strawberry = "Strawberry"
-    case tarragon = "Tarragon", tea = "Tea", tomato = "Tomato", umami = "Umami", vanilla = "Vanilla"
-    case vinegar = "Vinegar", walnut = "Walnut", whiteFlower = "White Flower"
+    case orange = "Orange", passionFruit = "Passion Fruit", passionfruit = "Passionfruit", peach = "Peach"
+    case peanut = "Peanut", pear = "Pear", peat = "Peat", pimento = "Pimento", pine = "Pine"
+    case pineapple = "Pineapple", poblanoChile = "Poblano Chile", pomegranate = "Pomegranate"
+    case rampsSpringOnion = "Ramps (Spring Onion)", raspberry = "Raspberry", rhubarb = "Rhubarb", rose = "Rose"
+    case sage = "Sage", serrano = "Serrano", sesame = "Sesame"
+    case sloeBerriesBlackthorn = "Sloe Berries (Blackthorn)", strawberry = "Strawberry", tarragon = "Tarragon"
+    case tea = "Tea", tomato = "Tomato", umami = "Umami", vanilla = "Vanilla", vinegar = "Vinegar"
+    case walnut = "Walnut", whiteFlower = "White Flower"
   }
 
   enum Profile: String, Codable {
