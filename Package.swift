@@ -80,7 +80,8 @@ let package = Package(
         "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTracing",
       ]),
     // Answers the compiler itself: swift-syntax would take minutes to build.
-    .macro(name: "SwiftDataMacros", dependencies: ["SwiftSourceScanning"]),
+    .target(name: "SwiftDataMacroExpansion", dependencies: ["SwiftSourceScanning"]),
+    .macro(name: "SwiftDataMacros", dependencies: ["SwiftDataMacroExpansion"]),
     .target(name: "SwiftData", dependencies: ["CoreData", "CoreDataMistakes", "SwiftDataMacros"]),
 
     .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
@@ -137,7 +138,7 @@ let package = Package(
       name: "CoreDataSourceCodeTests",
       dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport", "SwiftSourceScanning"]),
     .testTarget(name: "SwiftSourceScanningTests", dependencies: ["SwiftSourceScanning"]),
-    .testTarget(name: "SwiftDataMacrosTests", dependencies: ["SwiftDataMacros"]),
+    .testTarget(name: "SwiftDataMacroExpansionTests", dependencies: ["SwiftDataMacroExpansion"]),
     .testTarget(
       name: "SwiftDataTests", dependencies: ["CoreData", "CoreDataTestSupport", "SwiftData"]),
     // Calls of the file system that fail when a test wants it.

@@ -48,5 +48,8 @@ compile() {
 }
 
 compile manifests -package-description-version 6.0 -I "$toolchain/lib/swift/pm/ManifestAPI"
-compile code "${flags[@]}" -plugin-path "$toolchain/lib/swift/host/plugins/testing" -plugin-path "$toolchain/lib/swift/host/plugins"
+# SwiftPM builds macros as tools of the host.
+macros=$modules/../SwiftDataMacros-tool
+[[ -x $macros ]] || fail 'the macros of SwiftData are not built'
+compile code "${flags[@]}" -load-plugin-executable "$macros#SwiftDataMacros" -plugin-path "$toolchain/lib/swift/host/plugins/testing" -plugin-path "$toolchain/lib/swift/host/plugins"
 printf 'Tests/Documents: %s Swift blocks of %s pages compile.\n' "$count" "$(grep -l '^```swift' "${pages[@]}" | wc -l)"

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import SwiftDataMacros
+@testable import SwiftDataMacroExpansion
 
 @Suite("@_PersistedProperty")
 struct PersistedPropertyMacroTests {

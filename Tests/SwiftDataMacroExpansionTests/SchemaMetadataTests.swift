@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import SwiftDataMacros
+@testable import SwiftDataMacroExpansion
 
 @Suite("Rows of schemaMetadata")
 struct SchemaMetadataTests {

@@ -70,7 +70,7 @@ struct ExpansionDiagnostic: Codable {
 }
 
 /// Answers the messages of a compiler.
-struct CompilerPlugin {
+package struct CompilerPlugin {
   /// The newest version of the protocol that is known here. Compilers from 6.0 on speak version 7.
   static let protocolVersion = 7
   /// Longer messages are taken for a damaged stream.
@@ -171,7 +171,7 @@ struct CompilerPlugin {
   }
 
   /// Answers the compiler, which waits at the other end of the standard input and output.
-  static func runWithStandardStreams() {
+  package static func runWithStandardStreams() {
     #if os(Windows)
     _ = _setmode(0, _O_BINARY)
     _ = _setmode(1, _O_BINARY)

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import SwiftDataMacros
+@testable import SwiftDataMacroExpansion
 
 @Suite("Errors and warnings of the macros")
 struct DiagnosticsTests {

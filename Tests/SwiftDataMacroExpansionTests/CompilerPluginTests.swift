@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-@testable import SwiftDataMacros
+@testable import SwiftDataMacroExpansion
 
 @Suite("Messages of the compiler")
 struct CompilerPluginTests {

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import SwiftDataMacros
+@testable import SwiftDataMacroExpansion
 
 /// Expands macros as the compiler would ask for it.
 enum Expanding {
