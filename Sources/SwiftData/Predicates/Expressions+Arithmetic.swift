@@ -19,7 +19,13 @@ extension PredicateExpressions.Arithmetic: TranslatableExpression {
 }
 
 extension PredicateExpressions.FloatDivision: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term { try translator.calculation("divide:by:", lhs, rhs) }
+  func term(_ translator: PredicateTranslator) throws -> Term {
+    // The sign of a zero, which decides the result, gets lost in a store.
+    guard case .constant(let divisor as Double) = try translator.term(of: rhs), divisor != 0 else {
+      throw NotInStore("A division by a number that may be zero")
+    }
+    return try translator.calculation("divide:by:", lhs, rhs)
+  }
 }
 
 extension PredicateExpressions.IntDivision: TranslatableExpression {
