@@ -14,9 +14,13 @@ struct PredicateGenerator {
   /// Identifiers of models, for comparisons.
   let identifiers: [PersistentIdentifier]
 
-  init(seed: UInt64, identifiers: [PersistentIdentifier]) {
+  /// Whether conditions lead through relationships.
+  private let usesRelationships: Bool
+
+  init(seed: UInt64, identifiers: [PersistentIdentifier], usesRelationships: Bool = true) {
     random = SeededGenerator(seed: seed)
     self.identifiers = identifiers
+    self.usesRelationships = usesRelationships
   }
 
   mutating func predicate() -> Predicate<Sample> {
@@ -36,8 +40,9 @@ struct PredicateGenerator {
       case 4: return Build.build_Negation(one).erased
       case 5: return Build.build_Conditional(condition(model, depth - 1), one, other).erased
       case 6: return Build.build_Equal(lhs: one, rhs: other).erased
-      case 7: return children(model, depth - 1)
-      default: return parent(model, depth - 1)
+      case 7 where usesRelationships: return children(model, depth - 1)
+      case 8 where usesRelationships: return parent(model, depth - 1)
+      default: return one
       }
     }
     switch random.next() % 12 {

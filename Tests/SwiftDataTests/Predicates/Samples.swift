@@ -23,6 +23,7 @@ struct Spot: Codable, Equatable {
 /// A model with an attribute of each kind.
 @Model
 final class Sample {
+  var position = 0
   var name = ""
   var note: String?
   var number = 0
@@ -87,8 +88,9 @@ enum SampleValues {
     var generator = SeededGenerator(seed: seed)
     func pick<Value>(_ values: [Value]) -> Value { values[Int(generator.next() % UInt64(values.count))] }
     func maybe<Value>(_ values: [Value]) -> Value? { generator.next() % 3 == 0 ? nil : pick(values) }
-    let samples = (0..<count).map { _ in
+    let samples = (0..<count).map { position in
       let sample = Sample()
+      sample.position = position
       (sample.name, sample.note) = (pick(texts), maybe(texts))
       (sample.number, sample.count, sample.big) = (pick(numbers), maybe(numbers), pick(bigNumbers))
       (sample.real, sample.ratio, sample.price) = (pick(reals), maybe(reals), pick(prices))
