@@ -57,8 +57,14 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
 extension ObjectPath {
   func property(_ keyPath: AnyKeyPath, _ names: any KeyPathNames) throws -> Term {
     guard let property = names.property(keyPath, of: type) else {
+      // The key path of an inherited property differs from that in the superclass.
+      if ModelLayout.classes(of: type).count > 1 { return try KeyPathProbe(keyPath, of: type).term(from: self, names) }
       throw NotInStore("\(type) does not store the property of the key path \(keyPath)")
     }
+    return try self.property(property)
+  }
+
+  func property(_ property: PropertyReference) throws -> Term {
     let mayBeNil = self.mayBeNil || property.isOptional
     switch property.kind {
     case .identifier: return .object(self)
@@ -93,8 +99,8 @@ extension CompositePath {
     case .composite(let elements):
       guard let type else { break }
       // The only element of an enum with raw values has the name of the property.
-      if elements.count == 1, elements[0].name.isEmpty {
-        guard let raw = (type as? any RawRepresentable.Type)?.rawType, let kind = ScalarKind(raw) else { break }
+      if let raw = (type as? any RawRepresentable.Type)?.rawType {
+        guard elements.count == 1, let kind = ScalarKind(raw) else { break }
         return .scalar(
           Scalar(
             row.expression(name, name), .raw(String(reflecting: type), kind), mayBeNil: mayBeNil, needed: needed))

@@ -41,11 +41,6 @@ struct MetadataNames: KeyPathNames {
       ? PropertyReference(name: "objectID", kind: .identifier, isOptional: false) : nil
   }
 
-  /// Returns all stored properties of a class, with their key paths.
-  static func properties(of type: any PersistentModel.Type) -> [AnyKeyPath: PropertyReference] {
-    table(of: type).properties
-  }
-
   private static func table(of type: any PersistentModel.Type) -> Table {
     if let table = known.withLock({ $0[ObjectIdentifier(type)] }) { return table }
     let table = Table()

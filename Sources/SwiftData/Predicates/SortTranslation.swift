@@ -38,7 +38,11 @@ struct SortTranslation {
   private func scalar(_ keyPath: AnyKeyPath, of type: any PersistentModel.Type) throws -> Scalar {
     let object = ObjectPath(row: RowPath(variable: nil), type: type, mayBeNil: false)
     do {
-      if case .scalar(let scalar) = try KeyPathSteps(keyPath, names).term(from: object) { return scalar }
+      let isProperty = names.property(keyPath, of: type) != nil
+      let term =
+        isProperty
+        ? try object.property(keyPath, names) : try KeyPathProbe(keyPath, of: type).term(from: object, names)
+      if case .scalar(let scalar) = term { return scalar }
     } catch let error as NotInStore {
       throw SwiftDataError(.unsupportedSortDescriptor, "\(error.reason).")
     }
