@@ -78,7 +78,8 @@ extension PredicateTranslator {
   fileprivate func tests<Element>(
     of value: Any, _ variable: PredicateExpressions.Variable<Element>, _ test: () throws -> Condition
   ) throws -> [Condition] {
-    guard let elements = (value as? any Sequence).map({ Self.allElements($0) }), elements.count <= Self.longestList else {
+    guard let elements = (value as? any Sequence).map({ Self.allElements($0) }), elements.count <= Self.longestList
+    else {
       throw NotInStore("A condition is tested for each element of a long list")
     }
     let outer = bindings
@@ -106,12 +107,14 @@ extension PredicateExpressions.SequenceContains: TranslatableExpression {
     let part = try translator.term(of: element)
     switch try translator.term(of: sequence) {
     case .collection(let collection): return .condition(try translator.isMember(part, of: collection))
-    case .constant(let range as any ConstantRange): return .condition(try translator.contains(range.term(part, translator), part))
+    case .constant(let range as any ConstantRange):
+      return .condition(try translator.contains(range.term(part, translator), part))
     case .constant(let values as any Sequence):
       // A string contains characters.
       if values is any StringProtocol { break }
       return .condition(try translator.isMember(part, of: PredicateTranslator.allElements(values)))
-    case .range(let lower, let upper): return .condition(try translator.contains(.range(lower: lower, upper: upper), part))
+    case .range(let lower, let upper):
+      return .condition(try translator.contains(.range(lower: lower, upper: upper), part))
     case .scalar(let text) where text.kind == .string:
       let character = try translator.scalar(part, "contains of a string", as: .string)
       return .condition(PredicateTranslator.compare(text.expression, .contains, character.expression, .characters))

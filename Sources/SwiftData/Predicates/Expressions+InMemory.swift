@@ -5,7 +5,8 @@ import CoreData
 
 extension PredicateExpressions.TypeCheck: TranslatableExpression {
   func term(_ translator: PredicateTranslator) throws -> Term {
-    guard case .object(let object) = try translator.term(of: input), let type = Desired.self as? any PersistentModel.Type
+    guard case .object(let object) = try translator.term(of: input),
+      let type = Desired.self as? any PersistentModel.Type
     else { throw NotInStore("'is' checks the type of a value that is not a model") }
     let entities = translator.entities(type)
     if entities.isEmpty { throw NotInStore("'is' checks for \(Desired.self), which the schema does not contain") }

@@ -166,7 +166,8 @@ extension PredicateExpressions.Conditional: TranslatableExpression {
     }
     return .scalar(
       Scalar(
-        NSExpression(forConditional: predicate, trueExpression: try expression(yes), falseExpression: try expression(no)),
+        NSExpression(
+          forConditional: predicate, trueExpression: try expression(yes), falseExpression: try expression(no)),
         kind, mayBeNil: scalars.count < 2 || scalars.contains(where: \.mayBeNil)))
   }
 }

@@ -99,7 +99,8 @@ private final class ProbeRecord {
 
   /// Returns whether a value is the last one that an accessor returned, or a part of it.
   func isLast(_ value: Any) -> Bool {
-    guard let value = PredicateTranslator.flattened(value), let last = last.flatMap(PredicateTranslator.flattened) else {
+    guard let value = PredicateTranslator.flattened(value), let last = last.flatMap(PredicateTranslator.flattened)
+    else {
       return false
     }
     if let value = value as? AnyHashable, let last = last as? AnyHashable, type(of: value.base) == type(of: last.base) {
@@ -113,7 +114,10 @@ private final class ProbeRecord {
   func sample<Value>(_ type: Value.Type) -> Value? {
     let values: [Any] =
       isOther
-      ? [-7, Int8(-7), Int16(-7), Int32(-7), Int64(-7), -7.5, Float(-7.5), "", Date(timeIntervalSinceReferenceDate: -7e9)]
+      ? [
+        -7, Int8(-7), Int16(-7), Int32(-7), Int64(-7), -7.5, Float(-7.5), "",
+        Date(timeIntervalSinceReferenceDate: -7e9),
+      ]
       : [113, Int8(113), Int16(113), Int32(113), Int64(113), 113.5, Float(113.5), " Á Value ", Date.distantFuture]
     if let value = values.lazy.compactMap({ $0 as? Value }).first { return value }
     let wrapped = (type as? any OptionalValue.Type)?.wrapped ?? type

@@ -119,7 +119,8 @@ final class PredicateTranslator {
     case .scalar(let scalar), .characterCount(let scalar):
       return scalar.mayBeNil ? compare(scalar, .equalTo, Scalar.missing) : .constant(false)
     case .object(let object):
-      return object.mayBeNil ? Self.compare(object.row.expression(), .equalTo, Scalar.missing.expression) : .constant(false)
+      return object.mayBeNil
+        ? Self.compare(object.row.expression(), .equalTo, Scalar.missing.expression) : .constant(false)
     case .composite(let composite):
       if !composite.mayBeNil { return .constant(false) }
       let parts = try composite.elements.map { try composite.part($0) }.map { part in
@@ -166,7 +167,8 @@ final class PredicateTranslator {
     _ options: NSComparisonPredicate.Options = []
   ) -> Condition {
     Condition(
-      NSComparisonPredicate(leftExpression: left, rightExpression: right, modifier: .direct, type: op, options: options))
+      NSComparisonPredicate(leftExpression: left, rightExpression: right, modifier: .direct, type: op, options: options)
+    )
   }
 
   /// Compares two scalars of the same kind.

@@ -47,6 +47,7 @@ struct SortTranslation {
       throw SwiftDataError(.unsupportedSortDescriptor, "\(error.reason).")
     }
     throw SwiftDataError(
-      .unsupportedSortDescriptor, "\(keyPath) is not an attribute of \(type), nor of the destination of a to-one relationship.")
+      .unsupportedSortDescriptor,
+      "\(keyPath) is not an attribute of \(type), nor of the destination of a to-one relationship.")
   }
 }

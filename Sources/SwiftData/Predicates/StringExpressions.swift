@@ -3,19 +3,24 @@
 
 import Foundation
 
-// `#Predicate` accepts these methods of strings, and writes calls of the functions below. Foundation on Linux lacks them.
+// `#Predicate` accepts these methods of strings, and writes calls of the functions below, which Foundation on Linux lacks.
 
 extension PredicateExpressions {
   /// `localizedStandardContains(_:)` of a string: whether it contains another, as a user searches.
   public struct StringLocalizedStandardContains<Root: PredicateExpression, Other: PredicateExpression>:
     PredicateExpression
   where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    /// The type of the result.
     public typealias Output = Bool
+    /// The string.
     public let root: Root
+    /// The other string.
     public let other: Other
 
+    /// Creates the expression.
     public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
 
+    /// Returns the result for values of the variables.
     public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
       String(try root.evaluate(bindings)).localizedStandardContains(String(try other.evaluate(bindings)))
     }
@@ -24,12 +29,17 @@ extension PredicateExpressions {
   /// `localizedCompare(_:)` of a string: its order by the rules of the user's language.
   public struct StringLocalizedCompare<Root: PredicateExpression, Other: PredicateExpression>: PredicateExpression
   where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    /// The type of the result.
     public typealias Output = ComparisonResult
+    /// The string.
     public let root: Root
+    /// The other string.
     public let other: Other
 
+    /// Creates the expression.
     public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
 
+    /// Returns the result for values of the variables.
     public func evaluate(_ bindings: PredicateBindings) throws -> ComparisonResult {
       String(try root.evaluate(bindings)).localizedCompare(String(try other.evaluate(bindings)))
     }
@@ -38,12 +48,17 @@ extension PredicateExpressions {
   /// `caseInsensitiveCompare(_:)` of a string: its order without regard to case.
   public struct StringCaseInsensitiveCompare<Root: PredicateExpression, Other: PredicateExpression>: PredicateExpression
   where Root.Output: StringProtocol, Other.Output: StringProtocol {
+    /// The type of the result.
     public typealias Output = ComparisonResult
+    /// The string.
     public let root: Root
+    /// The other string.
     public let other: Other
 
+    /// Creates the expression.
     public init(root: Root, other: Other) { (self.root, self.other) = (root, other) }
 
+    /// Returns the result for values of the variables.
     public func evaluate(_ bindings: PredicateBindings) throws -> ComparisonResult {
       String(try root.evaluate(bindings)).caseInsensitiveCompare(String(try other.evaluate(bindings)))
     }

@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import CoreData
 import Testing
 
+@testable import CoreData
 @testable import SwiftData
 
 @Suite("Generated predicates")

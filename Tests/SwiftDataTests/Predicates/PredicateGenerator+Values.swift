@@ -25,7 +25,8 @@ extension PredicateGenerator {
     }
     switch pick([0, 1, 2, 3]) {
     case 0: return constant(pick(SampleValues.numbers))
-    case 1: return Build.build_NilCoalesce(lhs: property(model, \.count), rhs: constant(pick(SampleValues.numbers))).erased
+    case 1:
+      return Build.build_NilCoalesce(lhs: property(model, \.count), rhs: constant(pick(SampleValues.numbers))).erased
     default: return property(model, \.number)
     }
   }
@@ -67,7 +68,8 @@ extension PredicateGenerator {
     }
     switch pick([0, 1, 2]) {
     case 0: return constant(pick(SampleValues.reals))
-    case 1: return Build.build_NilCoalesce(lhs: property(model, \.ratio), rhs: constant(pick(SampleValues.reals))).erased
+    case 1:
+      return Build.build_NilCoalesce(lhs: property(model, \.ratio), rhs: constant(pick(SampleValues.reals))).erased
     default: return property(model, \.real)
     }
   }
@@ -136,7 +138,8 @@ extension PredicateGenerator {
     switch pick([0, 1, 2]) {
     case 0: return compare(property(model, \.start), date)
     case 1: return equal(property(model, \.end), constant(maybe(SampleValues.dates)))
-    default: return compare(Build.build_NilCoalesce(lhs: property(model, \.end), rhs: property(model, \.start)).erased, date)
+    default:
+      return compare(Build.build_NilCoalesce(lhs: property(model, \.end), rhs: property(model, \.start)).erased, date)
     }
   }
 
@@ -151,7 +154,8 @@ extension PredicateGenerator {
     case 3: return equal(property(model, \.size), constant(pick([.small, .large])))
     case 4: return Build.build_contains(constant([Optional(Rank.high), nil]), rank).erased
     case 5:
-      return equal(Build.build_KeyPath(root: property(model, \.tone), keyPath: \.label).erased, constant(pick(["b", "d"])))
+      return equal(
+        Build.build_KeyPath(root: property(model, \.tone), keyPath: \.label).erased, constant(pick(["b", "d"])))
     default: return equal(property(model, \.tone), constant(.dark))
     }
   }
@@ -161,7 +165,8 @@ extension PredicateGenerator {
     switch pick([0, 1, 2, 3]) {
     case 0:
       return compare(
-        Build.build_KeyPath(root: property(model, \.spot), keyPath: \.height).erased, constant(pick(SampleValues.reals)))
+        Build.build_KeyPath(root: property(model, \.spot), keyPath: \.height).erased, constant(pick(SampleValues.reals))
+      )
     case 1:
       let city = Build.build_flatMap(other) { Build.build_KeyPath(root: $0, keyPath: \.city) }.erased
       return equal(city, constant(maybe(SampleValues.texts)))
@@ -175,7 +180,8 @@ extension PredicateGenerator {
     case 0: return compare(property(model, \.code), constant(pick(SampleValues.codes)))
     case 1: return equal(property(model, \.key), constant(maybe(SampleValues.keys)))
     case 2:
-      let sum = Build.build_Arithmetic(lhs: property(model, \.price), rhs: property(model, \.price), op: .multiply).erased
+      let sum = Build.build_Arithmetic(lhs: property(model, \.price), rhs: property(model, \.price), op: .multiply)
+        .erased
       return compare(chance(2) ? sum : property(model, \.price), constant(pick(SampleValues.prices)))
     case 3: return compare(property(model, \.small), constant(pick([-1.5, 0, 0.1, 2])))
     case 4:

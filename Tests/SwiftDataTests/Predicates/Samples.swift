@@ -78,7 +78,8 @@ enum SampleValues {
   static let reals: [Double] = [
     -1e300, -2.5, -1, -0.0, 0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.5, 1, 2, 2.5, 3, 1e300, .infinity, -.infinity, 5e-324,
   ]
-  static let prices: [Decimal] = [-1, 0, 1, 2].map { $0 / 4 } + [Decimal(string: "0.1"), Decimal(string: "12.34")].compactMap { $0 }
+  static let prices: [Decimal] =
+    [-1, 0, 1, 2].map { $0 / 4 } + [Decimal(string: "0.1"), Decimal(string: "12.34")].compactMap { $0 }
   static let dates = [-1e11, -1e9, -0.5, 0, 0.001, 1, 1e9, 1e11].map { Date(timeIntervalSinceReferenceDate: $0) }
   static let codes: [UInt] = [0, 1, 7, UInt(Int.max), UInt(Int.max) + 1, .max]
   static let keys = (0..<3).compactMap { UUID(uuidString: "00000000-0000-0000-0000-00000000000\($0)") }
