@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Beyond Apple's, it says what happened in words and carries its cause. Errors are equal if their codes are.
 public struct SwiftDataError: Error, Sendable {
-  enum Code: String, Sendable {
+  enum Code: String, Sendable, CaseIterable {
     case unsupportedPredicate, unsupportedSortDescriptor, unsupportedKeyPath, includePendingChangesWithBatchSize
     case sortingPendingChangesWithIdentifiers, missingModelContext, modelValidationFailure, loadIssueModelContainer
     case unknownSchema, backwardMigration, duplicateConfiguration, configurationFileNameContainsInvalidCharacters
@@ -17,15 +17,43 @@ public struct SwiftDataError: Error, Sendable {
   }
 
   let code: Code
-  /// What happened, and what to do; nil for a constant.
+  /// What happened, and what to do; nil for a constant. An addition to Apple's API.
   public let explanation: String?
-  /// The error that caused this one. An addition to Apple's API.
+  /// The error that caused this one: Core Data's `NSError` with its code, an error that the program's own code threw, or
+  /// another `SwiftDataError`. An addition to Apple's API.
   public let underlyingError: (any Error)?
+  private let place: Place
 
-  init(_ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil) {
+  /// The entity and the property that an error concerns.
+  private struct Place: Sendable {
+    var entity: String?
+    var property: String?
+  }
+
+  init(
+    _ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil, entity: String? = nil, property: String? = nil
+  ) {
     self.code = code
     self.explanation = explanation
     underlyingError = cause
+    place = Place(entity: entity, property: property)
+  }
+
+  /// The name of the entity that the error, or its cause, concerns. An addition to Apple's API.
+  public var entity: String? { place.entity ?? cause(\.entity, \.entity, ErrorDetail.entity) }
+
+  /// The name of the property that the error, or its cause, concerns. An addition to Apple's API.
+  public var property: String? { place.property ?? cause(\.property, \.property, ErrorDetail.property) }
+
+  private func cause(
+    _ ofError: (SwiftDataError) -> String?, _ ofIssue: (SchemaIssue) -> String, _ key: String
+  ) -> String? {
+    switch underlyingError {
+    case let error as SwiftDataError: return ofError(error)
+    case let issue as SchemaIssue: return ofIssue(issue).isEmpty ? nil : ofIssue(issue)
+    case let error?: return (error as NSError).userInfo[key] as? String
+    case nil: return nil
+    }
   }
 
   /// The predicate contains an operation that a store cannot perform.
@@ -63,9 +91,15 @@ public struct SwiftDataError: Error, Sendable {
   /// The request for history cannot be performed.
   public static let invalidTransactionFetchRequest = SwiftDataError(.invalidTransactionFetchRequest)
 
-  /// Returns whether an error is this one, in a `catch` clause.
+  /// Returns whether an error, or one of its causes, is this one, in a `catch` clause: a container that cannot be made
+  /// because of the store's version throws `loadIssueModelContainer`, whose cause is `unknownSchema`.
   public static func ~= (pattern: SwiftDataError, error: any Error) -> Bool {
-    (error as? SwiftDataError)?.code == pattern.code
+    var next: SwiftDataError? = error as? SwiftDataError
+    while let error = next {
+      if error.code == pattern.code { return true }
+      next = error.underlyingError as? SwiftDataError
+    }
+    return false
   }
 }
 
@@ -76,25 +110,73 @@ extension SwiftDataError: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
-extension SwiftDataError: LocalizedError, CustomStringConvertible {
+extension SwiftDataError: CustomStringConvertible {
   /// The code, what happened, and the cause.
-  public var description: String {
-    var parts = [code.rawValue]
-    if let explanation { parts.append(explanation) }
-    if let cause = underlyingError { parts.append(Self.words(of: cause)) }
-    return parts.joined(separator: ": ")
-  }
+  public var description: String { "\(code.rawValue): \(sentences)" }
 
-  /// The same as `description`.
-  public var errorDescription: String? { description }
+  /// What happened, and the cause, in sentences.
+  private var sentences: String {
+    // A cause that is an error of this type explains more than the sentence of a code.
+    let inner = underlyingError as? SwiftDataError
+    let own = explanation ?? (inner == nil ? code.sentence : nil)
+    let cause = inner.map(\.sentences) ?? underlyingError.map { Self.words(of: $0) }
+    return [own, cause].compactMap { $0 }.joined(separator: " ")
+  }
 
   /// Returns what an error says, without the frame that Foundation puts around it.
   static func words(of error: any Error) -> String {
     if type(of: error) is NSError.Type {
       let error = error as NSError
       let texts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
-      return "\(texts.compactMap { $0 }.joined(separator: " ")) (\(error.domain) \(error.code))"
+      var seen: Set<String> = []
+      let words = texts.compactMap { $0 }.filter { seen.insert($0).inserted }.joined(separator: " ")
+      return "\(words) (\(error.domain) \(error.code))"
     }
-    return String(describing: error)
+    if let issue = error as? SchemaIssue { return issue.description }
+    if let words = (error as? any LocalizedError)?.errorDescription { return words }
+    return "\(type(of: error)): \(error)"
+  }
+}
+
+extension SwiftDataError: LocalizedError, CustomNSError {
+  /// What happened, and the cause, in sentences.
+  public var errorDescription: String? { sentences }
+
+  /// The domain of the error as an `NSError`.
+  public static var errorDomain: String { "SwiftData.SwiftDataError" }
+  /// The position of the code among all of them.
+  public var errorCode: Int { Code.allCases.firstIndex(of: code) ?? 0 }
+  /// The description, the cause, the entity and the property.
+  public var errorUserInfo: [String: Any] {
+    var info: [String: Any] = [NSLocalizedDescriptionKey: sentences]
+    info[NSUnderlyingErrorKey] = underlyingError
+    info[ErrorDetail.entity] = entity
+    info[ErrorDetail.property] = property
+    return info
+  }
+}
+
+extension SwiftDataError.Code {
+  /// What the code says without an explanation.
+  fileprivate var sentence: String {
+    switch self {
+    case .unsupportedPredicate: "The predicate contains an operation that a store cannot perform."
+    case .unsupportedSortDescriptor: "The sort descriptor cannot be performed by a store."
+    case .unsupportedKeyPath: "The key path is not that of a stored property."
+    case .includePendingChangesWithBatchSize: "A fetch in batches cannot include unsaved changes."
+    case .sortingPendingChangesWithIdentifiers: "Identifiers alone cannot be sorted with unsaved changes."
+    case .missingModelContext: "The model belongs to no context."
+    case .modelValidationFailure: "A model has values that its schema does not allow."
+    case .loadIssueModelContainer: "The model container could not be made."
+    case .unknownSchema: "The store's version is none of the migration plan."
+    case .backwardMigration: "The store's version is later than the schema."
+    case .duplicateConfiguration: "Two configurations have the same name or file."
+    case .configurationFileNameContainsInvalidCharacters: "The name of a configuration cannot be a file name."
+    case .configurationFileNameTooLong: "The name of a configuration is too long for a file name."
+    case .configurationSchemaNotFoundInContainerSchema:
+      "A configuration's schema contains entities that the container's schema lacks."
+    case .historyTokenExpired: "The history that follows a token has been deleted."
+    case .invalidTransactionFetchRequest: "The request for history cannot be performed."
+    }
   }
 }

@@ -2,32 +2,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import Foundation
 
 /// The stages of a migration plan, after the plan was checked as a whole.
 struct PlannedStages {
-  private let versions: [PlannedVersion]
-  private let stages: [(stage: MigrationStage, from: Int, to: Int)]
+  /// A stage, with the positions of its versions.
+  struct Stage {
+    let source: PlannedVersion
+    let destination: PlannedVersion
+    let from: Int
+    let to: Int
+    var willMigrate: ((ModelContext) throws -> Void)?
+    var didMigrate: ((ModelContext) throws -> Void)?
 
-  /// Checks a plan.
+    var label: String { "\(source.name) to \(destination.name)" }
+    var hasCode: Bool { willMigrate != nil || didMigrate != nil }
+  }
+
+  let name: String
+  let versions: [PlannedVersion]
+  let stages: [Stage]
+
+  /// Checks a plan: its versions, their order, their types, and that the stages lead from the first to the last.
+  ///
+  /// - Throws: `SwiftDataError.loadIssueModelContainer` with the reason.
+  init(_ plan: any SchemaMigrationPlan.Type) throws {
+    let name = String(describing: plan)
+    let versions = try plan.schemas.map { try PlannedVersion($0, plan: name) }
+    guard !versions.isEmpty else { throw Self.invalid(name, "has no schemas.") }
+    try Self.checkVersions(versions, name)
+    for version in versions { try version.checkTypes(versions, name) }
+    self.name = name
+    self.versions = versions
+    stages = try Self.chain(plan.stages, versions, name)
+  }
+
+  /// Checks a plan for a container.
   ///
   /// - Parameters:
   ///   - plan: the plan.
-  ///   - destination: the schema of the container.
-  ///   - model: the model of that schema.
-  /// - Throws: `SwiftDataError.loadIssueModelContainer` or `.unknownSchema` with the reason.
-  init(_ plan: any SchemaMigrationPlan.Type, destination: Schema, _ model: NSManagedObjectModel) throws {
-    let name = String(describing: plan)
-    versions = try plan.schemas.map { try PlannedVersion($0, plan: name) }
-    guard let last = versions.last else { throw Self.invalid(name, "has no schemas.") }
-    try Self.checkVersions(versions, name)
-    guard last.model.versionChecksum == model.versionChecksum else {
-      throw Self.invalid(
-        name,
-        "ends with \(last.name), but the container has another schema. "
-          + "\(PlannedVersion.difference(last.model, model)) Add a schema and a stage for the container's version.")
-    }
-    stages = try Self.chain(plan.stages, versions, name)
+  ///   - model: the model of the container's schema.
+  /// - Throws: `SwiftDataError.loadIssueModelContainer` with the reason.
+  init(_ plan: any SchemaMigrationPlan.Type, destination model: NSManagedObjectModel) throws {
+    try self.init(plan)
+    guard let last = versions.last, last.model.versionChecksum != model.versionChecksum else { return }
+    let differences = PlannedVersion.difference(last.model, model)
+    throw Self.invalid(
+      name,
+      "ends with \(last.name), but the container has another schema. "
+        + SchemaWords.text(differences, store: last.name, model: "the container's schema")
+        + " Add a schema and a stage for the container's version, or make the container with \(last.name).")
   }
 
   private static func invalid(_ plan: String, _ reason: String) -> SwiftDataError {
@@ -35,75 +60,98 @@ struct PlannedStages {
   }
 
   private static func checkVersions(_ versions: [PlannedVersion], _ plan: String) throws {
-    for (first, second) in zip(versions, versions.dropFirst()) where first.identifier >= second.identifier {
-      throw invalid(
-        plan,
-        "lists \(first.name) (\(first.identifier)) before \(second.name) (\(second.identifier)). Order the schemas by "
-          + "their versions, the oldest first.")
-    }
     for (position, version) in versions.enumerated() {
+      if versions[..<position].contains(where: { $0.type == version.type }) {
+        throw invalid(plan, "lists \(version.name) twice.")
+      }
       let equal = versions[..<position].first { $0.model.versionChecksum == version.model.versionChecksum }
       if let equal {
         throw invalid(
           plan,
-          "has two equal schemas, \(equal.name) and \(version.name): default values, delete rules and the names of types "
-            + "do not distinguish versions. Remove \(version.name).")
+          "has two equal schemas, \(equal.name) and \(version.name): initial values, delete rules, indexes and the names "
+            + "of types do not distinguish versions. Remove \(version.name), or give one of its properties a "
+            + "hashModifier if its stage has code to run.")
       }
+    }
+    for (first, second) in zip(versions, versions.dropFirst()) where first.identifier >= second.identifier {
+      throw invalid(
+        plan,
+        "lists \(first.name) (\(first.identifier)) before \(second.name) (\(second.identifier)). Order the schemas by "
+          + "their versions, the oldest first, and give each a version of its own.")
     }
   }
 
-  /// Returns the stages with the positions of their versions, which must lead from the first to the last.
+  /// Returns the stages, which must lead from the first version to the last, through all of them.
   private static func chain(
     _ stages: [MigrationStage], _ versions: [PlannedVersion], _ plan: String
-  ) throws -> [(stage: MigrationStage, from: Int, to: Int)] {
+  ) throws -> [Stage] {
     let found = try stages.map { stage in
       let (from, to) = stage.versions
       guard let first = versions.firstIndex(where: { $0.type == from }),
         let second = versions.firstIndex(where: { $0.type == to })
       else {
-        throw invalid(plan, "has a stage from \(from) to \(to), of which one is not in its schemas.")
+        let missing = versions.contains { $0.type == from } ? to : from
+        throw invalid(plan, "has a stage from \(from) to \(to), but does not list \(missing) in its schemas.")
       }
       guard first < second else {
-        throw invalid(plan, "has a stage from \(from) back to \(to). Stages lead from an older version to a newer one.")
+        throw invalid(plan, "has a stage from \(from) to \(to). Stages lead from an older version to a newer one.")
       }
-      return (stage, first, second)
+      var result = Stage(source: versions[first], destination: versions[second], from: first, to: second)
+      if case .custom(_, _, let before, let after) = stage {
+        (result.willMigrate, result.didMigrate) = (before, after)
+      }
+      return result
     }
-    for (first, second) in zip(found, found.dropFirst()) where first.2 != second.1 {
+    var position = 0
+    for stage in found {
+      guard stage.from == position else {
+        throw invalid(
+          plan,
+          stage.from < position
+            ? "has a stage \(stage.label), but the one before it ends with \(versions[position].name). Each stage begins "
+              + "where the one before it ends."
+            : "has no stage from \(versions[position].name): the next one is \(stage.label).")
+      }
+      if stage.to > position + 1 {
+        throw invalid(
+          plan,
+          "has no stage from \(versions[position + 1].name), because the stage \(stage.label) passes over it: a store of "
+            + "that version could not be migrated.")
+      }
+      position = stage.to
+    }
+    guard position == versions.count - 1 else {
       throw invalid(
-        plan,
-        "has a stage to \(versions[first.2].name), followed by one from \(versions[second.1].name). Each stage begins "
-          + "where the one before it ends.")
-    }
-    if versions.count > 1, found.last?.2 != versions.count - 1 {
-      throw invalid(plan, "has no stage to its last schema, \(versions[versions.count - 1].name).")
-    }
-    if let start = found.first?.1, start > 0 {
-      throw invalid(plan, "has no stage from its first schema, \(versions[0].name).")
+        plan, "has no stage from \(versions[position].name) to its last schema, \(versions[versions.count - 1].name).")
     }
     return found
   }
 
-  /// Returns the manager that runs the stages when a store is opened.
+  // MARK: Stores
+
+  /// Returns the position of a store's version; nil if the plan lacks it.
+  func position(of metadata: [String: Any], _ configuration: String?) -> Int? {
+    versions.lastIndex { $0.wrote(metadata, configuration) }
+  }
+
+  /// Returns the manager that runs the stages for a store in a server, on a copy that is written back as a whole.
   func manager() -> NSStagedMigrationManager {
-    NSStagedMigrationManager(stages.map { stage(for: $0.stage, from: versions[$0.from], to: versions[$0.to]) })
+    NSStagedMigrationManager(
+      stages.map { stage in
+        let result = NSCustomMigrationStage(
+          migratingFrom: reference(stage.source.model), to: reference(stage.destination.model))
+        result.label = stage.label
+        if let code = stage.willMigrate { result.willMigrateHandler = handler(code, stage.source.schema) }
+        if let code = stage.didMigrate { result.didMigrateHandler = handler(code, stage.destination.schema) }
+        return result
+      })
   }
 
-  private func stage(
-    for stage: MigrationStage, from source: PlannedVersion, to destination: PlannedVersion
-  ) -> NSMigrationStage {
-    let result = NSCustomMigrationStage(
-      migratingFrom: NSManagedObjectModelReference(model: source.model, versionChecksum: source.model.versionChecksum),
-      to: NSManagedObjectModelReference(
-        model: destination.model, versionChecksum: destination.model.versionChecksum))
-    result.label = "\(source.name) to \(destination.name)"
-    guard case .custom(_, _, let before, let after) = stage else { return result }
-    if let before { result.willMigrateHandler = Self.handler(before, source.schema) }
-    if let after { result.didMigrateHandler = Self.handler(after, destination.schema) }
-    return result
+  private func reference(_ model: NSManagedObjectModel) -> NSManagedObjectModelReference {
+    NSManagedObjectModelReference(model: model, versionChecksum: model.versionChecksum)
   }
 
-  /// Returns a handler that calls the code of a stage with a context for the models of one version.
-  private static func handler(
+  private func handler(
     _ code: @escaping (ModelContext) throws -> Void, _ schema: Schema
   ) -> NSCustomMigrationStage.Handler {
     { manager, _ in
@@ -112,53 +160,6 @@ struct PlannedStages {
       try code(context)
       try context.save()
     }
-  }
-}
-
-/// A version of a migration plan.
-struct PlannedVersion {
-  let type: any VersionedSchema.Type
-  let schema: Schema
-  let model: NSManagedObjectModel
-
-  var identifier: Schema.Version { schema.version }
-  var name: String { String(describing: type) }
-
-  init(_ type: any VersionedSchema.Type, plan: String) throws {
-    self.type = type
-    schema = Schema(versionedSchema: type)
-    do {
-      var managed = ManagedModel(schema)
-      model = try managed.make()
-    } catch {
-      throw SwiftDataError(
-        .loadIssueModelContainer, "The schema \(type) of the migration plan \(plan) cannot be used.", cause: error)
-    }
-  }
-
-  /// Says which entities and properties of two models differ.
-  static func difference(_ first: NSManagedObjectModel, _ second: NSManagedObjectModel) -> String {
-    var parts: [String] = []
-    let (old, new) = (first.entitiesByName, second.entitiesByName)
-    for name in Set(old.keys).union(new.keys).sorted() {
-      guard let before = old[name] else {
-        parts.append("The entity '\(name)' is only in the container's schema.")
-        continue
-      }
-      guard let after = new[name] else {
-        parts.append("The entity '\(name)' is missing from the container's schema.")
-        continue
-      }
-      guard before.versionHash != after.versionHash else { continue }
-      let properties = Set(before.propertiesByName.keys).union(after.propertiesByName.keys).sorted().filter {
-        before.propertiesByName[$0]?.versionHash != after.propertiesByName[$0]?.versionHash
-      }
-      parts.append(
-        properties.isEmpty
-          ? "The entity '\(name)' differs in its constraints."
-          : "The entity '\(name)' differs in \(properties.map { "'\($0)'" }.joined(separator: ", ")).")
-    }
-    return parts.joined(separator: " ")
   }
 }
 

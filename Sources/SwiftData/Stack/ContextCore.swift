@@ -25,7 +25,11 @@ final class ContextCore: @unchecked Sendable {
   init(_ container: ModelContainer, _ type: NSManagedObjectContextConcurrencyType) {
     self.container = container
     managed = NSManagedObjectContext(concurrencyType: type)
-    managed.persistentStoreCoordinator = container.coordinator
+    if let root = container.stageRoot {
+      managed.parent = root
+    } else {
+      managed.persistentStoreCoordinator = container.coordinator
+    }
     // Inserting a model with the unique values of an existing row changes that row.
     managed.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
     managed.undoManager = nil

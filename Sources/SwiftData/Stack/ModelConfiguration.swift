@@ -23,6 +23,8 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
   public let cloudKitDatabase: CloudKitDatabase
   /// The types in this store; nil for all those of the container.
   public var schema: Schema?
+  /// How the store is migrated. An addition to Apple's API.
+  public var migration = MigrationOptions()
 
   /// The identifier of the app group; nil if there is none.
   public var groupAppContainerIdentifier: String? { groupContainer.identifier }

@@ -15,6 +15,8 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   public let configurations: Set<ModelConfiguration>
   let coordinator: NSPersistentStoreCoordinator
   private let model: NSManagedObjectModel
+  /// The context that keeps what the code of a migration stage saves, until the stage is recorded with it.
+  var stageRoot: NSManagedObjectContext?
 
   /// Creates a container and opens its stores, which are created or migrated if necessary.
   ///
@@ -42,8 +44,11 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
       }
       for entity in model.entities { ManagedObjectClasses.assign(ModelRow.self, to: entity) }
       coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-      let stages = try migrationPlan.map { try PlannedStages($0, destination: schema, model).manager() }
-      for configuration in configurations { try Self.open(configuration, coordinator, stages) }
+      let stages = try migrationPlan.map { try PlannedStages($0, destination: model) }
+      for configuration in configurations {
+        let migration = ContainerMigration(configuration: configuration, schema: schema, model: model, stages: stages)
+        try migration.run { [coordinator] in try Self.open(migration, coordinator) }
+      }
     } catch let error as SwiftDataError {
       throw error
     } catch {
@@ -94,16 +99,14 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     }
   }
 
-  private static func open(
-    _ configuration: ModelConfiguration, _ coordinator: NSPersistentStoreCoordinator,
-    _ stages: NSStagedMigrationManager?
-  ) throws {
+  private static func open(_ migration: ContainerMigration, _ coordinator: NSPersistentStoreCoordinator) throws {
+    let configuration = migration.configuration
     let description = NSPersistentStoreDescription(url: configuration.url)
     description.configuration = configuration.schema == nil ? nil : configuration.name
     description.isReadOnly = !configuration.allowsSave
     description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
     description.setOption(NSNumber(value: true), forKey: NSPersistentStoreRemoteChangeNotificationPostOptionKey)
-    if let stages { description.setOption(stages, forKey: NSPersistentStoreStagedMigrationManagerOptionKey) }
+    try migration.setOptions(of: description)
     if configuration.url.isFileURL, !configuration.isStoredInMemoryOnly, configuration.allowsSave {
       try FileManager.default.createDirectory(
         at: configuration.url.deletingLastPathComponent(), withIntermediateDirectories: true)

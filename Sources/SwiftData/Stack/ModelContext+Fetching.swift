@@ -149,6 +149,7 @@ private struct ModelFetch<T: PersistentModel> {
 
   init(_ descriptor: FetchDescriptor<T>, _ core: ContextCore) throws {
     self.core = core
+    try core.checkContains(T.self)
     request = NSFetchRequest<ModelRow>(entityName: core.entity(of: T.self).name ?? "")
     let condition = try FetchCondition(descriptor, core)
     request.predicate = condition.predicate

@@ -112,6 +112,8 @@ public final class ModelContext {
     let changed = core.changedRows
     let notice = SaveNotice(self)
     NotificationCenter.default.post(name: Self.willSave, object: self)
+    // A context above this one would hand out identifiers only when it writes.
+    if managed.parent != nil { try managed.obtainPermanentIDs(for: Array(managed.insertedObjects)) }
     try managed.save()
     core.releaseModels(of: changed)
     NotificationCenter.default.post(name: Self.didSave, object: self, userInfo: notice.afterwards())

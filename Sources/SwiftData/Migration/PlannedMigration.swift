@@ -1,0 +1,189 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataMigration
+import Foundation
+
+/// The migration of a store through the stages of a plan.
+///
+/// Which stages remain, and whether each of their steps can be inferred, is settled before anything is changed.
+struct PlannedMigration {
+  private let opening: ContainerMigration
+  private let plan: PlannedStages
+
+  private var url: URL { opening.url }
+  private var part: String? { opening.part }
+
+  init(_ opening: ContainerMigration, _ plan: PlannedStages) {
+    (self.opening, self.plan) = (opening, plan)
+  }
+
+  /// What remains of a stage.
+  private struct Work {
+    let stage: PlannedStages.Stage
+    /// Whether only `didMigrate` is left.
+    let isAfterStep: Bool
+    /// The mark of a process that was killed after `willMigrate`.
+    var mark: StageMark?
+  }
+
+  func run(_ metadata: [String: Any]) throws {
+    addConfigurations(metadata)
+    let works = try remaining(metadata)
+    for work in works where !work.isAfterStep { try checkStep(work.stage) }
+    var tracker = StageProgress(opening, works.map(\.stage.label))
+    var finished = works.first.map { $0.isAfterStep ? $0.stage.destination : $0.stage.source }
+    do {
+      // The backup of an interrupted migration was made when it began.
+      if StageMark(metadata) == nil { tracker.backup = try opening.backUp { try tracker.report(.backup, 0) } }
+      for work in works {
+        try run(work, tracker)
+        finished = work.stage.destination
+        tracker.next()
+      }
+    } catch let cancellation as ContainerMigration.Cancellation {
+      throw opening.cancelled(cancellation.cause, "The store is of \(finished?.name ?? "its old version").")
+    }
+  }
+
+  /// Gives the models of all versions the configuration of a store with some of the entities: those of the container's
+  /// configuration, and those of older versions that the store has.
+  private func addConfigurations(_ metadata: [String: Any]) {
+    guard let part, let own = opening.configuration.schema else { return }
+    let stored = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
+    for version in plan.versions { version.addConfiguration(part, stored.union(own.entities.map(\.name))) }
+  }
+
+  // MARK: The plan for a store
+
+  private func remaining(_ metadata: [String: Any]) throws -> [Work] {
+    guard let position = plan.position(of: metadata, part) else { throw UnknownVersion(opening, plan).error(metadata) }
+    let mark = StageMark(metadata)
+    var works: [Work] = []
+    if let mark, mark.isAfterStep(metadata) {
+      guard let stage = plan.stages.first(where: { mark.isOf($0) && $0.to == position }) else {
+        throw opening.unfinished(mark, "The migration plan \(plan.name) does not have this stage.")
+      }
+      works.append(Work(stage: stage, isAfterStep: true))
+    }
+    works += plan.stages.filter { $0.from >= position }.map { Work(stage: $0, isAfterStep: false) }
+    if let mark, let first = works.indices.first, mark.isOf(works[first].stage) { works[first].mark = mark }
+    return works
+  }
+
+  /// The labels of the stages that a store would go through.
+  func pending(_ metadata: [String: Any]) throws -> [String] {
+    addConfigurations(metadata)
+    return try remaining(metadata).map(\.stage.label)
+  }
+
+  private func checkStep(_ stage: PlannedStages.Stage) throws {
+    do {
+      _ = try NSMappingModel.inferredMappingModel(
+        forSourceModel: stage.source.model, destinationModel: stage.destination.model)
+    } catch {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. Add a version in between that has "
+          + "both the old and the new property, and copy the values in the didMigrate of its stage. The store "
+          + "\(url.path) is unchanged.", cause: error)
+    }
+  }
+
+  // MARK: Running
+
+  private func run(_ work: Work, _ tracker: StageProgress) throws {
+    let stage = work.stage
+    if !work.isAfterStep {
+      if stage.hasCode { try prepare(work, tracker) }
+      try tracker.report(.step, 0.2)
+      do {
+        try step(stage, tracker)
+      } catch {
+        // A corrected willMigrate must run again. If the mark stays, the next failure removes it.
+        try? StageMark.set(nil, at: url)
+        if error.isCancellation { throw error }
+        throw SwiftDataError(
+          .loadIssueModelContainer,
+          "The stage \(stage.label) of the migration plan \(plan.name) has failed. The store \(url.path) is of "
+            + "\(stage.source.name)\(stage.willMigrate == nil ? "" : ", with the changes of willMigrate").",
+          cause: error)
+      }
+    }
+    guard stage.hasCode else { return }
+    if stage.didMigrate != nil { try tracker.report(.didMigrate, 0.8) }
+    try call(stage.didMigrate, "didMigrate", stage, stage.destination) { _, _ in nil }
+  }
+
+  /// Runs `willMigrate`, unless a process that was killed afterwards has done so.
+  private func prepare(_ work: Work, _ tracker: StageProgress) throws {
+    let stage = work.stage
+    if stage.willMigrate != nil { try tracker.report(.willMigrate, 0) }
+    try call(stage.willMigrate, "willMigrate", stage, stage.source, unless: work.mark) { $0.mark(stage, $1) }
+  }
+
+  private func call(
+    _ code: ((ModelContext) throws -> Void)?, _ name: String, _ stage: PlannedStages.Stage, _ version: PlannedVersion,
+    unless done: StageMark? = nil, mark: (StageContext, [String: Any]) -> StageMark?
+  ) throws {
+    let context = try StageContext(version, at: url, configuration: part, label: stage.label)
+    let result = Result {
+      if let done, try context.isCovered(by: done) { return }
+      try context.run(code, mark: mark)
+    }
+    // The code's own error is more useful than that of closing the store after it.
+    do { try context.close() } catch { if case .success = result { throw error } }
+    do {
+      try result.get()
+    } catch {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. Nothing that it changed is "
+          + "in the store \(url.path), which is of \(version.name). It runs again when the store is next opened.",
+        cause: error)
+    }
+  }
+
+  private func step(_ stage: PlannedStages.Stage, _ tracker: StageProgress) throws {
+    let versions = ModelVersions([
+      ModelVersion(name: stage.source.name, model: stage.source.model),
+      ModelVersion(name: stage.destination.name, model: stage.destination.model),
+    ])
+    let migration = try StoreMigration(
+      storeAt: url, known: versions, version: stage.destination.name, isProgressive: false, allowsLoss: .none)
+    try migration.run { try tracker.report(.step, 0.2 + 0.6 * $0.fractionCompleted) }
+  }
+}
+
+extension ContainerMigration {
+  /// The error for a store whose stage is unfinished and cannot be finished.
+  func unfinished(_ mark: StageMark, _ reason: String) -> SwiftDataError {
+    SwiftDataError(
+      .loadIssueModelContainer,
+      "The store \(url.path) was migrated by the stage \(mark.label), whose didMigrate has not finished. \(reason) Open it "
+        + "with a migration plan that has the stage.")
+  }
+}
+
+/// Reports the progress of a store through its stages.
+struct StageProgress {
+  private let opening: ContainerMigration
+  private let labels: [String]
+  private var position = 0
+  var backup: URL?
+
+  init(_ opening: ContainerMigration, _ labels: [String]) {
+    (self.opening, self.labels) = (opening, labels)
+  }
+
+  mutating func next() { position += 1 }
+
+  func report(_ phase: SchemaMigrationProgress.Phase, _ fraction: Double) throws {
+    guard opening.options.progress != nil, position < labels.count else { return }
+    try opening.report(
+      SchemaMigrationProgress(
+        stage: labels[position], stageNumber: position + 1, stageCount: labels.count, phase: phase,
+        fractionCompleted: (Double(position) + fraction) / Double(labels.count), backup: backup))
+  }
+}

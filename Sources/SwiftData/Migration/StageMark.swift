@@ -1,0 +1,86 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataStoreFiles
+import Foundation
+
+/// The record, in a store's metadata, of a stage with code that has begun and is not finished.
+///
+/// It is written in the transaction that saves what `willMigrate` has changed, and removed in the one that saves what
+/// `didMigrate` has changed. So after a kill, the store's version and the mark say which of the two has run.
+struct StageMark {
+  private static let key = "OpenCoreDataSwiftDataStage"
+
+  /// The name of the stage.
+  let label: String
+  /// The checksums of the stage's versions.
+  let from: String
+  let to: String
+  /// The checksum of the store's entities before the step.
+  private let store: String
+  /// The history of the store before `willMigrate` was saved; nil for a store without any.
+  private let token: Data?
+  /// The number of transactions that saving it added to the history.
+  private let transactions: Int
+
+  init(_ stage: PlannedStages.Stage, _ metadata: [String: Any], token: NSPersistentHistoryToken?, transactions: Int) {
+    label = stage.label
+    from = stage.source.model.versionChecksum
+    to = stage.destination.model.versionChecksum
+    store = StoreVersion(metadata: metadata).checksum
+    // Without a token, `willMigrate` runs again after a kill.
+    self.token = token.flatMap { try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true) }
+    self.transactions = transactions
+  }
+
+  /// Reads the mark of a store; nil if no stage is unfinished.
+  init?(_ metadata: [String: Any]) {
+    guard let mark = metadata[Self.key] as? [String: Any], let label = mark["stage"] as? String,
+      let from = mark["from"] as? String, let to = mark["to"] as? String, let store = mark["store"] as? String
+    else { return nil }
+    (self.label, self.from, self.to, self.store) = (label, from, to, store)
+    token = mark["history"] as? Data
+    transactions = (mark["transactions"] as? NSNumber)?.intValue ?? 0
+  }
+
+  /// Returns metadata with a mark, or without one.
+  static func metadata(_ metadata: [String: Any], with mark: StageMark?) -> [String: Any] {
+    var metadata = metadata
+    guard let mark else {
+      metadata[key] = nil
+      return metadata
+    }
+    var values: [String: Any] = ["stage": mark.label, "from": mark.from, "to": mark.to, "store": mark.store]
+    values["transactions"] = NSNumber(value: mark.transactions)
+    values["history"] = mark.token
+    metadata[key] = values
+    return metadata
+  }
+
+  /// Writes the mark of a closed store, or removes it.
+  static func set(_ mark: StageMark?, at url: URL) throws {
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+    guard mark != nil || metadata[key] != nil else { return }
+    try NSPersistentStoreCoordinator.setMetadata(Self.metadata(metadata, with: mark), type: .sqlite, at: url)
+  }
+
+  /// Returns whether the step of the stage has run.
+  func isAfterStep(_ metadata: [String: Any]) -> Bool { StoreVersion(metadata: metadata).checksum != store }
+
+  func isOf(_ stage: PlannedStages.Stage) -> Bool {
+    from == stage.source.model.versionChecksum && to == stage.destination.model.versionChecksum
+  }
+
+  /// Returns whether `willMigrate` has been saved and nothing has been written to the store since, as an older version
+  /// of the app may have done.
+  func coversWillMigrate(_ context: NSManagedObjectContext) throws -> Bool {
+    guard let token else { return false }
+    let before = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSPersistentHistoryToken.self, from: token)
+    let request = NSPersistentHistoryChangeRequest.fetchHistory(after: before)
+    request.resultType = .transactionsOnly
+    let result = try context.execute(request) as? NSPersistentHistoryResult
+    let found = result?.result as? [NSPersistentHistoryTransaction] ?? []
+    return found.count == transactions && found.allSatisfy { $0.contextName == label }
+  }
+}
