@@ -103,6 +103,9 @@ private final class ProbeRecord {
     else {
       return false
     }
+    if value is any PersistentModel || last is any PersistentModel {
+      return (value as AnyObject) === (last as AnyObject)
+    }
     if let value = value as? AnyHashable, let last = last as? AnyHashable, type(of: value.base) == type(of: last.base) {
       return value == last
     }
@@ -157,7 +160,7 @@ private struct ProbingBackingData<Model: PersistentModel>: BackingData {
 
   private func destinations<Value: RelationshipCollection>(_ key: AnyKeyPath) -> Value {
     record.add(key, Model.self)
-    if let none = [Value.PersistentElement]() as? Value { return none }
+    if let none = [Value.PersistentElement]() as? Value { return record.returning(none) }
     trap("The key path of a sort descriptor leads through \(key), whose type \(Value.self) is not an array.")
   }
 
