@@ -16,10 +16,14 @@ import Testing
 
 @Model private class Dog: Animal {
   var breed = "terrier"
+
+  override init(_ name: String) { super.init(name) }
 }
 
 @Model private final class Puppy: Dog {
   var weeks = 3
+
+  override init(_ name: String) { super.init(name) }
 }
 
 @Suite("Predicates over a hierarchy of classes")
