@@ -31,7 +31,8 @@ public struct SwiftDataError: Error, Sendable {
   }
 
   init(
-    _ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil, entity: String? = nil, property: String? = nil
+    _ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil, entity: String? = nil,
+    property: String? = nil
   ) {
     self.code = code
     self.explanation = explanation

@@ -129,7 +129,8 @@ struct ContainerMigration {
 
   func cancelled(_ cause: any Error, _ state: String) -> SwiftDataError {
     SwiftDataError(
-      .loadIssueModelContainer, "The migration of the store \(url.path) was cancelled. \(state) Opening it again continues.",
+      .loadIssueModelContainer,
+      "The migration of the store \(url.path) was cancelled. \(state) Opening it again continues.",
       cause: NSError(
         domain: NSCocoaErrorDomain, code: NSMigrationCancelledError,
         userInfo: [

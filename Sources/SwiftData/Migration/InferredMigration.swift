@@ -46,7 +46,8 @@ struct InferredMigration {
 
   private func failure(_ error: any Error) -> SwiftDataError {
     let hint = SchemaWords.carriedModel(url).map { SchemaWords.renamingHint($0, opening.model) } ?? ""
-    let isLoss = (error as NSError).domain == NSCocoaErrorDomain
+    let isLoss =
+      (error as NSError).domain == NSCocoaErrorDomain
       && (error as NSError).code == NSMigrationMissingSourceModelError
     let advice =
       isLoss

@@ -55,7 +55,8 @@ extension SchemaMigrationPlan {
         guard let before else { return nil }
         let (first, second) = (before.inverseRelationship?.name, relationship.inverseRelationship?.name)
         guard first != second, first == nil || second == nil else { return nil }
-        return "The inverse of '\(entity.name ?? "").\(relationship.name)' is \(first ?? "none") in \(stage.source.name) "
+        return
+          "The inverse of '\(entity.name ?? "").\(relationship.name)' is \(first ?? "none") in \(stage.source.name) "
           + "and \(second ?? "none") in \(stage.destination.name). State it with @Relationship(inverse:)."
       }
     }

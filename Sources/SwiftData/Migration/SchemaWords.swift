@@ -30,7 +30,8 @@ enum SchemaWords {
 
   /// Returns the properties that a version drops whose name is not the only thing that changed: another property of the
   /// same kind is new.
-  static func renamings(_ old: NSManagedObjectModel, _ new: NSManagedObjectModel) -> [(entity: String, String, String)] {
+  static func renamings(_ old: NSManagedObjectModel, _ new: NSManagedObjectModel) -> [(entity: String, String, String)]
+  {
     new.entities.flatMap { entity -> [(entity: String, String, String)] in
       guard let before = old.entitiesByName[entity.renamingIdentifier ?? entity.name ?? ""] else { return [] }
       let kept = Set(entity.properties.map { $0.renamingIdentifier ?? $0.name })
@@ -73,7 +74,9 @@ enum SchemaWords {
   static func identifier(_ metadata: [String: Any]) -> Schema.Version? {
     let versions = StoreVersion(metadata: metadata).identifiers.compactMap { text -> Schema.Version? in
       let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) }
-      guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else { return nil }
+      guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
+        return nil
+      }
       return Schema.Version(major, minor, patch)
     }
     return versions.max()

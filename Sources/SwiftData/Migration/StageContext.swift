@@ -68,7 +68,8 @@ extension ContextCore {
     let other = container.schema.entities.first { $0.name == String(describing: type) }
     let stage =
       container.stageRoot == nil
-      ? "" : " In a migration stage, willMigrate uses the classes of the old version, and didMigrate those of the new one."
+      ? ""
+      : " In a migration stage, willMigrate uses the classes of the old version, and didMigrate those of the new one."
     let advice =
       other.map { "Use \($0.typeName), the class of the same name in version \(container.schema.version)." }
       ?? "Add the class to the types of the container."

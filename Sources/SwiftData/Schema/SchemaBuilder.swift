@@ -163,19 +163,6 @@ extension ModelLayout {
   }
 }
 
-/// A declaration that a schema cannot contain.
-struct SchemaIssue: Error, CustomStringConvertible {
-  var entity: String
-  var property: String
-  var reason: String
-
-  init(_ entity: String, _ property: String, _ reason: String) {
-    (self.entity, self.property, self.reason) = (entity, property, reason)
-  }
-
-  var description: String { "\(property.isEmpty ? entity : "\(entity).\(property)") \(reason)" }
-}
-
 extension UnstorableType {
   var sentence: String {
     let part = path.isEmpty ? "" : ", whose part '\(path.joined(separator: "."))' is of a type that"

@@ -18,102 +18,22 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   /// The context that keeps what the code of a migration stage saves, until the stage is recorded with it.
   var stageRoot: NSManagedObjectContext?
 
-  /// Creates a container and opens its stores, which are created or migrated if necessary.
-  ///
-  /// - Parameters:
-  ///   - schema: the types.
-  ///   - migrationPlan: how old stores are migrated; nil to infer the changes.
-  ///   - configurations: where the models are kept; none for the default place.
-  /// - Throws: `SwiftDataError.loadIssueModelContainer`, whose cause is Core Data's error or a problem of a declaration.
-  public init(
-    for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
-  ) throws {
+  /// Creates a container over stores that are opened afterwards.
+  init(
+    _ schema: Schema, _ migrationPlan: (any SchemaMigrationPlan.Type)?, _ configurations: [ModelConfiguration],
+    _ coordinator: NSPersistentStoreCoordinator
+  ) {
     self.schema = schema
     self.migrationPlan = migrationPlan
-    let configurations = configurations.isEmpty ? [ModelConfiguration()] : configurations
     self.configurations = Set(configurations)
-    do {
-      try Self.check(configurations, schema)
-      var managed = ManagedModel(schema)
-      model = try managed.make(configurations: configurations.map(\.name).filter { $0 != "default" })
-      for configuration in configurations {
-        guard let part = configuration.schema else { continue }
-        let names = Set(part.entities.map(\.name))
-        model.setEntities(
-          model.entities.filter { names.contains($0.name ?? "") }, forConfigurationName: configuration.name)
-      }
-      for entity in model.entities { ManagedObjectClasses.assign(ModelRow.self, to: entity) }
-      coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-      let stages = try migrationPlan.map { try PlannedStages($0, destination: model) }
-      for configuration in configurations {
-        let migration = ContainerMigration(configuration: configuration, schema: schema, model: model, stages: stages)
-        try migration.run { [coordinator] in try Self.open(migration, coordinator) }
-      }
-    } catch let error as SwiftDataError {
-      throw error
-    } catch {
-      throw SwiftDataError(.loadIssueModelContainer, cause: error)
-    }
-  }
-
-  /// Creates a container and opens its stores.
-  public convenience init(
-    for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: ModelConfiguration...
-  ) throws {
-    try self.init(for: schema, migrationPlan: migrationPlan, configurations: configurations)
-  }
-
-  /// Creates a container for model types and opens its stores.
-  public convenience init(
-    for types: any PersistentModel.Type..., migrationPlan: (any SchemaMigrationPlan.Type)? = nil,
-    configurations: ModelConfiguration...
-  ) throws {
-    try self.init(for: Schema(types), migrationPlan: migrationPlan, configurations: configurations)
-  }
-
-  /// Creates a container over stores that are open, for the code of a migration stage.
-  init(_ schema: Schema, over coordinator: NSPersistentStoreCoordinator) {
-    self.schema = schema
-    migrationPlan = nil
-    configurations = []
     self.coordinator = coordinator
     model = coordinator.managedObjectModel
     for entity in model.entities { ManagedObjectClasses.assign(ModelRow.self, to: entity) }
   }
 
-  private static func check(_ configurations: [ModelConfiguration], _ schema: Schema) throws {
-    for configuration in configurations { try configuration.validate() }
-    for (position, configuration) in configurations.enumerated() {
-      let others = configurations[..<position]
-      if others.contains(where: { $0.name == configuration.name }) {
-        throw SwiftDataError(.duplicateConfiguration, "Two configurations are named '\(configuration.name)'.")
-      }
-      if !configuration.isStoredInMemoryOnly, others.contains(where: { $0.url == configuration.url }) {
-        throw SwiftDataError(.duplicateConfiguration, "Two configurations have the store \(configuration.url.path).")
-      }
-      for entity in configuration.schema?.entities ?? [] where schema.entitiesByName[entity.name] == nil {
-        throw SwiftDataError(
-          .configurationSchemaNotFoundInContainerSchema,
-          "The configuration '\(configuration.name)' contains '\(entity.name)', which the container's schema lacks.")
-      }
-    }
-  }
-
-  private static func open(_ migration: ContainerMigration, _ coordinator: NSPersistentStoreCoordinator) throws {
-    let configuration = migration.configuration
-    let description = NSPersistentStoreDescription(url: configuration.url)
-    description.configuration = configuration.schema == nil ? nil : configuration.name
-    description.isReadOnly = !configuration.allowsSave
-    description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
-    description.setOption(NSNumber(value: true), forKey: NSPersistentStoreRemoteChangeNotificationPostOptionKey)
-    try migration.setOptions(of: description)
-    if configuration.url.isFileURL, !configuration.isStoredInMemoryOnly, configuration.allowsSave {
-      try FileManager.default.createDirectory(
-        at: configuration.url.deletingLastPathComponent(), withIntermediateDirectories: true)
-    }
-    var failure: (any Error)?
-    coordinator.addPersistentStore(with: description) { failure = $1 }
-    if let failure { throw failure }
+  /// Creates a container over stores that are open, for the code of a migration stage.
+  convenience init(_ schema: Schema, over coordinator: NSPersistentStoreCoordinator) {
+    self.init(schema, nil, [], coordinator)
   }
 
   /// The context of the main actor, which saves by itself.

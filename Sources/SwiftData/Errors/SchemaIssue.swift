@@ -1,0 +1,15 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A declaration that a schema cannot contain.
+struct SchemaIssue: Error, CustomStringConvertible {
+  var entity: String
+  var property: String
+  var reason: String
+
+  init(_ entity: String, _ property: String, _ reason: String) {
+    (self.entity, self.property, self.reason) = (entity, property, reason)
+  }
+
+  var description: String { "\(property.isEmpty ? entity : "\(entity).\(property)") \(reason)" }
+}
