@@ -19,8 +19,8 @@ public struct SwiftDataError: Error, Sendable {
   let code: Code
   /// What happened, and what to do; nil for a constant. An addition to Apple's API.
   public let explanation: String?
-  /// The error that caused this one: Core Data's `NSError` with its code, an error that the program's own code threw, or
-  /// another `SwiftDataError`. An addition to Apple's API.
+  /// The error that caused this one: Core Data's `NSError` with its code, an error that the program's own code threw,
+  /// or another `SwiftDataError`. An addition to Apple's API.
   public let underlyingError: (any Error)?
   private let place: Place
 

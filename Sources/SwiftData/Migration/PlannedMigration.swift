@@ -85,8 +85,8 @@ struct PlannedMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. Add a version in between that has "
-          + "both the old and the new property, and copy the values in the didMigrate of its stage. The store "
+        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. Add a version in between that "
+          + "has both the old and the new property, and copy the values in the didMigrate of its stage. The store "
           + "\(url.path) is unchanged.", cause: error)
     }
   }
@@ -107,13 +107,21 @@ struct PlannedMigration {
         throw SwiftDataError(
           .loadIssueModelContainer,
           "The stage \(stage.label) of the migration plan \(plan.name) has failed. The store \(url.path) is of "
-            + "\(stage.source.name)\(stage.willMigrate == nil ? "" : ", with the changes of willMigrate").",
-          cause: error)
+            + "\(stage.source.name)\(stage.willMigrate == nil ? "" : ", with the changes of willMigrate")."
+            + Self.advice(error, stage), cause: error)
       }
     }
     guard stage.hasCode else { return }
     if stage.didMigrate != nil { try tracker.report(.didMigrate, 0.8) }
     try call(stage.didMigrate, "didMigrate", stage, stage.destination) { _, _ in nil }
+  }
+
+  private static func advice(_ error: any Error, _ stage: PlannedStages.Stage) -> String {
+    let error = error as NSError
+    guard error.domain == NSCocoaErrorDomain, error.code == NSMigrationConstraintViolationError else { return "" }
+    return stage.willMigrate == nil
+      ? " Make the stage a custom one whose willMigrate removes the duplicates."
+      : " Its willMigrate has not removed all duplicates."
   }
 
   /// Runs `willMigrate`, unless a process that was killed afterwards has done so.
@@ -139,8 +147,8 @@ struct PlannedMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. Nothing that it changed is "
-          + "in the store \(url.path), which is of \(version.name). It runs again when the store is next opened.",
+        "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. Nothing that it "
+          + "changed is in the store \(url.path), which is of \(version.name). It runs again when the store is next opened.",
         cause: error)
     }
   }
@@ -161,8 +169,8 @@ extension ContainerMigration {
   func unfinished(_ mark: StageMark, _ reason: String) -> SwiftDataError {
     SwiftDataError(
       .loadIssueModelContainer,
-      "The store \(url.path) was migrated by the stage \(mark.label), whose didMigrate has not finished. \(reason) Open it "
-        + "with a migration plan that has the stage.")
+      "The store \(url.path) was migrated by the stage \(mark.label), whose didMigrate has not finished. \(reason) "
+        + "Open it with a migration plan that has the stage.")
   }
 }
 

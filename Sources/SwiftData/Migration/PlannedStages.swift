@@ -68,8 +68,8 @@ struct PlannedStages {
       if let equal {
         throw invalid(
           plan,
-          "has two equal schemas, \(equal.name) and \(version.name): initial values, delete rules, indexes and the names "
-            + "of types do not distinguish versions. Remove \(version.name), or give one of its properties a "
+          "has two equal schemas, \(equal.name) and \(version.name): initial values, delete rules, indexes and the "
+            + "names of types do not distinguish versions. Remove \(version.name), or give one of its properties a "
             + "hashModifier if its stage has code to run.")
       }
     }
@@ -108,15 +108,15 @@ struct PlannedStages {
         throw invalid(
           plan,
           stage.from < position
-            ? "has a stage \(stage.label), but the one before it ends with \(versions[position].name). Each stage begins "
-              + "where the one before it ends."
+            ? "has a stage \(stage.label), but the one before it ends with \(versions[position].name). Each stage "
+              + "begins where the one before it ends."
             : "has no stage from \(versions[position].name): the next one is \(stage.label).")
       }
       if stage.to > position + 1 {
         throw invalid(
           plan,
-          "has no stage from \(versions[position + 1].name), because the stage \(stage.label) passes over it: a store of "
-            + "that version could not be migrated.")
+          "has no stage from \(versions[position + 1].name), because the stage \(stage.label) passes over it: a store "
+            + "of that version could not be migrated.")
       }
       position = stage.to
     }

@@ -48,8 +48,8 @@ struct PlannedVersion {
       guard let owner = others.first(where: { $0.type != type && $0.declares(entity) }) else { continue }
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The schema \(name) of the migration plan \(plan) contains \(entity.typeName)\(route(to: entity)), which belongs "
-          + "to \(owner.name). Refer to a class that is declared in \(name), or list this one in its models.")
+        "The schema \(name) of the migration plan \(plan) contains \(entity.typeName)\(route(to: entity)), which "
+          + "belongs to \(owner.name). Refer to a class that is declared in \(name), or list this one in its models.")
     }
   }
 

@@ -32,8 +32,8 @@ extension SchemaMigrationPlan {
   /// that has the last version. The store is only read.
   ///
   /// - Parameter url: the location of the store.
-  /// - Throws: `SwiftDataError.loadIssueModelContainer` for an invalid plan, and for a store whose version is not part of
-  ///   it, with `unknownSchema` or `backwardMigration` as the cause; Core Data's errors of reading the store.
+  /// - Throws: `SwiftDataError.loadIssueModelContainer` for an invalid plan, and for a store whose version is not part
+  ///   of it, with `unknownSchema` or `backwardMigration` as the cause; Core Data's errors of reading the store.
   public static func pendingStages(forStoreAt url: URL) throws -> [String] {
     let plan = try PlannedStages(self)
     guard let last = plan.versions.last else { return [] }
@@ -46,8 +46,8 @@ extension SchemaMigrationPlan {
   private static func warnings(_ stage: PlannedStages.Stage) -> [String] {
     let (old, new) = (stage.source.model, stage.destination.model)
     let renamed = SchemaWords.renamings(old, new).map { entity, first, second in
-      "The stage \(stage.label) drops '\(entity).\(first)' and adds '\(second)', of the same type. If it was renamed, give "
-        + "it originalName: \"\(first)\"."
+      "The stage \(stage.label) drops '\(entity).\(first)' and adds '\(second)', of the same type. If it was renamed, "
+        + "give it originalName: \"\(first)\"."
     }
     let inverses = new.entities.flatMap { entity -> [String] in
       entity.relationshipsByName.values.sorted { $0.name < $1.name }.compactMap { relationship in
@@ -57,7 +57,7 @@ extension SchemaMigrationPlan {
         guard first != second, first == nil || second == nil else { return nil }
         return
           "The inverse of '\(entity.name ?? "").\(relationship.name)' is \(first ?? "none") in \(stage.source.name) "
-          + "and \(second ?? "none") in \(stage.destination.name). State it with @Relationship(inverse:)."
+          + "and  \(second ?? "none") in \(stage.destination.name). State it with @Relationship(inverse:)."
       }
     }
     return renamed + inverses
@@ -65,8 +65,8 @@ extension SchemaMigrationPlan {
 
   private static func warnings(_ version: PlannedVersion, _ plan: PlannedStages) -> [String] {
     version.outsiders(plan.versions).map { entity in
-      "\(version.name) contains \(entity.typeName), which is declared outside of it. A change of the class changes a schema "
-        + "that was shipped: declare a copy inside \(version.name)."
+      "\(version.name) contains \(entity.typeName), which is declared outside of it. A change of the class changes a "
+        + "schema that was shipped: declare a copy inside \(version.name)."
     }
   }
 }

@@ -30,8 +30,9 @@ enum SchemaWords {
 
   /// Returns the properties that a version drops whose name is not the only thing that changed: another property of the
   /// same kind is new.
-  static func renamings(_ old: NSManagedObjectModel, _ new: NSManagedObjectModel) -> [(entity: String, String, String)]
-  {
+  static func renamings(
+    _ old: NSManagedObjectModel, _ new: NSManagedObjectModel
+  ) -> [(entity: String, String, String)] {
     new.entities.flatMap { entity -> [(entity: String, String, String)] in
       guard let before = old.entitiesByName[entity.renamingIdentifier ?? entity.name ?? ""] else { return [] }
       let kept = Set(entity.properties.map { $0.renamingIdentifier ?? $0.name })

@@ -34,8 +34,8 @@ final class StageLock {
       guard Date() < end else {
         throw SwiftDataError(
           .loadIssueModelContainer,
-          "Another process has been migrating the store \(store.path) for \(Int(timeout)) seconds. Open it again later, or "
-            + "set a longer MigrationOptions.timeout.")
+          "Another process has been migrating the store \(store.path) for \(Int(timeout)) seconds. Open it again "
+            + "later, or set a longer MigrationOptions.timeout.")
       }
       usleep(20_000)
     }

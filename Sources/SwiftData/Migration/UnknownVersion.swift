@@ -34,8 +34,8 @@ struct UnknownVersion {
       let outside = version.outsiders(plan.versions).map(\.typeName)
       if !outside.isEmpty {
         words.append(
-          "\(version.name) contains \(outside.joined(separator: ", ")), declared outside of it: a change there changes the "
-            + "schema, so declare a copy of the class as it was inside \(version.name).")
+          "\(version.name) contains \(outside.joined(separator: ", ")), declared outside of it: a change there changes "
+            + "the schema, so declare a copy of the class as it was inside \(version.name).")
       }
       words.append(
         "Declare in \(version.name) exactly what was shipped, or add the store's version to the plan. The store is "

@@ -89,7 +89,19 @@ struct ManagedModel {
     } catch {
       throw SchemaIssue(entity.name, attribute.name, "has an initial value that cannot be stored: \(error).")
     }
+    if let values = description.defaultValue as? NSDictionary {
+      Self.setDefaults(values, of: description)
+    }
     return description
+  }
+
+  /// Gives the elements of a composite the parts of its default value, which fill their columns in a migration.
+  private static func setDefaults(_ values: NSDictionary, of description: NSAttributeDescription) {
+    for element in (description as? NSCompositeAttributeDescription)?.elements ?? [] {
+      guard let value = values[element.name], !(value is NSNull) else { continue }
+      element.defaultValue = value
+      if let parts = value as? NSDictionary { setDefaults(parts, of: element) }
+    }
   }
 
   private static func description(_ shape: ValueShape, _ name: String, isOptional: Bool) -> NSAttributeDescription {
