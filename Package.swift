@@ -82,7 +82,9 @@ let package = Package(
     // Answers the compiler itself: swift-syntax would take minutes to build.
     .target(name: "SwiftDataMacroExpansion", dependencies: ["SwiftSourceScanning"]),
     .macro(name: "SwiftDataMacros", dependencies: ["SwiftDataMacroExpansion"]),
-    .target(name: "SwiftData", dependencies: ["CoreData", "CoreDataMistakes", "SwiftDataMacros"]),
+    .target(
+      name: "SwiftData",
+      dependencies: ["CoreData", "CoreDataMigration", "CoreDataMistakes", "CoreDataStoreFiles", "SwiftDataMacros"]),
 
     .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
     .executableTarget(

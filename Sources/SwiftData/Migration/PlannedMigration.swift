@@ -148,7 +148,8 @@ struct PlannedMigration {
       throw SwiftDataError(
         .loadIssueModelContainer,
         "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. Nothing that it "
-          + "changed is in the store \(url.path), which is of \(version.name). It runs again when the store is next opened.",
+          + "changed is in the store \(url.path), which is of \(version.name). It runs again when the store is next "
+          + "opened.",
         cause: error)
     }
   }
