@@ -28,7 +28,7 @@ struct Condition {
     var negated: Truth {
       switch self {
       case .constant(let value): .constant(!value)
-      case .predicate(let predicate): .predicate(NSCompoundPredicate(notPredicateWithSubpredicate: predicate))
+      case .predicate(let predicate): .predicate(predicate.negated)
       }
     }
 
@@ -100,6 +100,28 @@ struct Condition {
   func exactly(_ place: @autoclosure () -> String) throws -> NSPredicate {
     guard isExact else { throw NotInStore("\(place()) depends on a condition that a store cannot evaluate") }
     return necessary.predicate
+  }
+}
+
+extension NSPredicate {
+  /// The negation, in the form that SQL evaluates best.
+  fileprivate var negated: NSPredicate {
+    if let comparison = self as? NSComparisonPredicate, comparison.comparisonPredicateModifier == .direct {
+      let opposites: [NSComparisonPredicate.Operator: NSComparisonPredicate.Operator] = [
+        .equalTo: .notEqualTo, .notEqualTo: .equalTo,
+      ]
+      if let opposite = opposites[comparison.predicateOperatorType] {
+        return NSComparisonPredicate(
+          leftExpression: comparison.leftExpression, rightExpression: comparison.rightExpression, modifier: .direct,
+          type: opposite, options: comparison.options)
+      }
+    }
+    if let compound = self as? NSCompoundPredicate, compound.compoundPredicateType == .not,
+      let inner = compound.subpredicates.first
+    {
+      return inner
+    }
+    return NSCompoundPredicate(notPredicateWithSubpredicate: self)
   }
 }
 

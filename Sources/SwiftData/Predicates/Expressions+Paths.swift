@@ -82,9 +82,10 @@ extension ObjectPath {
 extension CompositePath {
   /// Returns the value of an element.
   func part(_ element: ValueShape.Element) throws -> Term {
-    try Self.term(
-      row, element.name, element.type(in: type), element.shape, mayBeNil: mayBeNil || element.isOptional,
-      needed: needed)
+    let declared = StructFields.type(named: element.name, of: type) as? any OptionalValue.Type
+    return try Self.term(
+      row, element.name, element.type(in: type), element.shape,
+      mayBeNil: mayBeNil || element.isOptional || declared != nil, needed: needed)
   }
 
   /// Returns the value of an attribute, or of an element of one.
