@@ -66,9 +66,7 @@ extension PredicateTranslator {
     return condition.map { predicate in
       let found = NSExpression(
         forSubquery: collection.expression, usingIteratorVariable: name, predicate: predicate)
-      return NSComparisonPredicate(
-        leftExpression: NSExpression(forFunction: "count:", arguments: [found]),
-        rightExpression: NSExpression(forConstantValue: 0), modifier: .direct, type: .greaterThan)
+      return .hasElements(found)
     }
   }
 
@@ -97,6 +95,14 @@ extension PredicateTranslator {
   static func allElements(_ values: any Sequence) -> [Any] {
     func all<Values: Sequence>(_ values: Values) -> [Any] { Array(values) }
     return all(values)
+  }
+}
+
+extension NSPredicate {
+  /// Returns the predicate that a collection of models is not empty. In SQL this is EXISTS, which stops at the first row.
+  static func hasElements(_ collection: NSExpression) -> NSPredicate {
+    NSComparisonPredicate(
+      leftExpression: collection, rightExpression: Scalar.missing.expression, modifier: .any, type: .notEqualTo)
   }
 }
 

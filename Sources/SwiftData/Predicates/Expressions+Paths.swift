@@ -36,7 +36,7 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
       guard let paths = Root.Output.self as? any CountableCollection.Type else { break }
       if keyPath == paths.countPath { return .scalar(Scalar(count, .integer, mayBeNil: false)) }
       if keyPath == paths.isEmptyPath {
-        return .condition(PredicateTranslator.compare(count, .equalTo, NSExpression(forConstantValue: 0)))
+        return .condition(Condition(.hasElements(collection.expression)).negated)
       }
     case .scalar(let scalar):
       switch scalar.kind {
