@@ -35,10 +35,11 @@ struct MetadataNames: KeyPathNames {
 
   func property(_ keyPath: AnyKeyPath, of type: any PersistentModel.Type) -> PropertyReference? {
     if let property = Self.table(of: type).properties[keyPath] { return property }
-    // A class may have a stored property of its own with this type, but no other one that the protocol gives it.
-    let isIdentifier = Swift.type(of: keyPath).valueType == PersistentIdentifier.self
-    return isIdentifier && Self.identifiers(of: type).contains(keyPath)
-      ? PropertyReference(name: "objectID", kind: .identifier, isOptional: false) : nil
+    // `persistentModelID` and `id` come from the protocol, unless the class declares an `id` of its own.
+    if Swift.type(of: keyPath).valueType == PersistentIdentifier.self, KeyPathProbe(keyPath, of: type).isIdentifier {
+      return PropertyReference(name: "objectID", kind: .identifier, isOptional: false)
+    }
+    return nil
   }
 
   private static func table(of type: any PersistentModel.Type) -> Table {
@@ -67,15 +68,6 @@ struct MetadataNames: KeyPathNames {
     guard case .success(let shape) = options.shape(of: type).shape else { return nil }
     let value = (type as? any OptionalValue.Type)?.wrapped ?? type
     return PropertyReference(name: property.name, kind: .attribute(value, shape), isOptional: isOptional)
-  }
-
-  private static func identifiers<Model: PersistentModel>(of type: Model.Type) -> [AnyKeyPath] {
-    // The key path of a class written in another module equals that of the protocol.
-    [\Model.persistentModelID, \Model.id] + superclassIdentifiers(of: type)
-  }
-
-  private static func superclassIdentifiers(of type: any PersistentModel.Type) -> [AnyKeyPath] {
-    ModelLayout.classes(of: type).dropLast().last.map { identifiers(of: $0) } ?? []
   }
 }
 

@@ -75,6 +75,20 @@ private func probe<Model: PersistentModel>(_ type: Model.Type, _ keyPath: AnyKey
   return record.isLast(model[keyPath: keyPath])
 }
 
+extension KeyPathProbe {
+  /// Returns whether the key path leads to the model's own identifier.
+  var isIdentifier: Bool {
+    let model: any PersistentModel.Type = type
+    return leadsToIdentifier(model, keyPath)
+  }
+}
+
+private func leadsToIdentifier<Model: PersistentModel>(_ type: Model.Type, _ keyPath: AnyKeyPath) -> Bool {
+  guard let keyPath = keyPath as? KeyPath<Model, PersistentIdentifier> else { return false }
+  let model = Model(backingData: ProbingBackingData<Model>(ProbeRecord(isOther: false)))
+  return model[keyPath: keyPath] == model.persistentModelID
+}
+
 /// What the accessors of a probe have read.
 private final class ProbeRecord {
   struct Step {
@@ -134,15 +148,17 @@ private final class ProbeRecord {
 }
 
 /// The backing data of a model whose accessors are recorded.
-private struct ProbingBackingData<Model: PersistentModel>: BackingData {
+private struct ProbingBackingData<Model: PersistentModel>: BackingData, AnyModelStorage {
   private let record: ProbeRecord
+  /// Has the identifier of the probe.
+  let core = StorageCore(ModelLayout.of(Model.self))
 
   init(_ record: ProbeRecord) { self.record = record }
   init(for modelType: Model.Type) { record = ProbeRecord(isOther: false) }
 
   var metadata: Any { "a probe of key paths" }
   var persistentModelID: PersistentIdentifier? {
-    get { nil }
+    get { core.identifier }
     set {}
   }
 

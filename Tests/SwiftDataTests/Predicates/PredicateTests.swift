@@ -109,6 +109,7 @@ struct PredicateTests {
     let id = try #require(samples.first { !$0.children.isEmpty }).persistentModelID
     let ids: Set = [id, samples[40].persistentModelID]
     try check(#Predicate { $0.persistentModelID == id })
+    try check(#Predicate { $0.id == id })
     try check(#Predicate { ids.contains($0.persistentModelID) })
     try check(#Predicate { $0.parent?.persistentModelID == id })
     try check(#Predicate { $0.parent == nil })
