@@ -93,7 +93,9 @@ struct RowTexts: Equatable {
 
   private static func text(stored value: Any?, _ attribute: NSAttributeDescription) throws -> String {
     switch value {
-    case nil, is NSNull: return "nil"
+    case nil, is NSNull:
+      // A struct whose properties are all nil has no stored values.
+      return attribute is NSCompositeAttributeDescription && !attribute.isOptional ? "{}" : "nil"
     case let parts as NSDictionary:
       guard let composite = attribute as? NSCompositeAttributeDescription else { return "\(parts)" }
       return try text(parts: parts, composite)
@@ -134,6 +136,7 @@ struct RowTexts: Equatable {
 
   private static func text(plain value: Any) -> String {
     switch value {
+    case let number as NSNumber where number.doubleValue == number.doubleValue.rounded(): "\(number.int64Value)"
     case let number as NSNumber: number.stringValue
     case let date as Date: "\(date.timeIntervalSinceReferenceDate)"
     case let data as Data: "\"\(data.base64EncodedString())\""

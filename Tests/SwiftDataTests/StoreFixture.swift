@@ -43,6 +43,7 @@ struct StoreFixture: CustomTestStringConvertible {
         cocktailName: "New \(number)", collectionName: "New", glasswareType: .coupe,
         garnish: [CocktailsJuly.Garnish(name: "New \(number)")],
         spec: [CocktailsJuly.Ingredient(id: UUID(), ingredientBase: base, unit: .oz, value: 1.5)])
+      cocktail.compiledTags.styles = [.stirred]
       cocktail.author = CocktailsJuly.Author(person: "Nobody")
       cocktail.collection = .third
       let color = CocktailsJuly.Color(linearRed: 0.1, linearGreen: 0.2, linearBlue: 0.3, opacity: 1)
@@ -60,6 +61,7 @@ struct StoreFixture: CustomTestStringConvertible {
         cocktailName: "New \(number)", collectionName: "New", favorite: true, glasswareType: .coupe,
         isCustomCocktail: true, garnish: [CocktailsNovember.Garnish(name: "New \(number)")],
         spec: [CocktailsNovember.Ingredient(id: UUID(), ingredientBase: base, unit: .oz, value: 1.5)])
+      cocktail.compiledTags.styles = [.stirred]
       cocktail.historicSpec = .bramble
       context.insert(cocktail)
       return 4
