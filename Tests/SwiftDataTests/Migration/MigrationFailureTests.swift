@@ -54,7 +54,7 @@ private enum Unique: OneType {
   }
 }
 
-private struct Spot: Codable, Equatable {
+private struct Landmark: Codable, Equatable {
   var x: Int
   var label: String
 }
@@ -65,7 +65,7 @@ private enum Structured: OneType {
   @Model final class Item {
     var title: String
     var note: String?
-    var spot: Spot = Spot(x: 7, label: "here")
+    var spot: Landmark = Landmark(x: 7, label: "here")
     init(title: String) { self.title = title }
   }
 }
@@ -218,7 +218,7 @@ struct MigrationFailureTests {
     try make(["a"])
     let container = try Library.container(Plan<Before, Structured>.self, at: url)
     let spots = try ModelContext(container).fetch(FetchDescriptor<Structured.Item>()).map(\.spot)
-    #expect(spots == [Spot(x: 7, label: "here")])
+    #expect(spots == [Landmark(x: 7, label: "here")])
   }
 
   @Test("Duplicates of a property that becomes unique are listed")
