@@ -145,6 +145,10 @@ struct ManagedModel {
   /// Adds the indexes by the names that SwiftData gives them.
   private func addIndexes(of entity: Schema.Entity) {
     guard let description = entities[entity.name], !entity.indexes.isEmpty else { return }
+    // Apple's models have this flag too. Without it, Core Data would add an index by the name of the attribute.
+    for index in entity.indexes where !index.isRTree && index.names.count == 1 {
+      (description.attributesByName[index.names[0]] as (any IndexFlagged)?)?.isIndexed = true
+    }
     description.indexes = entity.indexes.map { index in
       let type: NSFetchIndexElementType = index.isRTree ? .rTree : .binary
       return NSFetchIndexDescription(
@@ -157,6 +161,13 @@ struct ManagedModel {
     }
   }
 }
+
+/// Gives access to a property that is deprecated because programs declare indexes instead.
+private protocol IndexFlagged: AnyObject {
+  var isIndexed: Bool { get set }
+}
+
+extension NSAttributeDescription: IndexFlagged {}
 
 extension Schema.Relationship.DeleteRule {
   fileprivate var rule: NSDeleteRule {
