@@ -114,6 +114,16 @@ final class ContextCore: @unchecked Sendable {
         + "returns for it.")
   }
 
+  /// Discards the unsaved changes. Inserted models can be inserted again.
+  func rollback() {
+    let changed = changedRows
+    let undone = Array(inserted.values)
+    for storage in undone { storage.copyValues() }
+    for storage in undone { storage.leaveRow() }
+    managed.rollback()
+    releaseModels(of: changed)
+  }
+
   func delete(_ storage: StorageCore) {
     if let row = storage.row { delete(row) }
   }

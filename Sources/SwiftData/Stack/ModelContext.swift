@@ -120,11 +120,7 @@ public final class ModelContext {
   }
 
   /// Discards the unsaved changes. Inserted models are no longer in the context.
-  public func rollback() {
-    let changed = core.changedRows
-    managed.rollback()
-    core.releaseModels(of: changed)
-  }
+  public func rollback() { core.rollback() }
 
   /// Applies delete rules, and tells observers about changes.
   public func processPendingChanges() { managed.processPendingChanges() }

@@ -65,6 +65,31 @@ final class StorageCore {
     holdModel()
   }
 
+  /// Copies the values of a model whose insertion will be undone back into memory.
+  func copyValues() {
+    guard let row, let context else { return }
+    values = layout.slots.map { slot in
+      switch slot.kind {
+      case .attribute(let access):
+        // A value that cannot be read is one that was never set.
+        try? access.read(any: row)
+      case .toOne: (row.value(forKey: slot.name) as? ModelRow).map { context.model(of: $0) }
+      case .toMany:
+        (row.value(forKey: slot.name) as? Set<NSManagedObject>).map { rows in
+          rows.compactMap { ($0 as? ModelRow).map { context.model(of: $0) } }
+        }
+      case .unstorable: nil
+      }
+    }
+  }
+
+  /// Separates a model, whose values are in memory, from its row, so that it can be inserted again.
+  func leaveRow() {
+    row?.storage = nil
+    row?.changedModel = nil
+    (row, context) = (nil, nil)
+  }
+
   /// The models to which relationships lead that are not inserted.
   var looseModels: [any PersistentModel] {
     layout.slots.flatMap { slot -> [any PersistentModel] in

@@ -7,6 +7,9 @@ import Foundation
 
 /// Reads and writes an attribute, whatever the type of its values.
 class AnyAttributeAccess {
+  /// Reads the value in a row, whatever its type.
+  func read(any row: NSManagedObject) throws -> Any { trap("\(Self.self) must override read(any:).") }
+
   /// Writes a value that has the type of the attribute.
   func write(any value: Any, to row: NSManagedObject) throws { trap("\(Self.self) must override write(any:to:).") }
 }
@@ -19,6 +22,8 @@ class AttributeAccess<Value>: AnyAttributeAccess {
   func read(_ row: NSManagedObject) throws -> Value { trap("\(Self.self) must override read(_:).") }
 
   func write(_ value: Value, to row: NSManagedObject) throws { trap("\(Self.self) must override write(_:to:).") }
+
+  override func read(any row: NSManagedObject) throws -> Any { try read(row) }
 
   override func write(any value: Any, to row: NSManagedObject) throws {
     guard let value = value as? Value else {

@@ -135,6 +135,22 @@ struct ModelContextTests {
     #expect(try trips(context).map(\.name) == ["deleted", "kept"])
   }
 
+  @Test("A model whose insertion was rolled back has its values, and can be inserted again")
+  func insertedAgain() throws {
+    let trip = Trip(name: "Rome")
+    trip.place = Place(city: "Roma", postcode: nil, latitude: 41.9)
+    trip.stops = [Stop(title: "Forum")]
+    context.insert(trip)
+    trip.days = 8
+    context.rollback()
+    #expect(trip.modelContext == nil && !trip.isDeleted && trip.days == 8 && trip.stops.map(\.title) == ["Forum"])
+    #expect(trip.stops.allSatisfy { $0.trip === trip && $0.modelContext == nil })
+    context.insert(trip)
+    try context.save()
+    let found = try #require(try trips(ModelContext(container)).first)
+    #expect(found.days == 8 && found.place?.city == "Roma" && found.stops.map(\.title) == ["Forum"])
+  }
+
   @Test("A transaction saves, or discards its changes when it throws")
   func transaction() throws {
     try context.transaction { context.insert(Trip(name: "saved")) }
