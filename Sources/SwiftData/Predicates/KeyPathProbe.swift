@@ -148,17 +148,16 @@ private final class ProbeRecord {
 }
 
 /// The backing data of a model whose accessors are recorded.
-private struct ProbingBackingData<Model: PersistentModel>: BackingData, AnyModelStorage {
+private struct ProbingBackingData<Model: PersistentModel>: BackingData {
   private let record: ProbeRecord
-  /// Has the identifier of the probe.
-  let core = StorageCore(ModelLayout.of(Model.self))
+  private let identifier = PersistentIdentifier(newOf: String(describing: Model.self))
 
   init(_ record: ProbeRecord) { self.record = record }
   init(for modelType: Model.Type) { record = ProbeRecord(isOther: false) }
 
   var metadata: Any { "a probe of key paths" }
   var persistentModelID: PersistentIdentifier? {
-    get { core.identifier }
+    get { identifier }
     set {}
   }
 

@@ -7,7 +7,9 @@ import Foundation
 
 extension PersistentModel {
   /// The identifier: temporary until the model is saved for the first time.
-  public var persistentModelID: PersistentIdentifier { storage.identifier }
+  public var persistentModelID: PersistentIdentifier {
+    persistentBackingData.persistentModelID ?? storage.identifier
+  }
   /// The identifier: temporary until the model is saved for the first time.
   public var id: PersistentIdentifier { persistentModelID }
   /// The context that the model was inserted into or fetched by; nil for one that was not inserted.
