@@ -39,8 +39,10 @@ struct DifferentialTests {
       let found = try context.fetch(FetchDescriptor(predicate: predicate)).map(\.position).sorted()
       if found != expected { failures.append("\(seed): \(describe(translated, found, expected))") }
       guard seed % 5 == 0 else { continue }
-      let rows = try samples.filter { try translated.predicate.checkedEvaluate(with: #require($0.storage.row)) }
-        .map(\.position)
+      let rows = try samples.filter { sample in
+        let row = try #require(sample.storage.row as ModelRow?)
+        return try translated.predicate.checkedEvaluate(with: row)
+      }.map(\.position)
       if translated.isExact ? rows != expected : !Set(rows).isSuperset(of: expected) {
         failures.append("\(seed), in memory: \(describe(translated, rows, expected))")
       }

@@ -129,7 +129,7 @@ struct PredicateTests {
     let predicate = #Predicate<Sample> { $0.number > 2 && $0.tone.label == "d" }
     try check(predicate, isExact: false)
     let translated = try PredicateTranslator(context.core).translate(predicate)
-    #expect(translated.predicate.predicateFormat == "number > 2")
+    #expect(translated.predicate == NSPredicate(format: "number > 2"))
     #expect(translated.reasons.count == 1 && translated.reasons[0].contains("Tone"))
     let negated = #Predicate<Sample> { !($0.number > 2 && $0.tone.label == "d") }
     try check(negated, isExact: false)

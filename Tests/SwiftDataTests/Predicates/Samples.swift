@@ -76,7 +76,8 @@ enum SampleValues {
   static let numbers = [-7, -2, -1, 0, 1, 2, 3, 5, 11]
   static let bigNumbers = [Int.min, Int.min + 1, -1, 0, 1, 1 << 53, (1 << 53) + 1, Int.max - 1, Int.max]
   static let reals: [Double] = [
-    -1e300, -2.5, -1, -0.0, 0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.5, 1, 2, 2.5, 3, 1e300, .infinity, -.infinity, 5e-324,
+    -1e300, -2.5, -1, -0.0, 0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.5, 1, 2, 2.5, 3, 1e300, .infinity, -.infinity,
+    .leastNonzeroMagnitude,
   ]
   static let prices: [Decimal] =
     [-1, 0, 1, 2].map { $0 / 4 } + [Decimal(string: "0.1"), Decimal(string: "12.34")].compactMap { $0 }
