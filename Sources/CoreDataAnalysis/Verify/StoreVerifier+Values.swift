@@ -182,8 +182,10 @@ extension StoreVerifier {
   ) -> [ValueRule] {
     var rules: [ValueRule] = []
     let isMissing = attribute.columns.map { "o.\(SQLName.quoted($0)) IS NULL" }.joined(separator: " AND ")
+    // The columns of a composite whose elements are all missing are those of none.
+    let canBeEmpty = !document.elements.isEmpty && document.elements.allSatisfy(\.isOptional)
     // Derived values are computed when an object is saved.
-    if !document.isOptional, document.derivation == nil, !isMissing.isEmpty {
+    if !document.isOptional, document.derivation == nil, !isMissing.isEmpty, !canBeEmpty {
       rules.append(
         ValueRule(
           kind: .requiredValue, property: property, condition: "\(presence) AND \(isMissing)", shown: "NULL",
