@@ -110,7 +110,7 @@ struct BrowsePages {
       try writeTable(entity, ids: ids, selection, fields, to: &page)
       writePager(entity, number, count, fields, to: &page)
       return (page.html, true)
-    } catch let error as NSError where fields["p"] != nil && error.domain == NSCocoaErrorDomain {
+    } catch  where fields["p"] != nil && (error is CommandFailure || (error as NSError).domain == NSCocoaErrorDomain) {
       // The page keeps what was typed, so that it can be corrected.
       page.paragraph(CommandFailure(error).message, style: "bad")
       return (page.html, false)
@@ -137,7 +137,9 @@ struct BrowsePages {
         try ObjectSelection.search(text, in: entity) { store.id(entity: entity.name ?? "", reference: $0) })
     }
     if let format = fields["p"]?.trimmingCharacters(in: .whitespacesAndNewlines), !format.isEmpty {
-      parts.append(try NSPredicate.checked(format: format))
+      let predicate = try NSPredicate.checked(format: format)
+      try PropertyNames.check(predicate, of: entity)
+      parts.append(predicate)
     }
     return parts.isEmpty ? nil : NSCompoundPredicate(andPredicateWithSubpredicates: parts)
   }

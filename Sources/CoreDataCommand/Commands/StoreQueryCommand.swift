@@ -49,7 +49,7 @@ enum StoreQueryCommand: Command {
       }
       switch invocation.options.format {
       case .json: try writeJSON(rows, invocation)
-      case .csv: try writeCSV(rows, invocation)
+      case .csv: try CSVObjects(rows).write(to: invocation.result, didMiss: remark(invocation))
       default: try QueryTable.write(rows, invocation)
       }
       return .done
@@ -67,11 +67,13 @@ enum StoreQueryCommand: Command {
     let columns = try paths("show")?.map { try QueryColumn($0, of: entity) }
     var rows = QueryRows(objects: objects, entity: entity, columns: try columns ?? QueryColumn.all(of: entity))
     if let text = invocation.arguments.optionalArgument("PREDICATE") {
-      rows.predicate = try NSPredicate.checked(format: text)
+      let predicate = try NSPredicate.checked(format: text)
+      try PropertyNames.check(predicate, of: entity)
+      rows.predicate = predicate
     }
     rows.sortDescriptors = try (paths("sort") ?? []).map { text in
       let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
-      _ = try QueryColumn(path, of: entity)
+      try PropertyNames.check(sortedBy: path, of: entity)
       return NSSortDescriptor(key: path, ascending: !text.hasPrefix("-"))
     }
     rows.limit = invocation.arguments.integer("limit")
@@ -102,25 +104,6 @@ enum StoreQueryCommand: Command {
           "values": .object(values),
         ]
         try invocation.result.write(safe: object.line() + "\n")
-      }
-    }
-  }
-
-  /// The title of the column with the identifiers of the objects.
-  static func idTitle(_ columns: [QueryColumn]) -> String {
-    columns.contains { $0.path == "id" } ? "objectID" : "id"
-  }
-
-  private static func writeCSV(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
-    // store import makes objects of the named subentities again.
-    let namesEntity = !rows.entity.subentities.isEmpty && !rows.columns.contains { $0.path == "entity" }
-    try invocation.result.write(
-      source: CSVText.line([idTitle(rows.columns)] + (namesEntity ? ["entity"] : []) + rows.columns.map(\.path)))
-    try rows.forEachPart(didMiss: remark(invocation)) { part in
-      for row in part {
-        let entity = namesEntity ? [row.id.entity.name] : []
-        try invocation.result.write(
-          source: CSVText.line([row.id.uriRepresentation().absoluteString] + entity + row.values.map(\.field)))
       }
     }
   }
@@ -178,7 +161,7 @@ private struct QueryTable {
   }
 
   private init(_ columns: [QueryColumn], _ cells: [[String]]) {
-    titles = [StoreQueryCommand.idTitle(columns)] + columns.map(\.path)
+    titles = [CSVObjects.idTitle(columns)] + columns.map(\.path)
     isNumber = [false] + columns.map(\.isNumber)
     widths = titles.map { TextLayout.width(of: $0) }
     for row in cells {

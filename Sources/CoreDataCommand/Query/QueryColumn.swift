@@ -26,7 +26,8 @@ struct QueryColumn {
       let family = Self.family(of: entity)
       if let known = elements {
         guard let element = known.first(where: { $0.name == name }) else {
-          throw Self.unknown(name, path, "The attribute \(components[index - 1])", known.map(\.name))
+          throw PropertyNames.unknown(
+            name, in: path, of: "The attribute \(components[index - 1])", known.map(\.name))
         }
         (attribute, elements) = (element, (element as? NSCompositeAttributeDescription)?.elements)
       } else if attribute != nil {
@@ -42,8 +43,8 @@ struct QueryColumn {
         isAfterMany = isAfterMany || relationship.isToMany
         if let destination = relationship.destinationEntity { entity = destination }
       } else {
-        throw Self.unknown(
-          name, path, entity.name ?? "",
+        throw PropertyNames.unknown(
+          name, in: path, of: entity.name ?? "",
           Array(Set(family.flatMap { Array($0.attributesByName.keys) + $0.relationshipsByName.keys })))
       }
     }
@@ -51,19 +52,15 @@ struct QueryColumn {
     relationships = passed.isEmpty ? nil : passed.joined(separator: ".")
   }
 
-  private static func family(of entity: NSEntityDescription) -> [NSEntityDescription] {
+  static func family(of entity: NSEntityDescription) -> [NSEntityDescription] {
     [entity] + entity.subentities.flatMap { family(of: $0) }
   }
-
-  private static let operators = [
-    "@avg", "@count", "@distinctUnionOfObjects", "@max", "@min", "@sum", "@unionOfObjects",
-  ]
 
   /// Makes sure that a collection operator exists, and that the key path after it leads to a property.
   private static func checkOperator(
     _ name: String, _ path: String, _ rest: String, of entity: NSEntityDescription
   ) throws {
-    guard operators.contains(name) else { throw unknown(name, path, "A relationship", operators) }
+    try PropertyNames.checkOperator(name, in: path)
     guard (name == "@count") == rest.isEmpty else {
       throw CommandFailure(
         .usage,
@@ -71,14 +68,6 @@ struct QueryColumn {
       )
     }
     if !rest.isEmpty { _ = try QueryColumn(rest, of: entity) }
-  }
-
-  private static func unknown(_ name: String, _ path: String, _ owner: String, _ all: [String]) -> CommandFailure {
-    let likely = Likeness.nearest(to: name, among: all.sorted()).map { " Did you mean \($0)?" } ?? ""
-    let part = name == path ? "" : ", in the key path \(path)"
-    return CommandFailure(
-      .usage,
-      "\(owner) has no property \(name)\(part).\(likely) It has \(all.sorted().joined(separator: ", ")).")
   }
 
   /// The columns of an entity and its subentities if none are named: attributes, then to-one relationships.

@@ -9,6 +9,8 @@ struct QueryRows {
   let objects: OpenedObjects
   let entity: NSEntityDescription
   let columns: [QueryColumn]
+  /// Whether objects of subentities are among them.
+  var includesSubentities = true
   var predicate: NSPredicate?
   var sortDescriptors: [NSSortDescriptor] = []
   var limit: Int?
@@ -20,6 +22,7 @@ struct QueryRows {
     let request = NSFetchRequest<Result>(entityName: entity.name ?? "")
     request.resultType = kind
     request.affectedStores = [objects.store]
+    request.includesSubentities = includesSubentities
     return request
   }
 
