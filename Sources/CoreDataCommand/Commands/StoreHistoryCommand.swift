@@ -14,19 +14,23 @@ enum StoreHistoryCommand: Command {
     discussion:
       "The oldest transaction comes first. An update names the properties that it changed; of a deleted object, the values are "
       + "shown that the model preserves (preserveAfterDeletion). Other values are not in the history: store get shows what an "
-      + "object has now.\n\nThe store is opened read-only. Neither the store nor any file beside it is changed.",
+      + "object has now.\n\nThe last line is the token of the last transaction shown: --since with it, later, shows what came "
+      + "after, and refuses another store. JSON has one for each transaction. --since also takes the tokens of an app: what a "
+      + "log shows of an NSPersistentHistoryToken, its archive in base64, or @FILE with an archive.\n\nThe store is opened "
+      + "read-only. Neither the store nor any file beside it is changed.",
     positionals: [.anyStore],
     options: [
       OptionSpecification(
-        "since", .text("NUMBER|DATE"),
-        summary: "Show what came after the transaction with this number, or after a date such as 2026-11-27T10:00:00Z."),
+        "since", .text("TOKEN|NUMBER|DATE"),
+        summary: "Show what came after the transaction with this token or number, or after a date such as "
+          + "2026-11-27T10:00:00Z."),
       OptionSpecification("author", .text("A"), summary: "Show only transactions of this author."),
       OpenedObjects.model,
       .format(.text, .json),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let range = try invocation.arguments.value("since").map(range) ?? .all
+    let since = try invocation.arguments.value("since").map(Since.init)
     let author = invocation.arguments.value("author")
     let objects = try OpenedObjects(invocation)
     defer {
@@ -40,12 +44,14 @@ enum StoreHistoryCommand: Command {
           "\(objects.address.name) has no persistent history. An app records it with the option NSPersistentHistoryTrackingKey."
         )
       }
+      let range = try since?.range(in: objects.store, named: objects.address.name) ?? .all
       let isJSON = invocation.options.format == .json
-      var count = 0
+      var (count, token) = (0, "")
       try store.readHistory(range, withChanges: true) { transaction, changes in
         guard author == nil || transaction.origin.author == author else { return }
+        token = HistoryToken.text(after: transaction.number, in: objects.store)
         if isJSON {
-          try invocation.result.write(safe: (count == 0 ? "[\n  " : ",\n  ") + json(transaction, changes).line())
+          try invocation.result.write(safe: (count == 0 ? "[\n  " : ",\n  ") + json(transaction, changes, token).line())
         } else {
           try write(transaction, changes, invocation)
         }
@@ -55,22 +61,50 @@ enum StoreHistoryCommand: Command {
         try invocation.result.write(safe: count == 0 ? "[]\n" : "\n]\n")
       } else if count == 0 {
         try invocation.result.write("No transactions.\n")
+      } else {
+        try invocation.result.write("Token  \(token)\n")
       }
       return .done
     }
   }
 
-  /// - Throws: `CommandFailure` for a text that is neither a number nor a date.
-  private static func range(_ text: String) throws -> HistoryReader.Range {
-    if let number = Int64(text) { return .after(number) }
-    if let seconds = DateText.seconds(text) { return .since(seconds) }
-    throw CommandFailure(
-      .usage, "\(text) is neither the number of a transaction nor a date, such as 2026-11-27 or 2026-11-27T10:00:00Z.")
+  /// The position that `--since` names.
+  private enum Since {
+    case token(HistoryToken)
+    case range(HistoryReader.Range)
+
+    /// - Throws: `CommandFailure` for a text that is neither a number nor a date nor a token.
+    init(_ text: String) throws {
+      if let number = Int64(text) {
+        self = .range(.after(number))
+      } else if let seconds = DateText.seconds(text) {
+        self = .range(.since(seconds))
+      } else if let token = try HistoryToken(text) {
+        self = .token(token)
+      } else {
+        throw CommandFailure(
+          .usage,
+          "\(TextLayout.truncated(text, to: 60)) is neither the number of a transaction nor a date, such as 2026-11-27 or "
+            + "2026-11-27T10:00:00Z, nor a token, such as store history prints it.")
+      }
+    }
+
+    /// Returns the transactions of a store after the position.
+    ///
+    /// - Throws: `CommandFailure` if the token is of another store.
+    func range(in store: NSPersistentStore, named name: String) throws -> HistoryReader.Range {
+      switch self {
+      case .token(let token): .after(try token.number(in: store, named: name))
+      case .range(let range): range
+      }
+    }
   }
 
-  private static func json(_ transaction: HistoryTransaction, _ changes: [ObjectHistoryChange]) -> JSONText {
+  private static func json(
+    _ transaction: HistoryTransaction, _ changes: [ObjectHistoryChange], _ token: String
+  ) -> JSONText {
     [
-      "number": .integer(transaction.number), "date": .string(DateText.text(transaction.time)),
+      "number": .integer(transaction.number), "token": .string(token), "date": .string(DateText.text(transaction.time)),
       "author": .optional(transaction.origin.author), "context": .optional(transaction.origin.contextName),
       "process": .optional(transaction.origin.process), "bundle": .optional(transaction.origin.bundle),
       "changes": .array(
