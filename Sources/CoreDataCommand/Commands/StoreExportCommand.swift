@@ -9,13 +9,14 @@ import Foundation
 /// `coredata store export`
 enum StoreExportCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "export"], summary: "Export objects as JSON lines.",
+    ["store", "export"], summary: "Export objects as JSON lines or CSV.",
     discussion:
       "Writes one object per line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO "
       + "8601 in UTC with microseconds; binary data is base64; decimals are strings, so that no reader rounds them; "
       + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many relationship is a list of ids, "
       + "sorted by entity and key unless ordered.\n\nA value whose external data file is missing or unreadable is "
-      + "null, with a note on standard error; with --strict the export fails with status 4.\n\nThe store is opened "
+      + "null, with a note on standard error; with --strict the export fails with status 4.\n\n" + CSVExport.help
+      + "\n\nThe store is opened "
       + "read-only. Neither the store nor any file beside it is changed.",
     positionals: [.anyStore],
     options: [
@@ -27,10 +28,15 @@ enum StoreExportCommand: Command {
         "model", .path("MODEL", .input), summary: "Read the store with this model instead of its own."),
       .flag("strict", summary: "Fail if an external data file is missing."),
       .readingProgress,
-      OptionSpecification("format", .oneOf(["json"]), summary: "The result is always JSON lines."),
+      CSVExport.directory,
+      OptionSpecification(
+        "format", .oneOf(["json", "csv"]), summary: "The format of the result: JSON lines, or CSV (default: json)."),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let isCSV = invocation.options.format == .csv
+    try CSVExport.check(invocation.arguments, isCSV: isCSV)
+    if isCSV { return try CSVExport.run(invocation) }
     let opened = try OpenedStore(invocation)
     opened.remark(invocation)
     var names: [String]?

@@ -15,9 +15,11 @@ enum StoreImportCommand: Command {
       + "a new object. A line's id, in CSV the column id, only names it for the relationships of other lines, which may "
       + "also name objects of the store; the new object gets a number of its own. Properties that a line does not have keep their "
       + "default value, or their value; derived attributes are computed.\n\n"
+      + "A directory, such as store export --directory writes, stands for its files named *.csv, *.json and *.jsonl. The "
+      + "lines of Order.csv are of the entity Order, unless they name another, and may name those of other files.\n\n"
       + "All lines are imported, in one transaction, or none. " + EditableStore.help,
     positionals: [
-      .anyStore, PositionalSpecification("FILE", summary: "A file with JSON lines, or CSV."),
+      .anyStore, PositionalSpecification("FILE", summary: "A file with JSON lines, or CSV, or a directory of them."),
     ],
     options: [
       OptionSpecification("entity", .text("E"), summary: "The entity of lines that name none."),
@@ -29,16 +31,15 @@ enum StoreImportCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
-    let path = arguments.argument("FILE")
-    let name = URL(fileURLWithPath: path).lastPathComponent
-    let file = try RecordFile(path: path)
+    let input = try ImportInput(path: arguments.argument("FILE"))
+    let name = input.name
     return try EditableStore.with(invocation) { store in
       let progress = ReadingProgress(invocation, "Import", writesMeanwhile: false) { nil }
       defer { progress.finish() }
       let work = try StoreImport(
         into: store, entity: arguments.value("entity"), key: arguments.value("update-by")
       ) { entity in progress.didRead(entity) }
-      try work.run(file, named: name)
+      try work.run(input)
       let counts = work.counts()
       let hasChanges = store.hasChanges
       let backup = hasChanges ? try store.save(work.lines) : nil

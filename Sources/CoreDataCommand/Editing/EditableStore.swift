@@ -236,7 +236,7 @@ final class EditableStore {
   /// - Parameter lines: the lines of a file that objects come from.
   /// - Returns: the location of the backup; nil if there is none.
   /// - Throws: `CommandFailure` with a line for each broken rule. The store is unchanged, and the backup removed.
-  func save(_ lines: [NSManagedObject: Int] = [:]) throws -> URL? {
+  func save(_ lines: RecordLines = RecordLines()) throws -> URL? {
     // From here on, stopping the command must not leave a partial backup.
     let stop = StopSignal()
     defer { stop.end() }
@@ -271,7 +271,7 @@ final class EditableStore {
     }
   }
 
-  private func saveChecked(_ lines: [NSManagedObject: Int]) throws {
+  private func saveChecked(_ lines: RecordLines) throws {
     do {
       try context.save()
     } catch {
@@ -342,7 +342,7 @@ private struct SaveFailure {
   /// The maximum number of broken rules that are listed.
   private static let maxCount = 10
 
-  init(_ error: NSError, _ address: StoreAddress, _ lines: [NSManagedObject: Int]) {
+  init(_ error: NSError, _ address: StoreAddress, _ lines: RecordLines) {
     let errors = error.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [error]
     let texts = errors.map { Self.text($0, lines) }
     let isOfStore = errors.count == 1 && Self.objects(error).isEmpty
@@ -358,9 +358,9 @@ private struct SaveFailure {
     }
   }
 
-  private static func text(_ error: NSError, _ lines: [NSManagedObject: Int]) -> String {
-    let places = objects(error).sorted { lines[$0, default: 0] < lines[$1, default: 0] }
-      .map { object in lines[object].map { "line \($0)" } ?? object.shortID }
+  private static func text(_ error: NSError, _ lines: RecordLines) -> String {
+    let places = objects(error).sorted { lines.numbers[$0, default: 0] < lines.numbers[$1, default: 0] }
+      .map { object in lines.numbers[object].map { lines.text(of: $0) } ?? object.shortID }
     let sentence = CommandFailure(error).message
     return places.isEmpty ? sentence : "\(places.joined(separator: ", ")): \(sentence)"
   }

@@ -39,8 +39,10 @@ final class StoreImport {
 
   private let store: EditableStore
   private let entities: [String: NSEntityDescription]
-  /// The entity of records that name none.
-  private let entity: NSEntityDescription?
+  /// The entity that was named for records that name none.
+  private let named: NSEntityDescription?
+  /// The entity of records of the current file that name none.
+  private var entity: NSEntityDescription?
   private let key: String?
   /// Called before each record.
   private let willRead: (String) throws -> Void
@@ -53,7 +55,7 @@ final class StoreImport {
   private var known: [String: [Data: [NSManagedObjectID]]] = [:]
   private var usedKeys: [String: [Data: Int]] = [:]
   /// The lines of the objects.
-  private(set) var lines: [NSManagedObject: Int] = [:]
+  private(set) var lines = RecordLines()
 
   /// - Parameters:
   ///   - entity: the entity of records that name none.
@@ -68,7 +70,7 @@ final class StoreImport {
     self.willRead = willRead
     let all = store.entities
     entities = all
-    self.entity = try entity.map { name in
+    named = try entity.map { name in
       do {
         return try Self.entity(name, all)
       } catch let problem as ValueProblem {
@@ -82,18 +84,31 @@ final class StoreImport {
   /// Reads all records, creates and changes their objects, and connects them.
   ///
   /// - Throws: `CommandFailure` with the line, the entity and the property.
-  func run(_ file: RecordFile, named name: String) throws {
-    do {
-      if try file.isJSON() {
-        while let (line, members) = try file.nextObject() { try add(record(members, line)) }
-      } else {
-        try readCSV(file)
+  func run(_ input: ImportInput) throws {
+    for source in input.sources {
+      let file = try RecordFile(path: source.path)
+      entity = named ?? source.entity.flatMap { entities[$0] }
+      lines.begin(source.name)
+      do {
+        if try file.isJSON() {
+          while let (line, members) = try file.nextObject() { try add(record(members, line)) }
+        } else {
+          try readCSV(file)
+        }
+      } catch let problem as RecordFile.Problem {
+        throw Self.failure(lines.text(of: lines.number(of: problem.line), isNamed: true), problem)
       }
+    }
+    do {
       try connect()
       try checkLinks()
     } catch let problem as RecordFile.Problem {
-      throw CommandFailure(.failed, "\(name), line \(problem.line): \(problem.reason) Nothing was imported.")
+      throw Self.failure(lines.text(of: problem.line, isNamed: true), problem)
     }
+  }
+
+  private static func failure(_ place: String, _ problem: RecordFile.Problem) -> CommandFailure {
+    CommandFailure(.failed, "\(place): \(problem.reason) Nothing was imported.")
   }
 
   private func record(_ members: [JSONText.Member], _ line: Int) throws -> Record {
@@ -124,7 +139,7 @@ final class StoreImport {
       throw RecordFile.Problem(line: line, reason: "The column \(JSONText.string(name).line()) occurs twice.")
     }
     // A property of the entity takes precedence over these columns.
-    let idColumn = column("id", in: names)
+    let idColumn = column("id", in: names) ?? column("objectID", in: names)
     let entityColumn = column("entity", in: names)
     guard entity != nil || entityColumn != nil else {
       throw CommandFailure(.usage, "A CSV file without a column \"entity\" needs --entity E. Nothing was imported.")
@@ -185,12 +200,12 @@ final class StoreImport {
       object = NSManagedObject(entity: record.entity, insertInto: store.context)
       inserted.append(object)
     }
-    lines[object] = record.line
+    let line = lines.add(object, record.line)
     if let id = record.id, objects.updateValue(object, forKey: id) != nil {
       throw RecordFile.Problem(line: record.line, reason: "The identifier \(id) occurs twice in the file.")
     }
     for (path, value) in record.values {
-      try problems(record.line, "\(name).\(path)") { try set(value, path, of: object, record.line) }
+      try problems(record.line, "\(name).\(path)") { try set(value, path, of: object, line) }
     }
   }
 
@@ -279,8 +294,9 @@ final class StoreImport {
       else { throw ValueProblem("the record has no value for the key of --update-by") }
       let mark = Self.mark(object, attribute)
       let root = sequence(first: record.entity) { $0.superentity }.reduce(record.entity) { $1 }.name ?? ""
-      if let line = usedKeys[root, default: [:]].updateValue(record.line, forKey: mark) {
-        throw ValueProblem("line \(line) has the same key")
+      let line = lines.number(of: record.line)
+      if let line = usedKeys[root, default: [:]].updateValue(line, forKey: mark) {
+        throw ValueProblem("\(lines.text(of: line)) has the same key")
       }
       let found = try known(record.entity, attribute)[mark] ?? []
       guard found.count <= 1 else {
@@ -347,13 +363,14 @@ final class StoreImport {
       let found = link.object.members(of: link.relationship)
       let isSame = link.relationship.isOrdered ? expected == found : Set(expected) == Set(found)
       guard !isSame else { continue }
-      let others = Set(expected).symmetricDifference(found).compactMap { lines[$0] }.filter { $0 != link.line }.sorted()
+      let others = Set(expected).symmetricDifference(found).compactMap { lines.numbers[$0] }.filter { $0 != link.line }
+        .sorted()
       let inverse = link.relationship.inverseRelationship
       throw RecordFile.Problem(
         line: link.line,
         reason: "\(link.object.entity.name ?? "").\(link.relationship.name) contradicts its inverse"
           + (inverse.map { ", \($0.entity.name ?? "").\($0.name)" } ?? "")
-          + (others.first.map { ", in line \($0)." } ?? "."))
+          + (others.first.map { ", in \(lines.text(of: $0))." } ?? "."))
     }
   }
 
