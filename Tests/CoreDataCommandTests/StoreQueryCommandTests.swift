@@ -262,7 +262,7 @@ struct StoreQueryCommandTests {
       atPath: directory.path(".Covers_SUPPORT/_EXTERNAL_DATA"))
     #expect(files.count == 1)
     let found = query(path, "Book", "--format", "json", "--show", "cover")
-    #expect(found.status == .success && found.error == "")
+    #expect(found.status == .done && found.error == "")
     let bytes = Data(repeating: 7, count: 300_000).base64EncodedString()
     #expect(found.output.replacingOccurrences(of: "\\/", with: "/").contains(bytes))
   }
