@@ -159,7 +159,7 @@ struct OutputSafetyTests {
 
   /// A value that is no path. A new command or option must be put here, or declare what it does with the path.
   private static let noPaths: Set<String> = [
-    "V", "E", "NAME", "CODE[:Entity[.property]]", "K,-K", "K,K", "KEY", "NUMBER|DATE", "A",
+    "V", "E", "NAME", "CODE[:Entity[.property]]", "K,-K", "K,K", "KEY", "TOKEN|NUMBER|DATE", "A",
   ]
   private static let arguments: [String: PathRole] = [
     "STORE": .input, "MODEL": .input, "A": .input, "B": .input, "FILE": .input, "PATH": .input, "DIR": .input,
@@ -176,7 +176,7 @@ struct OutputSafetyTests {
           #expect(Self.noPaths.contains(placeholder), "\(name) --\(option.name) \(placeholder): is it a path?")
         }
         if case .path(_, let role) = option.value {
-          let writes = ["output", "report", "backup", "keep"].contains(option.name)
+          let writes = ["output", "report", "backup", "keep", "directory"].contains(option.name)
           #expect(role.isWritten == writes || option.name == "file", "\(name) --\(option.name)")
         }
       }
