@@ -44,7 +44,6 @@ struct CSVExportTests {
     #expect(run.status == 0, "\(run.text)")
     let diff = try shelf.run("store", "diff", shelf.store, copy)
     #expect(diff.status == 0 && diff.lines.last == "No differences.", "\(diff.text)")
-    #expect(try shelf.objects(copy, "--entity", "Author") == shelf.objects(nil, "--entity", "Author"))
   }
 
   @Test("One entity goes to standard output, and with its subentities as store query writes it")
