@@ -20,6 +20,7 @@ let package = Package(
       dependencies: [
         "SystemPostgreSQL", "SystemSQLite", .product(name: "CoreData", package: "OpenCoreData"),
         .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
+        .product(name: "SwiftData", package: "OpenCoreData"),
       ],
       swiftSettings: Context.environment["COREDATA_OPTIMIZATION_SWITCHES"] == nil
         ? [] : [.define("OPTIMIZATION_SWITCHES")]),

@@ -55,7 +55,7 @@ enum ObjectWorkloads {
       byHand: ObjectWorkByHand.readValues),
   ]
 
-  @Sendable private static func insert(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func insert(_ place: Workload.Place) throws -> Measurement {
     let notes = notes(place)
     return try withContext(place) { context, entity in
       for note in notes { fill(NSManagedObject(entity: entity, insertInto: context), with: note) }
@@ -126,7 +126,7 @@ enum ObjectWorkloads {
     try fetchAll(place, reading: ["title"])
   }
 
-  @Sendable private static func fetchAllAndReadEvery(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func fetchAllAndReadEvery(_ place: Workload.Place) throws -> Measurement {
     try fetchAll(place, reading: ["title", "body", "fullName", "dateCreated", "displayIndex"])
   }
 
@@ -140,7 +140,7 @@ enum ObjectWorkloads {
     }
   }
 
-  @Sendable private static func query(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func query(_ place: Workload.Place) throws -> Measurement {
     try withContext(place) { context, _ in try query(context) }
   }
 
@@ -181,7 +181,7 @@ enum ObjectWorkloads {
     return (1...1_000).map { DataSet.Note(number: $0, &random) }
   }
 
-  @Sendable private static func update(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func update(_ place: Workload.Place) throws -> Measurement {
     try withContext(place) { context, _ in
       let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
       request.fetchLimit = count
@@ -190,7 +190,7 @@ enum ObjectWorkloads {
     }
   }
 
-  @Sendable private static func delete(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func delete(_ place: Workload.Place) throws -> Measurement {
     try withContext(place) { context, _ in
       let request = NSFetchRequest<NSManagedObject>(entityName: "Attachment")
       request.fetchLimit = count
@@ -242,7 +242,7 @@ enum ObjectWorkloads {
     try read(place) { $0.value(forKey: "displayIndex") != nil }
   }
 
-  @Sendable private static func readTypedNumbers(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func readTypedNumbers(_ place: Workload.Place) throws -> Measurement {
     let property = ManagedProperty<Int64>("displayIndex")
     return try read(place) { property[$0] >= 0 }
   }
@@ -252,7 +252,7 @@ enum ObjectWorkloads {
     return try read(place) { property[$0] != nil }
   }
 
-  @Sendable private static func readTypedStrings(_ place: Workload.Place) throws -> Measurement {
+  @Sendable static func readTypedStrings(_ place: Workload.Place) throws -> Measurement {
     let property = ManagedProperty<String?>("title")
     return try read(place) { property[$0] != nil }
   }
@@ -290,7 +290,9 @@ enum ObjectWorkloads {
   ) throws -> Measurement {
     let model = NotesModel.first()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(type: .sqlite, at: place.store)
+    let store = try coordinator.addPersistentStore(
+      type: .sqlite, at: place.store,
+      options: place.tracksHistory ? [NSPersistentHistoryTrackingKey: true as NSNumber] : nil)
     guard let entity = model.entitiesByName["Note"] else { throw Failure(text: "the model has no notes") }
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator

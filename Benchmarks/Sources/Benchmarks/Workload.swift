@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Work done by the library, and the same work written by hand over SQLite's C interface.
+/// Work done by the library, and the same work written by hand over SQLite's C interface; for SwiftData, with Core Data.
 struct Workload: Sendable {
   /// The store that a workload starts with. Every measurement gets its own copy.
   enum Start: Hashable, Sendable {
@@ -44,6 +44,8 @@ struct Workload: Sendable {
   struct Place {
     let store: URL
     let noteCount: Int
+    /// Whether Core Data notes the changes in the store's history, as SwiftData does.
+    var tracksHistory = false
 
     /// A second store, beside the first.
     var destination: URL { store.deletingLastPathComponent().appendingPathComponent("destination.sqlite") }
@@ -53,7 +55,7 @@ struct Workload: Sendable {
   }
 
   static let all =
-    InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + RelationshipWorkloads.all
+    InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + RelationshipWorkloads.all + SwiftDataWorkloads.all
     + VersionWorkloads.all + SizeWorkloads.all + PostgreSQLWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
