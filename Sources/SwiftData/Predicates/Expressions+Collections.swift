@@ -3,52 +3,37 @@
 
 import CoreData
 
-extension PredicateExpressions.SequenceContainsWhere: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    switch try translator.term(of: sequence) {
-    case .collection(let collection):
-      return .condition(try translator.exists(in: collection, variable) { try translator.condition(of: test) })
-    case .constant(let value?):
-      return .condition(.or(try translator.tests(of: value, variable) { try translator.condition(of: test) }))
-    default: throw NotInStore("contains(where:) looks into the values of an attribute")
+extension PredicateTranslator {
+  /// Returns the condition that a sequence has an element that satisfies a condition.
+  func hasElement(
+    _ sequence: PredicateNode.Part, _ variable: any PredicateVariable, _ function: String,
+    _ test: () throws -> Condition
+  ) throws -> Condition {
+    switch try term(of: sequence) {
+    case .collection(let collection): return try exists(in: collection, variable, test)
+    case .constant(let value?): return .or(try tests(of: value, variable, test))
+    default: throw NotInStore("\(function) looks into the values of an attribute")
     }
   }
-}
 
-extension PredicateExpressions.SequenceAllSatisfy: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    switch try translator.term(of: sequence) {
-    case .collection(let collection):
-      return .condition(
-        try translator.exists(in: collection, variable) { try translator.condition(of: test).negated }.negated)
-    case .constant(let value?):
-      let tests = try translator.tests(of: value, variable) { try translator.condition(of: test).negated }
-      return .condition(Condition.or(tests).negated)
-    default: throw NotInStore("allSatisfy looks into the values of an attribute")
-    }
-  }
-}
-
-extension PredicateExpressions.Filter: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    guard case .collection(let collection) = try translator.term(of: sequence) else {
+  func filtered(
+    _ sequence: PredicateNode.Part, _ variable: any PredicateVariable, _ test: PredicateNode.Part
+  ) throws -> Term {
+    guard case .collection(let collection) = try term(of: sequence) else {
       throw NotInStore("filter looks into the values of an attribute")
     }
-    let name = translator.newVariable()
-    let condition = try translator.binding(variable, name, collection) { try translator.condition(of: filter) }
+    let name = newVariable()
+    let condition = try binding(variable, name, collection) { try self.condition(of: test) }
     return .collection(
       ModelCollection(
         expression: NSExpression(
           forSubquery: collection.expression, usingIteratorVariable: name,
           predicate: try condition.exactly("The condition of filter")), element: collection.element))
   }
-}
 
-extension PredicateTranslator {
   /// Calls a function with a variable bound to the rows of a subquery.
-  fileprivate func binding<Element, Result>(
-    _ variable: PredicateExpressions.Variable<Element>, _ name: String, _ collection: ModelCollection,
-    _ body: () throws -> Result
+  private func binding<Result>(
+    _ variable: any PredicateVariable, _ name: String, _ collection: ModelCollection, _ body: () throws -> Result
   ) rethrows -> Result {
     variables[variable.key] = .object(
       ObjectPath(row: RowPath(variable: name), type: collection.element, mayBeNil: false))
@@ -57,8 +42,8 @@ extension PredicateTranslator {
   }
 
   /// Returns the condition that a collection has an element that satisfies a condition.
-  fileprivate func exists<Element>(
-    in collection: ModelCollection, _ variable: PredicateExpressions.Variable<Element>, _ test: () throws -> Condition
+  private func exists(
+    in collection: ModelCollection, _ variable: any PredicateVariable, _ test: () throws -> Condition
   ) rethrows -> Condition {
     let name = newVariable()
     let condition = try binding(variable, name, collection, test)
@@ -73,8 +58,8 @@ extension PredicateTranslator {
   private static var longestList: Int { 100 }
 
   /// Returns a condition for each element of a constant.
-  fileprivate func tests<Element>(
-    of value: Any, _ variable: PredicateExpressions.Variable<Element>, _ test: () throws -> Condition
+  private func tests(
+    of value: Any, _ variable: any PredicateVariable, _ test: () throws -> Condition
   ) throws -> [Condition] {
     guard let elements = (value as? any Sequence).map({ Self.allElements($0) }), elements.count <= Self.longestList
     else {
@@ -87,7 +72,7 @@ extension PredicateTranslator {
     }
     return try elements.map { element in
       variables[variable.key] = .constant(Self.flattened(element))
-      if let element = element as? Element { bindings[variable] = element }
+      variable.bind(element, in: &bindings)
       return try test()
     }
   }
@@ -108,30 +93,26 @@ extension NSPredicate {
 
 // MARK: Membership
 
-extension PredicateExpressions.SequenceContains: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let part = try translator.term(of: element)
-    switch try translator.term(of: sequence) {
-    case .collection(let collection): return .condition(try translator.isMember(part, of: collection))
-    case .constant(let range as any ConstantRange):
-      return .condition(try translator.contains(range.term(part, translator), part))
+extension PredicateTranslator {
+  func contains(_ sequence: PredicateNode.Part, _ element: PredicateNode.Part) throws -> Condition {
+    let part = try term(of: element)
+    switch try term(of: sequence) {
+    case .collection(let collection): return try isMember(part, of: collection)
+    case .constant(let range as any ConstantRange): return try contains(self.range(range, for: part), part)
     case .constant(let values as any Sequence):
       // A string contains characters.
       if values is any StringProtocol { break }
-      return .condition(try translator.isMember(part, of: PredicateTranslator.allElements(values)))
-    case .range(let lower, let upper):
-      return .condition(try translator.contains(.range(lower: lower, upper: upper), part))
+      return try isMember(part, of: Self.allElements(values))
+    case .range(let lower, let upper): return try contains(.range(lower: lower, upper: upper), part)
     case .scalar(let text) where text.kind == .string:
-      let character = try translator.scalar(part, "contains of a string", as: .string)
-      return .condition(PredicateTranslator.compare(text.expression, .contains, character.expression, .characters))
+      let character = try scalar(part, "contains of a string", as: .string)
+      return Self.compare(text.expression, .contains, character.expression, .characters)
     default: break
     }
     throw NotInStore("contains looks into the values of an attribute")
   }
-}
 
-extension PredicateTranslator {
-  fileprivate func isMember(_ part: Term, of collection: ModelCollection) throws -> Condition {
+  private func isMember(_ part: Term, of collection: ModelCollection) throws -> Condition {
     switch part {
     case .object(let object): return Self.compare(object.row.expression(), .in, collection.expression)
     case .constant(let value?):
@@ -141,7 +122,7 @@ extension PredicateTranslator {
     }
   }
 
-  fileprivate func isMember(_ part: Term, of elements: [Any]) throws -> Condition {
+  private func isMember(_ part: Term, of elements: [Any]) throws -> Condition {
     let present = elements.compactMap(Self.flattened)
     let isMissing: Condition = present.count < elements.count ? try isNil(part) : .constant(false)
     switch part {
@@ -165,7 +146,7 @@ extension PredicateTranslator {
   }
 
   /// Returns the condition that a range contains a value, which is not nil.
-  fileprivate func contains(_ range: Term, _ part: Term) throws -> Condition {
+  private func contains(_ range: Term, _ part: Term) throws -> Condition {
     guard case .range(let lower, let upper) = range else { throw NotInStore("contains of a range") }
     var conditions = Condition.constant(true)
     if let lower {
@@ -182,43 +163,24 @@ extension PredicateTranslator {
 
 // MARK: Ranges
 
-extension PredicateExpressions.Range: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
+extension PredicateTranslator {
+  func range(_ lower: PredicateNode.Part, _ upper: PredicateNode.Part, _ includesUpper: Bool) throws -> Term {
     let place = "A bound of a range"
     return .range(
-      lower: .init(value: try translator.scalar(translator.term(of: lower), place), isIncluded: true),
-      upper: .init(value: try translator.scalar(translator.term(of: upper), place), isIncluded: false))
+      lower: .init(value: try scalar(term(of: lower), place), isIncluded: true),
+      upper: .init(value: try scalar(term(of: upper), place), isIncluded: includesUpper))
   }
-}
 
-extension PredicateExpressions.ClosedRange: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let place = "A bound of a range"
-    return .range(
-      lower: .init(value: try translator.scalar(translator.term(of: lower), place), isIncluded: true),
-      upper: .init(value: try translator.scalar(translator.term(of: upper), place), isIncluded: true))
-  }
-}
-
-extension PredicateExpressions.RangeExpressionContains: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let part = try translator.term(of: element)
-    switch try translator.term(of: range) {
-    case .constant(let range as any ConstantRange):
-      return .condition(try translator.contains(range.term(part, translator), part))
-    case let range: return .condition(try translator.contains(range, part))
+  func isInRange(_ range: PredicateNode.Part, _ element: PredicateNode.Part) throws -> Condition {
+    let part = try term(of: element)
+    switch try term(of: range) {
+    case .constant(let range as any ConstantRange): return try contains(self.range(range, for: part), part)
+    case let range: return try contains(range, part)
     }
   }
-}
 
-/// A range of constants.
-private protocol ConstantRange {
-  var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { get }
-}
-
-extension ConstantRange {
-  /// Returns the range with bounds of the kind of the values that are looked for.
-  fileprivate func term(_ part: Term, _ translator: PredicateTranslator) throws -> Term {
+  /// Returns a range with bounds of the kind of the values that are looked for.
+  private func range(_ range: any ConstantRange, for part: Term) throws -> Term {
     var kind: ScalarKind?
     switch part {
     case .scalar(let scalar): kind = scalar.kind
@@ -227,30 +189,10 @@ extension ConstantRange {
     }
     func bound(_ value: Any?, _ isIncluded: Bool) throws -> Term.RangeBound? {
       try value.map {
-        .init(value: try translator.scalar(.constant($0), "A bound of a range", as: kind), isIncluded: isIncluded)
+        .init(value: try scalar(.constant($0), "A bound of a range", as: kind), isIncluded: isIncluded)
       }
     }
-    let bounds = bounds
+    let bounds = range.bounds
     return .range(lower: try bound(bounds.lower, true), upper: try bound(bounds.upper, bounds.includesUpper))
   }
-}
-
-extension Swift.Range: ConstantRange {
-  fileprivate var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { (lowerBound, upperBound, false) }
-}
-
-extension Swift.ClosedRange: ConstantRange {
-  fileprivate var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { (lowerBound, upperBound, true) }
-}
-
-extension PartialRangeFrom: ConstantRange {
-  fileprivate var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { (lowerBound, nil, false) }
-}
-
-extension PartialRangeUpTo: ConstantRange {
-  fileprivate var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { (nil, upperBound, false) }
-}
-
-extension PartialRangeThrough: ConstantRange {
-  fileprivate var bounds: (lower: Any?, upper: Any?, includesUpper: Bool) { (nil, upperBound, true) }
 }

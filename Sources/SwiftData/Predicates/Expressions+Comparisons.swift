@@ -3,33 +3,15 @@
 
 import CoreData
 
-extension PredicateExpressions.Equal: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(try translator.equality(translator.term(of: lhs), translator.term(of: rhs)))
-  }
-}
-
-extension PredicateExpressions.NotEqual: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(try translator.equality(translator.term(of: lhs), translator.term(of: rhs)).negated)
-  }
-}
-
-extension PredicateExpressions.Comparison: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let name: NSComparisonPredicate.Operator =
-      switch op {
-      case .lessThan: .lessThan
-      case .lessThanOrEqual: .lessThanOrEqualTo
-      case .greaterThan: .greaterThan
-      case .greaterThanOrEqual: .greaterThanOrEqualTo
-      @unknown default: throw SwiftDataError(.unsupportedPredicate, "The predicate contains the operator \(op).")
-      }
-    return .condition(try translator.order(translator.term(of: lhs), name, translator.term(of: rhs)))
-  }
-}
-
 extension PredicateTranslator {
+  func comparison(_ left: Term, _ op: NSComparisonPredicate.Operator, _ right: Term) throws -> Condition {
+    switch op {
+    case .equalTo: try equality(left, right)
+    case .notEqualTo: try equality(left, right).negated
+    default: try order(left, op, right)
+    }
+  }
+
   /// Returns the condition that two terms are equal, as optionals are: nil equals nil alone.
   func equality(_ left: Term, _ right: Term) throws -> Condition {
     switch (left, right) {
@@ -146,25 +128,5 @@ extension NSComparisonPredicate.Operator {
     case .greaterThanOrEqualTo: .lessThanOrEqualTo
     default: self
     }
-  }
-}
-
-// MARK: Logic
-
-extension PredicateExpressions.Conjunction: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(.and(try translator.condition(of: lhs), try translator.condition(of: rhs)))
-  }
-}
-
-extension PredicateExpressions.Disjunction: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(.or(try translator.condition(of: lhs), try translator.condition(of: rhs)))
-  }
-}
-
-extension PredicateExpressions.Negation: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(try translator.condition(of: wrapped).negated)
   }
 }

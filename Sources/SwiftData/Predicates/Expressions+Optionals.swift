@@ -3,25 +3,6 @@
 
 import CoreData
 
-extension PredicateExpressions.ForcedUnwrap: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    // Foundation throws for nil, and a store leaves the row out of comparisons.
-    try translator.term(of: inner)
-  }
-}
-
-extension PredicateExpressions.OptionalFlatMap: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let whole = try translator.term(of: wrapped)
-    if case .constant(nil) = whole { return whole }
-    let isNil = try translator.isNil(whole)
-    translator.variables[variable.key] = whole.unwrapped(as: variable.key)
-    if case .constant(let value as Wrapped) = whole { translator.bindings[variable] = value }
-    defer { translator.variables[variable.key] = nil }
-    return try translator.chained(try translator.term(of: transform), variable.key, isNil)
-  }
-}
-
 extension Term {
   /// Returns the value of an optional that is not nil, for the part of a chain that follows.
   fileprivate func unwrapped(as variable: PredicateExpressions.VariableID) -> Term {
@@ -78,8 +59,21 @@ extension Term {
 }
 
 extension PredicateTranslator {
+  /// Returns the value of an optional chain, in whose rest the variable is the value of the optional.
+  func chain(_ optional: PredicateNode.Part, _ variable: any PredicateVariable, _ rest: PredicateNode.Part) throws
+    -> Term
+  {
+    let whole = try term(of: optional)
+    if case .constant(nil) = whole { return whole }
+    let isNil = try isNil(whole)
+    variables[variable.key] = whole.unwrapped(as: variable.key)
+    if case .constant(let value?) = whole { variable.bind(value, in: &bindings) }
+    defer { variables[variable.key] = nil }
+    return try chained(try term(of: rest), variable.key, isNil)
+  }
+
   /// Returns the value of an optional chain: nil under a condition, and otherwise the value of its rest.
-  fileprivate func chained(
+  private func chained(
     _ rest: Term, _ variable: PredicateExpressions.VariableID, _ isNil: Condition
   ) throws -> Term {
     if isNil.isConstant(false) { return rest }
@@ -105,30 +99,28 @@ extension PredicateTranslator {
       throw NotInStore("An optional chain ends in a value that does not depend on its beginning")
     }
   }
-}
 
-extension PredicateExpressions.NilCoalesce: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let left = try translator.term(of: lhs)
-    let isNil = try translator.isNil(left)
+  func coalesced(_ left: PredicateNode.Part, _ right: PredicateNode.Part, _ type: Any.Type) throws -> Term {
+    let left = try term(of: left)
+    let isNil = try isNil(left)
     if isNil.isConstant(false) { return left }
-    let isTruth = Output.self == Bool.self || Output.self == Bool?.self
+    let isTruth = type == Bool.self || type == Bool?.self
     if isTruth {
-      guard Output.self == Bool.self else { throw NotInStore("A default for a truth value is optional itself") }
-      let otherwise = try translator.condition(of: rhs)
+      guard type == Bool.self else { throw NotInStore("A default for a truth value is optional itself") }
+      let otherwise = try condition(of: right)
       let holds: Condition
       switch left {
       case .optionalCondition(_, let condition): holds = condition
-      default: holds = try translator.condition(left)
+      default: holds = try condition(left)
       }
       return .condition(.or(.and(isNil, otherwise), .and(isNil.negated, holds)))
     }
-    let scalar = try translator.scalar(left, "The operator ??")
-    var right = try translator.term(of: rhs)
+    let scalar = try scalar(left, "The operator ??")
+    var right = try term(of: right)
     if case .constant(let value?) = right {
-      right = .scalar(try translator.scalar(.constant(value), "The operator ??", as: scalar.kind))
+      right = .scalar(try self.scalar(.constant(value), "The operator ??", as: scalar.kind))
     }
-    let otherwise = try translator.scalar(right, "The operator ??")
+    let otherwise = try self.scalar(right, "The operator ??")
     guard scalar.kind == otherwise.kind else { throw NotInStore("The operator ?? has values of two forms") }
     return .scalar(
       Scalar(
@@ -136,33 +128,33 @@ extension PredicateExpressions.NilCoalesce: TranslatableExpression {
           forConditional: try isNil.exactly("The operator ??"), trueExpression: otherwise.expression,
           falseExpression: scalar.expression), scalar.kind, mayBeNil: otherwise.mayBeNil))
   }
-}
 
-extension PredicateExpressions.Conditional: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let test = try translator.condition(of: test)
-    if Output.self == Bool.self {
+  func conditional(
+    _ test: PredicateNode.Part, _ yes: PredicateNode.Part, _ no: PredicateNode.Part, _ type: Any.Type
+  ) throws -> Term {
+    let test = try condition(of: test)
+    if type == Bool.self {
       return .condition(
         .or(
-          .and(test, try translator.condition(of: trueBranch)),
-          .and(test.negated, try translator.condition(of: falseBranch))))
+          .and(test, try condition(of: yes)),
+          .and(test.negated, try condition(of: no))))
     }
     let place = "A conditional expression"
     let predicate = try test.exactly(place)
-    var (yes, no) = (try translator.term(of: trueBranch), try translator.term(of: falseBranch))
+    var (yes, no) = (try term(of: yes), try term(of: no))
     if case .scalar(let scalar) = yes, case .constant(let value?) = no {
-      no = .scalar(try translator.scalar(.constant(value), place, as: scalar.kind))
+      no = .scalar(try self.scalar(.constant(value), place, as: scalar.kind))
     } else if case .scalar(let scalar) = no, case .constant(let value?) = yes {
-      yes = .scalar(try translator.scalar(.constant(value), place, as: scalar.kind))
+      yes = .scalar(try self.scalar(.constant(value), place, as: scalar.kind))
     }
     let known = [yes, no].filter { if case .constant(nil) = $0 { false } else { true } }
-    let scalars = try known.map { try translator.scalar($0, place) }
+    let scalars = try known.map { try scalar($0, place) }
     guard let kind = scalars.first?.kind, scalars.allSatisfy({ $0.kind == kind }) else {
       throw NotInStore("\(place) has values of two forms")
     }
     let missing = Scalar.missing.expression
     func expression(_ term: Term) throws -> NSExpression {
-      if case .constant(nil) = term { missing } else { try translator.scalar(term, place).expression }
+      if case .constant(nil) = term { missing } else { try scalar(term, place).expression }
     }
     return .scalar(
       Scalar(

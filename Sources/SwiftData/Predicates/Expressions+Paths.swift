@@ -3,30 +3,13 @@
 
 import CoreData
 
-extension PredicateExpressions.Variable: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    guard let term = translator.variables[key] else {
-      throw SwiftDataError(
-        .unsupportedPredicate, "The predicate contains a variable of the type \(Output.self) that it does not declare.")
-    }
-    return term
-  }
-}
-
-extension PredicateExpressions.Value: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term { .constant(PredicateTranslator.flattened(value)) }
-}
-
-extension PredicateExpressions.NilLiteral: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term { .constant(nil) }
-}
-
-extension PredicateExpressions.KeyPath: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    switch try translator.term(of: root) {
-    case .object(let object): return try object.property(keyPath, translator.names)
+extension PredicateTranslator {
+  func property<Root: PredicateExpression>(_ keyPath: AnyKeyPath, _ type: Any.Type, of root: Root) throws -> Term {
+    switch try term(of: root) {
+    case .object(let object): return try object.property(keyPath, names)
     case .composite(let composite):
-      guard let offset = MemoryLayout<Root.Output>.offset(of: keyPath),
+      guard let keyPath = keyPath as? PartialKeyPath<Root.Output>,
+        let offset = MemoryLayout<Root.Output>.offset(of: keyPath),
         let name = StructFields.name(at: offset, of: Root.Output.self),
         let element = composite.elements.first(where: { $0.name == name })
       else { break }
@@ -42,15 +25,15 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
       switch scalar.kind {
       case .string where keyPath == \String.count: return .characterCount(scalar)
       case .string where keyPath == \String.isEmpty:
-        return .condition(PredicateTranslator.compare(scalar.expression, .equalTo, NSExpression(forConstantValue: "")))
+        return .condition(Self.compare(scalar.expression, .equalTo, NSExpression(forConstantValue: "")))
       case .raw(_, let inner):
-        guard let type = Root.Output.self as? any RawRepresentable.Type, type.isRawValue(keyPath) else { break }
+        guard let root = Root.Output.self as? any RawRepresentable.Type, root.isRawValue(keyPath) else { break }
         return .scalar(Scalar(scalar.expression, inner, mayBeNil: scalar.mayBeNil, needed: scalar.needed))
       default: break
       }
     default: break
     }
-    throw NotInStore("The property \(Output.self) of \(Root.Output.self) is computed in memory: \(keyPath)")
+    throw NotInStore("The property \(type) of \(Root.Output.self) is computed in memory: \(keyPath)")
   }
 }
 

@@ -3,60 +3,37 @@
 
 import CoreData
 
-extension PredicateExpressions.CollectionContainsCollection: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(try translator.search(base, .contains, other, .characters, "contains"))
-  }
-}
-
-extension PredicateExpressions.SequenceStartsWith: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    let whole = try translator.scalar(translator.term(of: base), "starts(with:)", as: .string)
-    let start = try translator.scalar(translator.term(of: prefix), "starts(with:)", as: .string)
-    guard whole.kind == .string, start.kind == .string else {
-      throw NotInStore("starts(with:) looks into the values of an attribute")
-    }
-    let starts = PredicateTranslator.compare(whole.expression, .beginsWith, start.expression, .characters)
-    guard start.isPlainText, start.text?.isEmpty == false else { return .condition(starts) }
-    // An index finds the strings that begin with the same Unicode scalars.
-    return .condition(
-      .and(PredicateTranslator.compare(whole.expression, .beginsWith, start.expression), starts))
-  }
-}
-
-extension PredicateExpressions.StringLocalizedStandardContains: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    .condition(
-      try translator.search(
-        root, .contains, other, [.characters, .caseInsensitive, .diacriticInsensitive, .localeSensitive],
-        "localizedStandardContains"))
-  }
-}
-
 extension PredicateTranslator {
-  fileprivate func search<Whole: PredicateExpression, Part: PredicateExpression>(
-    _ whole: Whole, _ op: NSComparisonPredicate.Operator, _ part: Part, _ options: NSComparisonPredicate.Options,
-    _ place: String
-  ) throws -> Condition {
-    let whole = try scalar(term(of: whole), place, as: .string)
-    let part = try scalar(term(of: part), place, as: .string)
-    guard whole.kind == .string, part.kind == .string else {
-      throw NotInStore("\(place) looks into the values of an attribute")
+  func text(_ function: PredicateNode.TextFunction, _ whole: PredicateNode.Part, _ other: PredicateNode.Part) throws
+    -> Term
+  {
+    let left = try scalar(term(of: whole), function.rawValue, as: .string)
+    let right = try scalar(term(of: other), function.rawValue, as: .string)
+    guard left.kind == .string, right.kind == .string else {
+      throw NotInStore("\(function.rawValue) looks into the values of an attribute")
     }
-    return Self.compare(whole.expression, op, part.expression, options)
+    func compare(
+      _ op: NSComparisonPredicate.Operator, _ options: NSComparisonPredicate.Options = .characters
+    ) -> Condition { Self.compare(left.expression, op, right.expression, options) }
+    switch function {
+    case .contains: return .condition(compare(.contains))
+    case .localizedStandardContains:
+      return .condition(
+        compare(.contains, [.characters, .caseInsensitive, .diacriticInsensitive, .localeSensitive]))
+    case .startsWith:
+      let starts = compare(.beginsWith)
+      guard right.isPlainText, right.text?.isEmpty == false else { return .condition(starts) }
+      // An index finds the strings that begin with the same Unicode scalars.
+      return .condition(.and(compare(.beginsWith, []), starts))
+    case .caseInsensitiveCompare: return comparisonResult { compare($0, [.characters, .caseInsensitive]) }
+    case .localizedCompare: return comparisonResult { compare($0, [.characters, .localeSensitive]) }
+    }
   }
 
   /// Returns the result of comparing two strings: a number as in `ComparisonResult`.
-  fileprivate func comparison<Left: PredicateExpression, Right: PredicateExpression>(
-    _ left: Left, _ right: Right, _ options: NSComparisonPredicate.Options, _ place: String
-  ) throws -> Term {
-    let left = try scalar(term(of: left), place, as: .string)
-    let right = try scalar(term(of: right), place, as: .string)
-    guard left.kind == .string, right.kind == .string else { throw NotInStore("\(place) compares other values") }
+  private func comparisonResult(_ compare: (NSComparisonPredicate.Operator) -> Condition) -> Term {
     func number(_ result: ComparisonResult) -> NSExpression { NSExpression(forConstantValue: result.rawValue) }
-    func test(_ op: NSComparisonPredicate.Operator) -> NSPredicate {
-      Self.compare(left.expression, op, right.expression, options.union(.characters)).necessary.predicate
-    }
+    func test(_ op: NSComparisonPredicate.Operator) -> NSPredicate { compare(op).necessary.predicate }
     let descending = NSExpression(
       forConditional: test(.greaterThan), trueExpression: number(.orderedDescending),
       falseExpression: number(.orderedSame))
@@ -64,18 +41,6 @@ extension PredicateTranslator {
       forConditional: test(.lessThan), trueExpression: number(.orderedAscending), falseExpression: descending)
     return .scalar(
       Scalar(expression, .raw(String(reflecting: ComparisonResult.self), .integer), mayBeNil: false))
-  }
-}
-
-extension PredicateExpressions.StringCaseInsensitiveCompare: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    try translator.comparison(root, other, .caseInsensitive, "caseInsensitiveCompare")
-  }
-}
-
-extension PredicateExpressions.StringLocalizedCompare: TranslatableExpression {
-  func term(_ translator: PredicateTranslator) throws -> Term {
-    try translator.comparison(root, other, .localeSensitive, "localizedCompare")
   }
 }
 

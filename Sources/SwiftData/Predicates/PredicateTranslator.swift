@@ -76,12 +76,51 @@ final class PredicateTranslator {
   /// - Throws: `NotInStore` if a store cannot evaluate it.
   func term<Part: PredicateExpression>(of part: Part) throws -> Term {
     if let value = constant(part) { return .constant(Self.flattened(value as Any)) }
-    guard let translatable = part as? any TranslatableExpression else {
+    guard let node = PredicateNode(part) else {
       throw SwiftDataError(
         .unsupportedPredicate,
         "The predicate contains an expression of the type \(Part.self), which is not one of Foundation's.")
     }
-    return try translatable.term(self)
+    return try term(of: node, Part.Output.self)
+  }
+
+  private func term(of node: PredicateNode, _ type: Any.Type) throws -> Term {
+    switch node {
+    case .variable(let key):
+      guard let term = variables[key] else {
+        throw SwiftDataError(
+          .unsupportedPredicate, "The predicate contains a variable of the type \(type) that it does not declare.")
+      }
+      return term
+    case .value(let value): return .constant(value.flatMap(Self.flattened))
+    case .property(let keyPath, let root): return try property(keyPath, type, of: root)
+    // Foundation throws for nil, and a store leaves the row out of comparisons.
+    case .unwrapped(let inner): return try term(of: inner)
+    case .chain(let whole, let variable, let rest): return try chain(whole, variable, rest)
+    case .coalesced(let left, let right): return try coalesced(left, right, type)
+    case .conditional(let test, let yes, let no): return try conditional(test, yes, no, type)
+    case .calculation(let function, let operands): return try calculation(function, operands, type)
+    case .floatDivision(let dividend, let divisor): return try division(dividend, divisor, type)
+    case .and(let left, let right): return .condition(.and(try condition(of: left), try condition(of: right)))
+    case .or(let left, let right): return .condition(.or(try condition(of: left), try condition(of: right)))
+    case .not(let inner): return .condition(try condition(of: inner).negated)
+    case .comparison(let left, let op, let right):
+      return .condition(try comparison(term(of: left), op, term(of: right)))
+    case .contains(let sequence, let element): return .condition(try contains(sequence, element))
+    case .containsWhere(let sequence, let variable, let test):
+      return .condition(try hasElement(sequence, variable, "contains(where:)") { try self.condition(of: test) })
+    case .allSatisfy(let sequence, let variable, let test):
+      let hasOther = try hasElement(sequence, variable, "allSatisfy") { try self.condition(of: test).negated }
+      return .condition(hasOther.negated)
+    case .filter(let sequence, let variable, let test): return try filtered(sequence, variable, test)
+    case .range(let lower, let upper, let includesUpper): return try range(lower, upper, includesUpper)
+    case .rangeContains(let range, let element): return .condition(try isInRange(range, element))
+    case .text(let function, let whole, let other): return try text(function, whole, other)
+    case .typeCheck(let input, let type): return .condition(try typeCheck(term(of: input), type))
+    case .inMemory(let reason): throw NotInStore(reason)
+    case .unknownOperator(let name):
+      throw SwiftDataError(.unsupportedPredicate, "The predicate contains the operator \(name).")
+    }
   }
 
   /// Translates a part of the type `Bool`. What a store cannot evaluate becomes an unknown condition.
@@ -189,14 +228,6 @@ final class PredicateTranslator {
     guard let optional = value as? any OptionalValue else { return value }
     return optional.someValue.flatMap(flattened)
   }
-}
-
-/// An expression of a `#Predicate` that can be translated.
-protocol TranslatableExpression {
-  /// Translates the expression.
-  ///
-  /// - Throws: `NotInStore` if a store cannot evaluate it.
-  func term(_ translator: PredicateTranslator) throws -> Term
 }
 
 extension NSComparisonPredicate.Options {

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import CoreData
 
 // `#Predicate` accepts these methods of strings, and writes calls of the functions below, which Foundation on Linux lacks.
 
@@ -78,6 +78,18 @@ extension PredicateExpressions {
   public static func build_caseInsensitiveCompare<Root, Other>(
     _ root: Root, _ other: Other
   ) -> StringCaseInsensitiveCompare<Root, Other> { StringCaseInsensitiveCompare(root: root, other: other) }
+}
+
+extension PredicateExpressions.StringLocalizedStandardContains: PredicateNodeConvertible {
+  package var node: PredicateNode { .text(.localizedStandardContains, root, other) }
+}
+
+extension PredicateExpressions.StringLocalizedCompare: PredicateNodeConvertible {
+  package var node: PredicateNode { .text(.localizedCompare, root, other) }
+}
+
+extension PredicateExpressions.StringCaseInsensitiveCompare: PredicateNodeConvertible {
+  package var node: PredicateNode { .text(.caseInsensitiveCompare, root, other) }
 }
 
 extension PredicateExpressions.StringLocalizedStandardContains: Sendable where Root: Sendable, Other: Sendable {}

@@ -1,12 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import Foundation
 
 @testable import SwiftData
 
 /// An expression of any type with an output, so that generated trees need only few generic types.
-struct Erased<Output>: StandardPredicateExpression, TranslatableExpression, @unchecked Sendable {
+struct Erased<Output>: StandardPredicateExpression, PredicateNodeConvertible, @unchecked Sendable {
   // Holds only expressions, which are Sendable.
 
   private let base: any StandardPredicateExpression<Output>
@@ -14,7 +15,7 @@ struct Erased<Output>: StandardPredicateExpression, TranslatableExpression, @unc
   init(_ base: any StandardPredicateExpression<Output>) { self.base = base }
 
   func evaluate(_ bindings: PredicateBindings) throws -> Output { try base.evaluate(bindings) }
-  func term(_ translator: PredicateTranslator) throws -> Term { try translator.term(of: base) }
+  var node: PredicateNode { .unwrapped(base) }
 
   private struct NotCodable: Error {}
   init(from decoder: any Decoder) throws { throw NotCodable() }

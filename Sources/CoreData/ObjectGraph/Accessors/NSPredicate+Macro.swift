@@ -15,9 +15,8 @@ extension FormattedPredicate where Self: NSPredicate {
   public init?<Input: NSManagedObject>(_ predicate: Predicate<Input>) {
     var translation = PredicateTranslation()
     translation.names[predicate.variable.key] = .evaluatedObject
-    guard let expression = predicate.expression as? any TranslatableExpression else { return nil }
     do {
-      let syntax = try expression.condition(&translation)
+      let syntax = try translation.condition(predicate.expression)
       self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
     } catch {
       // Apple's initializer gives no reason either.
@@ -26,32 +25,89 @@ extension FormattedPredicate where Self: NSPredicate {
   }
 }
 
-/// The translation of a `#Predicate`, with its variables.
+/// The translation of a `#Predicate` to the format language, with its variables.
 private struct PredicateTranslation {
+  typealias Part = PredicateNode.Part
   struct Unsupported: Error {}
+
+  /// What an expression becomes.
+  private enum Meaning {
+    case value(ExpressionSyntax)
+    case condition(PredicateSyntax)
+  }
 
   var names: [PredicateExpressions.VariableID: ExpressionSyntax] = [:]
   private var count = 0
 
   /// Returns the syntax of an expression, or throws for one that has none.
-  mutating func value(_ expression: Any) throws -> ExpressionSyntax {
-    guard let expression = expression as? any TranslatableExpression else { throw Unsupported() }
-    return try expression.value(&self)
+  mutating func value(_ part: Part) throws -> ExpressionSyntax {
+    switch try meaning(of: part) {
+    case .value(let value): value
+    case .condition(let test): .conditional(test, .constant(.boolean(true)), .constant(.boolean(false)))
+    }
   }
 
-  mutating func condition(_ expression: Any) throws -> PredicateSyntax {
-    guard let expression = expression as? any TranslatableExpression else { throw Unsupported() }
-    return try expression.condition(&self)
+  mutating func condition(_ part: Part) throws -> PredicateSyntax {
+    if case .value(let truth as Bool) = PredicateNode(part) { return .constant(truth) }
+    return switch try meaning(of: part) {
+    case .value(let value): .comparison(ComparisonSyntax(value, .equalTo, .constant(.boolean(true))))
+    case .condition(let condition): condition
+    }
   }
 
-  /// Names a variable for the members of a collection.
-  mutating func name(_ variable: PredicateExpressions.VariableID) -> String {
-    count += 1
-    names[variable] = .variable("element\(count)")
-    return "element\(count)"
+  private mutating func meaning(of part: Part) throws -> Meaning {
+    switch PredicateNode(part) {
+    case .variable(let key):
+      guard let name = names[key] else { throw Unsupported() }
+      return .value(name)
+    case .value(let value): return .value(constant(value))
+    case .property(let keyPath, let root): return .value(path(try value(root), try KeyPathRecorder.key(for: keyPath)))
+    case .unwrapped(let inner): return .value(try value(inner))
+    case .chain(let wrapped, let variable, let rest):
+      names[variable.key] = try value(wrapped)
+      return .value(try value(rest))
+    case .coalesced(let left, let right):
+      let left = try value(left)
+      let isMissing = PredicateSyntax.comparison(ComparisonSyntax(left, .equalTo, .constant(.null)))
+      return .value(.conditional(isMissing, try value(right), left))
+    case .conditional(let test, let yes, let no):
+      return .value(.conditional(try condition(test), try value(yes), try value(no)))
+    case .calculation(let calculation, let operands):
+      guard [.add, .subtract, .multiply].contains(calculation) else { throw Unsupported() }
+      let arguments = try operands.map { try value($0) }
+      return .value(.function(operand: nil, name: calculation.rawValue, arguments: arguments))
+    case .and(let left, let right): return .condition(.and([try condition(left), try condition(right)]))
+    case .or(let left, let right): return .condition(.or([try condition(left), try condition(right)]))
+    case .not(let inner): return .condition(.not(try condition(inner)))
+    case .comparison(let left, let op, let right):
+      guard let op = ComparisonSyntax.Operator(rawValue: op.rawValue) else { throw Unsupported() }
+      return .condition(.comparison(ComparisonSyntax(try value(left), op, try value(right))))
+    case .contains(let sequence, let element):
+      return .condition(.comparison(ComparisonSyntax(try value(element), .in, try value(sequence))))
+    case .containsWhere(let sequence, let variable, let test):
+      let found = try subquery(sequence, variable) { try $0.condition(test) }
+      return .condition(
+        .comparison(ComparisonSyntax(.keyPathOf(found, "@count"), .greaterThan, .constant(.integer(0)))))
+    case .allSatisfy(let sequence, let variable, let test):
+      let others = try subquery(sequence, variable) { .not(try $0.condition(test)) }
+      return .condition(.comparison(ComparisonSyntax(.keyPathOf(others, "@count"), .equalTo, .constant(.integer(0)))))
+    case .filter(let sequence, let variable, let test):
+      return .value(try subquery(sequence, variable) { try $0.condition(test) })
+    case .range(let lower, let upper, true): return .value(.aggregate([try value(lower), try value(upper)]))
+    case .rangeContains(let range, let element):
+      let element = try value(element)
+      return .condition(.comparison(ComparisonSyntax(element, .between, try bounds(of: range))))
+    case .text(let function, let whole, let other):
+      return .condition(try comparison(function, whole, other))
+    case .range, .floatDivision, .typeCheck, .inMemory, .unknownOperator, nil: throw Unsupported()
+    }
   }
 
-  static func path(_ base: ExpressionSyntax, _ key: String) -> ExpressionSyntax {
+  private func constant(_ value: Any?) -> ExpressionSyntax {
+    .constant(Operand.unwrapped(value).map { PlainValue($0) } ?? .null)
+  }
+
+  private func path(_ base: ExpressionSyntax, _ key: String) -> ExpressionSyntax {
     switch base {
     case _ where key == "self": base
     case .evaluatedObject: .keyPath(key)
@@ -61,228 +117,39 @@ private struct PredicateTranslation {
     }
   }
 
-  /// Returns an expression for the number of elements of a collection that satisfy a condition.
-  static func count(_ collection: ExpressionSyntax, _ variable: String, _ test: PredicateSyntax) -> ExpressionSyntax {
-    .keyPathOf(.subquery(collection: collection, variable: variable, predicate: test), "@count")
-  }
-}
-
-/// An expression of a `#Predicate` that can be translated to the format language.
-private protocol TranslatableExpression {
-  func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax
-  func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax
-}
-
-extension TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    .conditional(try condition(&translation), .constant(.boolean(true)), .constant(.boolean(false)))
+  /// Returns the members of a collection that satisfy a condition.
+  private mutating func subquery(
+    _ collection: Part, _ variable: any PredicateVariable, _ test: (inout Self) throws -> PredicateSyntax
+  ) throws -> ExpressionSyntax {
+    let collection = try value(collection)
+    count += 1
+    let name = "element\(count)"
+    names[variable.key] = .variable(name)
+    return .subquery(collection: collection, variable: name, predicate: try test(&self))
   }
 
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .comparison(ComparisonSyntax(try value(&translation), .equalTo, .constant(.boolean(true))))
-  }
-}
-
-// MARK: Values
-
-extension PredicateExpressions.Variable: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    guard let name = translation.names[key] else { throw PredicateTranslation.Unsupported() }
-    return name
-  }
-}
-
-extension PredicateExpressions.KeyPath: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    PredicateTranslation.path(try translation.value(root), try KeyPathRecorder.key(for: keyPath))
-  }
-}
-
-extension PredicateExpressions.Value: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    .constant(Operand.unwrapped(value).map { PlainValue($0) } ?? .null)
+  /// Returns both ends of a range.
+  private mutating func bounds(of range: Part) throws -> ExpressionSyntax {
+    switch PredicateNode(range) {
+    case .range(_, _, true): return try value(range)
+    case .value(let range as any ConstantRange):
+      let bounds = range.bounds
+      guard let lower = bounds.lower, let upper = bounds.upper, bounds.includesUpper else { throw Unsupported() }
+      return .aggregate([.constant(PlainValue(lower)), .constant(PlainValue(upper))])
+    default: throw Unsupported()
+    }
   }
 
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    guard let value = value as? Bool else { throw PredicateTranslation.Unsupported() }
-    return .constant(value)
-  }
-}
-
-extension PredicateExpressions.NilLiteral: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax { .constant(.null) }
-}
-
-extension PredicateExpressions.ForcedUnwrap: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    try translation.value(inner)
-  }
-}
-
-extension PredicateExpressions.OptionalFlatMap: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    translation.names[variable.key] = try translation.value(wrapped)
-    return try translation.value(transform)
-  }
-}
-
-extension PredicateExpressions.NilCoalesce: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    let left = try translation.value(lhs)
-    let isMissing = PredicateSyntax.comparison(ComparisonSyntax(left, .equalTo, .constant(.null)))
-    return .conditional(isMissing, try translation.value(rhs), left)
-  }
-}
-
-extension PredicateExpressions.Conditional: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    .conditional(
-      try translation.condition(test), try translation.value(trueBranch), try translation.value(falseBranch))
-  }
-}
-
-extension PredicateExpressions.Arithmetic: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    let name =
-      switch op {
-      case .add: "add:to:"
-      case .subtract: "from:subtract:"
-      case .multiply: "multiply:by:"
-      @unknown default: throw PredicateTranslation.Unsupported()
+  private mutating func comparison<Whole: PredicateExpression>(
+    _ function: PredicateNode.TextFunction, _ whole: Whole, _ other: Part
+  ) throws -> PredicateSyntax {
+    guard Whole.Output.self is any StringProtocol.Type else { throw Unsupported() }
+    let op: ComparisonSyntax.Operator =
+      switch function {
+      case .startsWith: .beginsWith
+      case .contains: .contains
+      case .localizedStandardContains, .caseInsensitiveCompare, .localizedCompare: throw Unsupported()
       }
-    return .function(operand: nil, name: name, arguments: [try translation.value(lhs), try translation.value(rhs)])
+    return .comparison(ComparisonSyntax(try value(whole), op, try value(other)))
   }
-}
-
-// MARK: Conditions
-
-extension PredicateExpressions.Conjunction: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .and([try translation.condition(lhs), try translation.condition(rhs)])
-  }
-}
-
-extension PredicateExpressions.Disjunction: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .or([try translation.condition(lhs), try translation.condition(rhs)])
-  }
-}
-
-extension PredicateExpressions.Negation: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .not(try translation.condition(wrapped))
-  }
-}
-
-extension PredicateExpressions.Equal: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .comparison(ComparisonSyntax(try translation.value(lhs), .equalTo, try translation.value(rhs)))
-  }
-}
-
-extension PredicateExpressions.NotEqual: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .comparison(ComparisonSyntax(try translation.value(lhs), .notEqualTo, try translation.value(rhs)))
-  }
-}
-
-extension PredicateExpressions.Comparison: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    let name: ComparisonSyntax.Operator =
-      switch op {
-      case .lessThan: .lessThan
-      case .lessThanOrEqual: .lessThanOrEqualTo
-      case .greaterThan: .greaterThan
-      case .greaterThanOrEqual: .greaterThanOrEqualTo
-      @unknown default: throw PredicateTranslation.Unsupported()
-      }
-    return .comparison(ComparisonSyntax(try translation.value(lhs), name, try translation.value(rhs)))
-  }
-}
-
-// MARK: Collections and strings
-
-extension PredicateExpressions.SequenceContains: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    .comparison(ComparisonSyntax(try translation.value(element), .in, try translation.value(sequence)))
-  }
-}
-
-extension PredicateExpressions.SequenceContainsWhere: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    let collection = try translation.value(sequence)
-    let name = translation.name(variable.key)
-    let count = PredicateTranslation.count(collection, name, try translation.condition(test))
-    return .comparison(ComparisonSyntax(count, .greaterThan, .constant(.integer(0))))
-  }
-}
-
-extension PredicateExpressions.SequenceAllSatisfy: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    let collection = try translation.value(sequence)
-    let name = translation.name(variable.key)
-    let count = PredicateTranslation.count(collection, name, .not(try translation.condition(test)))
-    return .comparison(ComparisonSyntax(count, .equalTo, .constant(.integer(0))))
-  }
-}
-
-extension PredicateExpressions.Filter: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    let collection = try translation.value(sequence)
-    let name = translation.name(variable.key)
-    return .subquery(collection: collection, variable: name, predicate: try translation.condition(filter))
-  }
-}
-
-extension PredicateExpressions.SequenceStartsWith: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    guard Base.Output.self is any StringProtocol.Type else { throw PredicateTranslation.Unsupported() }
-    return .comparison(ComparisonSyntax(try translation.value(base), .beginsWith, try translation.value(prefix)))
-  }
-}
-
-extension PredicateExpressions.CollectionContainsCollection: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    guard Base.Output.self is any StringProtocol.Type else { throw PredicateTranslation.Unsupported() }
-    return .comparison(ComparisonSyntax(try translation.value(base), .contains, try translation.value(other)))
-  }
-}
-
-extension PredicateExpressions.ClosedRange: TranslatableExpression {
-  fileprivate func value(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    .aggregate([try translation.value(lower), try translation.value(upper)])
-  }
-}
-
-extension PredicateExpressions.RangeExpressionContains: TranslatableExpression {
-  fileprivate func condition(_ translation: inout PredicateTranslation) throws -> PredicateSyntax {
-    guard let bounds = range as? any ClosedBounds else { throw PredicateTranslation.Unsupported() }
-    return .comparison(ComparisonSyntax(try translation.value(element), .between, try bounds.aggregate(&translation)))
-  }
-}
-
-/// A range with both its ends.
-private protocol ClosedBounds {
-  func aggregate(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax
-}
-
-extension PredicateExpressions.ClosedRange: ClosedBounds {
-  fileprivate func aggregate(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    try value(&translation)
-  }
-}
-
-extension PredicateExpressions.Value: ClosedBounds {
-  fileprivate func aggregate(_ translation: inout PredicateTranslation) throws -> ExpressionSyntax {
-    guard let range = value as? any ConstantRange else { throw PredicateTranslation.Unsupported() }
-    return .aggregate(range.ends.map { .constant(PlainValue($0)) })
-  }
-}
-
-private protocol ConstantRange {
-  var ends: [Any] { get }
-}
-
-extension ClosedRange: ConstantRange {
-  fileprivate var ends: [Any] { [lowerBound, upperBound] }
 }
