@@ -70,9 +70,6 @@ package struct PostgreSQLAddress: Hashable, Sendable {
     if !shown.isEmpty { redacted += "?" + shown.joined(separator: "&") }
   }
 
-  /// The URL without passwords; nil if it names several hosts, which a `URL` cannot represent.
-  package var redactedURL: URL? { URL(string: redacted) }
-
   /// Replaces passwords in a message.
   func masked(_ text: String) -> String { secrets.masked(text) }
 

@@ -84,8 +84,6 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package var isNotNullViolation: Bool { sqlState == "23502" }
   package var isUndefinedTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   package var isUndefinedColumn: Bool { sqlState == "42703" }
-  /// Whether a text contains U+0000, which PostgreSQL cannot store, or is not valid UTF-8.
-  package var isUnstorableText: Bool { sqlState == "22021" }
   /// Whether the plan of a prepared statement is outdated because its tables have changed. The connection has discarded
   /// the statement, so a transaction that failed for this reason can be repeated.
   package var isOutdatedPlan: Bool { sqlState == "0A000" && message.contains("cached plan") || sqlState == "26000" }

@@ -146,13 +146,6 @@ extension SQLiteStatement {
     }
   }
 
-  /// Binds a column of another statement's current row to a parameter. The statements may belong to different
-  /// connections.
-  package func bind(column: Int, of row: SQLiteStatement, at index: Int) throws {
-    let value = sqlite3_column_value(row.live, Int32(clamping: column))
-    try check(sqlite3_bind_value(opened(), Int32(clamping: index), value))
-  }
-
   /// Binds values to the first parameters, in order.
   package func bind(_ values: [SQLiteValue]) throws {
     for (offset, value) in values.enumerated() { try bind(value, at: offset + 1) }

@@ -76,7 +76,7 @@ struct AddressTests {
     ])
   func redaction(_ text: String, _ expected: String) throws {
     let address = try PostgreSQLAddress(text)
-    #expect(address.redacted == expected && address.redactedURL == URL(string: expected))
+    #expect(address.redacted == expected)
     for words in ["\(address)", String(reflecting: address), "\(["key": address])"] {
       #expect(!words.contains("s3") && !words.contains("cret"), "\(words)")
     }

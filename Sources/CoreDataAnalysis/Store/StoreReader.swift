@@ -257,10 +257,6 @@ package struct StoreFacts {
     dictionary[StoreMetadata.Key.checksum] as? String ?? VersionHashes.checksum(of: hashes)
   }
 
-  package var digest: String {
-    dictionary[StoreMetadata.Key.digest] as? String ?? VersionHashes.digest(of: hashes)
-  }
-
   package var versionIdentifiers: [String] {
     (dictionary[StoreMetadata.Key.identifiers] as? [Any])?.map { String(describing: $0) } ?? []
   }

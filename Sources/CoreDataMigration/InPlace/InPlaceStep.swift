@@ -44,8 +44,6 @@ package struct InPlaceStep {
     package func attribute(_ name: String, of entity: String) -> AttributeDocument? {
       index.attribute(name, of: entity)
     }
-
-    package func entity(_ name: String) -> EntityDocument? { index.entities[name] }
   }
 
   /// An entity's number before and after the step.

@@ -81,7 +81,9 @@ struct DefaultChanges {
       set.append(Setting(column: column, value: value, isRequired: value.isRequired && !wasRequired))
       guard value.isRequired, !wasRequired, !table.fills(column) else { continue }
       let remainder = table.new.columns.first { other in
-        if case .remainder = other.role { return other.subject?.property == subject(of: column, in: table)?.property }
+        if case .remainder = other.role {
+          return other.role.owner?.property == subject(of: column, in: table)?.property
+        }
         return false
       }
       var values = [(column: column, value: value.value)]
@@ -91,7 +93,7 @@ struct DefaultChanges {
   }
 
   private func subject(of column: String, in table: ServerTables.Altered) -> (entity: String, property: String)? {
-    table.new.columns.first { $0.name == column }?.subject
+    table.new.columns.first { $0.name == column }?.role.owner
   }
 }
 

@@ -38,9 +38,6 @@ package struct ServerStep {
     self.primaryKeys = try entities.rows()
     statements = try ServerStepBuilder(step: step).statements() + entities.statements
   }
-
-  /// Whether the step locks tables only briefly, because no statement depends on the number of rows.
-  package var changesCatalogueOnly: Bool { statements.allSatisfy { $0.work == .catalogue } }
 }
 
 /// The rows of `Z_PRIMARYKEY` after a step.
@@ -354,20 +351,20 @@ struct ServerStepBuilder {
       let name = SQLName.quoted(column)
       alter(
         table.new.name, "ALTER COLUMN \(name) DROP DEFAULT, ALTER COLUMN \(name) DROP NOT NULL",
-        entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.subject?.property)
+        entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.role.owner?.property)
     }
     if !table.retyped.isEmpty {
       let changes = table.retyped.map { column, value in
         let type = PostgreSQLDefinitions.declaration(of: column.type)
         return "ALTER COLUMN \(SQLName.quoted(column.name)) TYPE \(type) USING \(value.postgreSQLLiterals)"
       }
-      let only = table.retyped.count == 1 ? table.retyped[0].column.subject : nil
+      let only = table.retyped.count == 1 ? table.retyped[0].column.role.owner : nil
       alter(
         table.new.name, changes.joined(separator: ", "), entity: only?.entity ?? table.new.rootEntity,
         property: only?.property, .rewrite, check: .duplicates)
     }
     for column in table.columns.added {
-      let (name, subject) = (SQLName.quoted(column.name), column.subject)
+      let (name, subject) = (SQLName.quoted(column.name), column.role.owner)
       if let value = defaults?.added[column.name] {
         alter(
           table.new.name,
@@ -391,7 +388,7 @@ struct ServerStepBuilder {
     for (from, to) in renames.steps {
       let first = names.removeValue(forKey: from) ?? from
       names[to] = first
-      let subject = columns.first { $0.name == first }?.subject
+      let subject = columns.first { $0.name == first }?.role.owner
       alter(
         table, "RENAME COLUMN \(SQLName.quoted(from)) TO \(SQLName.quoted(to))", entity: subject?.entity ?? entity,
         property: subject?.property)
@@ -457,7 +454,7 @@ struct ServerStepBuilder {
       result.append(
         ServerStatement(
           "UPDATE \(column: table.new.name) SET \(list) WHERE \(column: column) IS NULL",
-          entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.subject?.property,
+          entity: table.new.rootEntity, property: table.new.columns.first { $0.name == column }?.role.owner?.property,
           .rows, locks: [.init(table: table.new.name, mode: .rowExclusive)]))
     }
   }
@@ -471,7 +468,7 @@ struct ServerStepBuilder {
         alter(
           table.new.name, "ALTER COLUMN \(name) SET \(setting.value.clause)\(required)",
           entity: table.new.rootEntity,
-          property: table.new.columns.first { $0.name == setting.column }?.subject?.property,
+          property: table.new.columns.first { $0.name == setting.column }?.role.owner?.property,
           setting.isRequired ? .scan : .catalogue)
       }
     }
@@ -480,7 +477,7 @@ struct ServerStepBuilder {
   private mutating func dropRemains(_ relations: Renames, _ links: [String]) {
     for table in tables.altered {
       for column in table.columns.removed where !table.retypedOrigins.contains(column) {
-        let subject = table.old.columns.first { $0.name == column }?.subject
+        let subject = table.old.columns.first { $0.name == column }?.role.owner
         alter(
           table.new.name, "DROP COLUMN \(SQLName.quoted(table.renames.name(column)))", entity: subject?.entity,
           property: subject?.property)
@@ -499,18 +496,5 @@ struct ServerStepBuilder {
     append(
       "DROP TABLE \(SQLName.quoted(table))", entity: entity, property: property, .catalogue,
       locks: [.init(table: table, mode: .accessExclusive)])
-  }
-}
-
-extension ColumnLayout {
-  /// The entity and property that the column belongs to; nil for columns that every table has.
-  var subject: (entity: String, property: String)? {
-    switch role {
-    case .primaryKey, .entityNumber, .version: nil
-    case .attribute(let entity, let path), .remainder(let entity, let path): (entity, path.joined(separator: "."))
-    case .foreignKey(let entity, let name), .foreignEntity(let entity, let name), .ownerKey(let entity, let name),
-      .order(let entity, let name):
-      (entity, name)
-    }
   }
 }

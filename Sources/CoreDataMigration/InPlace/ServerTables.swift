@@ -224,7 +224,8 @@ extension ServerTables.Altered {
         changes[position].entities.append(entity)
         return
       }
-      let properties = Set(values.map { value in table.columns.first { $0.name == value.column }?.subject?.property })
+      let properties = Set(
+        values.map { value in table.columns.first { $0.name == value.column }?.role.owner?.property })
       changes.append(
         ServerTables.RowChange(
           entities: [entity], values: values, nullColumn: nullColumn,

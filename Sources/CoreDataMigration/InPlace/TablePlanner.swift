@@ -25,9 +25,6 @@ package struct AlteredColumns {
   /// The names of new columns whose values are computed from columns that are not renamed to them. Also listed in
   /// `added`.
   package var recomputed: Set<String> = []
-
-  /// Whether the table's definition does not change.
-  package var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
 }
 
 /// Decides whether to alter or to rebuild a table. Rows stay in place if columns are only renamed, added or filled.

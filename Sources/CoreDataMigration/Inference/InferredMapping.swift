@@ -70,10 +70,6 @@ package struct InferredMapping: Hashable, Sendable {
   package func match(ofSource name: String) -> EntityMatch? {
     matched.first { $0.source == name }
   }
-
-  package func match(ofDestination name: String) -> EntityMatch? {
-    matched.first { $0.destination == name }
-  }
 }
 
 extension MappingDocument {

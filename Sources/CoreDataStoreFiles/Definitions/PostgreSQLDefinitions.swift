@@ -109,11 +109,6 @@ package struct PostgreSQLDefinitions {
 
   // MARK: Indexes
 
-  /// Returns the statement that creates an index, or the constraint of a unique one; nil if no index has the name.
-  package func statement(ofIndex name: String) -> SchemaStatement? {
-    schema.indexes.first { $0.name == name }.map(statement)
-  }
-
   /// Returns the statement that creates an index, or the constraint of a unique one.
   package func statement(of index: IndexLayout) -> SchemaStatement {
     let (name, table) = (SQLName.quoted(index.name), SQLName.quoted(index.table))
@@ -176,12 +171,6 @@ package struct PostgreSQLDefinitions {
         sql: "ALTER TABLE \(SQLName.quoted(table)) ADD CONSTRAINT \(SQLName.quoted(name)) "
           + "FOREIGN KEY (\(SQLName.quoted(column))) REFERENCES \(SQLName.quoted(destination)) (z_pk) "
           + "DEFERRABLE INITIALLY DEFERRED")
-    }
-
-    /// `ALTER TABLE` that removes the constraint.
-    package var removal: SchemaStatement {
-      SchemaStatement(
-        name: name, sql: "ALTER TABLE \(SQLName.quoted(table)) DROP CONSTRAINT \(SQLName.quoted(name))")
     }
 
     fileprivate init(table: String, column: String, destination: String) {

@@ -199,11 +199,6 @@ package enum ExternalReferences {
     return names
   }
 
-  /// Returns the names of the referenced files that exist.
-  package static func presentNames(in connection: SQLiteConnection, folder: URL) throws -> Set<String> {
-    try presentNames(in: connection, among: Set(FileCalls.names(in: folder)))
-  }
-
   /// Returns the names of the referenced files that are among the given ones.
   package static func presentNames(in connection: SQLiteConnection, among present: Set<String>) throws -> Set<String> {
     present.isEmpty ? [] : try names(in: connection).intersection(present)

@@ -101,11 +101,6 @@ package enum HistoryTables {
     ]
   }
 
-  /// Returns the statements that create all tables and indexes.
-  package static func statements(tombstones: Int, _ dialect: SQLDialect) -> [String] {
-    tables(tombstones: tombstones).map { $0.statement(dialect) } + indexes(dialect).map(\.sql)
-  }
-
   /// Creates the tables and indexes that a store lacks, and the columns that tables of older stores lack.
   ///
   /// - Parameter tombstones: the number of columns for values of deleted rows.

@@ -62,8 +62,6 @@ package protocol SQLDatabase: AnyObject {
 extension SQLDatabase {
   package func run(_ sql: String) throws { try run(sql, []) }
 
-  package func change(_ sql: String) throws -> Int { try change(sql, []) }
-
   package func rows(_ sql: String) throws -> [SQLiteRow] { try rows(sql, []) }
 
   package func scalar(_ sql: String) throws -> SQLiteValue? { try scalar(sql, []) }

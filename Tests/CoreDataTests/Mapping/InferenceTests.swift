@@ -50,7 +50,7 @@ struct InferenceTests {
     let mapping = try I.mapping(
       from: [I.entity("Folder"), I.entity("Note", [], [I.relationship("folder", "Folder")])],
       to: [I.entity("Box", was: "Folder"), I.entity("Note", [], [I.relationship("folder", "Box")])])
-    #expect(mapping.match(ofDestination: "Box")?.source == "Folder")
+    #expect(mapping.match(ofSource: "Folder")?.destination == "Box")
     #expect(mapping.match(ofSource: "Note")?.relationships.count == 1)
     #expect(mapping.added.isEmpty && mapping.removed.isEmpty)
   }

@@ -28,7 +28,6 @@ final class SQLMapping {
   /// The statements that compute the derived attributes of the rows.
   private(set) var derivations: [BoundSQL] = []
 
-  var name: String { resolved.name }
   private var offset: Int64 { resolved.offset ?? 0 }
 
   /// - Throws: `SQLObstacle` for a mapping that requires objects, or that is invalid, which object migration reports.
