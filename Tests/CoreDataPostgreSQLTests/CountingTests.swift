@@ -42,10 +42,7 @@ struct CountingTests {
   ) throws -> StoreCounts {
     let difference = ModelDifference(from: old, to: new)
     var counts = try counting.counts()
-    try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
-    try counting.countDuplicates(in: difference, from: old, to: new, into: &counts)
-    try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
-    try counting.countLacking(in: difference, from: old, to: new, into: &counts)
+    try counting.count(for: difference, from: old, to: new, into: &counts)
     return counts
   }
 

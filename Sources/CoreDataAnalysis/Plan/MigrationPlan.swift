@@ -177,10 +177,7 @@ package struct MigrationPlan {
       let (old, new) = (carried ?? step.sourceModel.document, step.destinationModel.document)
       last = (step.destinationModel, new)
       let difference = ModelDifference(from: old, to: new)
-      try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
-      try counting.countDuplicates(in: difference, from: old, to: new, into: &counts)
-      try counting.countBreaks(in: difference, from: old, to: new, into: &counts)
-      try counting.countLacking(in: difference, from: old, to: new, into: &counts)
+      try counting.count(for: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,

@@ -134,15 +134,27 @@ extension StoreCounting {
     return result
   }
 
-  /// Counts the numbers that new attribute types cannot represent.
+  /// Counts what the findings of a step depend on: numbers that new attribute types cannot represent, rows that would
+  /// violate new uniqueness constraints, values that break stricter validation rules, and objects with fewer members than
+  /// raised minimum counts.
+  ///
   /// - Throws: `StoreProblem`.
-  func countNumbers(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  func count(
+    for difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
   ) throws {
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
     let entities = entitiesByName
     for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
       counts.fits[change] = try fit(of: change, entities)
+    }
+    for constraint in AddedConstraint.all(in: difference, judge) where counts.duplicates[constraint] == nil {
+      counts.duplicates[constraint] = try duplicates(under: constraint, entities)
+    }
+    for rules in TightenedRules.all(in: difference, judge) where counts.breaks[rules] == nil {
+      counts.breaks[rules] = try breaks(of: rules, entities)
+    }
+    for minimum in RaisedMinimum.all(in: difference, judge) where counts.lacking[minimum] == nil {
+      counts.lacking[minimum] = try lacking(minimum, entities)
     }
   }
 
@@ -163,32 +175,6 @@ extension StoreCounting {
     return try reading {
       guard let row = try database.rows(sql).first else { return nil }
       return NumberFit(refused: Int(row[0].integer ?? 0), changed: Int(row[1].integer ?? 0))
-    }
-  }
-
-  /// Counts the rows that would violate the uniqueness constraints that a step adds.
-  ///
-  /// - Throws: `StoreProblem`.
-  func countDuplicates(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
-  ) throws {
-    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    let entities = entitiesByName
-    for constraint in AddedConstraint.all(in: difference, judge) where counts.duplicates[constraint] == nil {
-      counts.duplicates[constraint] = try duplicates(under: constraint, entities)
-    }
-  }
-
-  /// Counts the values that break validation rules made stricter by a step.
-  ///
-  /// - Throws: `StoreProblem`.
-  func countBreaks(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
-  ) throws {
-    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    let entities = entitiesByName
-    for rules in TightenedRules.all(in: difference, judge) where counts.breaks[rules] == nil {
-      counts.breaks[rules] = try breaks(of: rules, entities)
     }
   }
 
@@ -221,19 +207,6 @@ extension StoreCounting {
       }
     }
     return isEvaluable ? breaks : nil
-  }
-
-  /// Counts the objects with fewer members than the minimum counts that a step raises.
-  ///
-  /// - Throws: `StoreProblem`.
-  func countLacking(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
-  ) throws {
-    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    let entities = entitiesByName
-    for minimum in RaisedMinimum.all(in: difference, judge) where counts.lacking[minimum] == nil {
-      counts.lacking[minimum] = try lacking(minimum, entities)
-    }
   }
 
   private func lacking(_ minimum: RaisedMinimum, _ entities: [String: ReadableEntity]) throws -> Int? {
