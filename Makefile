@@ -20,8 +20,8 @@
 #                 change a store as a whole (migration in place, by mapping model, by policy, over three steps, with external
 #                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying; backups
 #                 that are made and restored), has one process write while another migrates, has eight migrate at once,
-#                 and stops them by TERM and INT; with all random predicates and damaged model files, of which `make test` tries
-#                 some; a quarter of an hour on two cores;
+#                 and stops them by TERM and INT; with all random predicates, requests, edits, models and damaged model files,
+#                 of which `make test` tries some; a quarter of an hour on two cores;
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
@@ -139,9 +139,11 @@ bench: libraries
 	swift build -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks --product coredata && \
 	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
 
+# What tries random input, of which `make test` has a part (TortureSize).
+RANDOM_SUITES := (Predicate|Dictionary)DifferentialTests|(ContextTree|ObjectGraph|Undo|FetchedResults)ModelTests|Generated.*Tests
 torture: libraries
 	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \
-	  --filter 'TortureTests|MigrationKillTests|ProcessTests|ManyWritersTests|PredicateDifferentialTests|Mutation.*Tests'
+	  --filter 'TortureTests|MigrationKillTests|ProcessTests|ManyWritersTests|Mutation.*Tests|CoreDataTests\.($(RANDOM_SUITES))/'
 
 # FUZZ holds the arguments of the program; Tests/Fuzzing/README.md has them.
 FUZZ ?=

@@ -12,16 +12,12 @@ import Testing
 /// `COREDATA_RESULTS_SEEDS` and `COREDATA_RESULTS_STEPS` in the environment ask for more.
 @Suite("Fetched results against a fetch")
 struct FetchedResultsModelTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   @Test(
     "After random changes, the list that the delegate keeps is what a fetch returns",
     arguments: ResultsRun.Kind.allCases)
   fileprivate func sequences(kind: ResultsRun.Kind) throws {
-    let seeds = Self.number("COREDATA_RESULTS_SEEDS", default: 12)
-    let steps = Self.number("COREDATA_RESULTS_STEPS", default: 60)
+    let seeds = TortureSize.number("COREDATA_RESULTS_SEEDS", 4, full: 12)
+    let steps = TortureSize.number("COREDATA_RESULTS_STEPS", 60)
     for seed in 0..<seeds {
       var run = try ResultsRun(kind, seed: UInt64(seed))
       for _ in 0..<steps {

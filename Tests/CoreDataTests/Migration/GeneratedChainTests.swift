@@ -14,8 +14,7 @@ import Testing
 /// `COREDATA_CHAINS=500` runs more.
 @Suite("Generated chains of versions")
 struct GeneratedChainTests {
-  private static let count =
-    ProcessInfo.processInfo.environment["COREDATA_CHAINS"].flatMap(UInt64.init) ?? 15
+  private static let count = UInt64(TortureSize.number("COREDATA_CHAINS", 6, full: 15))
 
   @Test("Several steps in one go leave what single steps leave", arguments: 1...count)
   func chain(_ seed: UInt64) throws {

@@ -8,17 +8,13 @@ import Testing
 
 /// Random operations on a tree of contexts, each of which must agree with a `ReferenceGraph` of its own.
 ///
-/// `COREDATA_TREE_SEEDS` and `COREDATA_TREE_STEPS` in the environment ask for more.
+/// `COREDATA_TREE_SEEDS` and `COREDATA_TREE_STEPS` in the environment ask for more; `make torture` for three times as many.
 @Suite("A tree of contexts against a reference")
 struct ContextTreeModelTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   @Test("Random sequences of operations leave the same objects in each context as the reference has", arguments: 0..<8)
   func sequences(part: Int) throws {
-    let seeds = Self.number("COREDATA_TREE_SEEDS", default: 25)
-    let steps = Self.number("COREDATA_TREE_STEPS", default: 60)
+    let seeds = TortureSize.number("COREDATA_TREE_SEEDS", 8, full: 25)
+    let steps = TortureSize.number("COREDATA_TREE_STEPS", 60)
     for seed in 0..<seeds {
       let run = try TreeRun(seed: UInt64(part * seeds + seed))
       for _ in 0..<steps {

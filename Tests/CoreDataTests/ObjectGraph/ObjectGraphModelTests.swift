@@ -8,17 +8,13 @@ import Testing
 
 /// Random operations on a context and on a `ReferenceGraph`, which must agree after every one.
 ///
-/// `COREDATA_GRAPH_SEEDS` and `COREDATA_GRAPH_STEPS` in the environment ask for more.
+/// `COREDATA_GRAPH_SEEDS` and `COREDATA_GRAPH_STEPS` in the environment ask for more; `make torture` for three times as many.
 @Suite("The object graph against a reference")
 struct ObjectGraphModelTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   @Test("Random sequences of operations leave the same objects as the reference has", arguments: 0..<8)
   func sequences(part: Int) throws {
-    let seeds = Self.number("COREDATA_GRAPH_SEEDS", default: 25)
-    let steps = Self.number("COREDATA_GRAPH_STEPS", default: 40)
+    let seeds = TortureSize.number("COREDATA_GRAPH_SEEDS", 8, full: 25)
+    let steps = TortureSize.number("COREDATA_GRAPH_STEPS", 40)
     for seed in 0..<seeds {
       var run = try GraphRun(seed: UInt64(part * seeds + seed))
       for _ in 0..<steps {

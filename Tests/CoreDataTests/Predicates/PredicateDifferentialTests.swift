@@ -16,14 +16,10 @@ import Testing
 /// `make torture` runs all parts.
 @Suite("Predicates as SQL against predicates in memory")
 struct PredicateDifferentialTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   /// The parts, each of which has its own data.
   private static let parts = TortureSize.isFull ? 8 : 3
   /// How many cases each part has.
-  private static let count = number("COREDATA_PREDICATE_CASES", default: parts * 2_600) / parts
+  private static let count = TortureSize.number("COREDATA_PREDICATE_CASES", parts * 2_600) / parts
 
   /// The least share that SQL answers, of each kind of predicate and of all.
   private static let (leastShare, leastShareOfAll) = (0.55, 0.9)
@@ -34,7 +30,7 @@ struct PredicateDifferentialTests {
 
   @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<parts)
   func sameAnswers(part: Int) throws {
-    let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
+    let seed = UInt64(TortureSize.number("COREDATA_PREDICATE_SEED", 20_260) * 8 + part)
     var run = try PredicateRun(seed: seed)
     for _ in 0..<Self.count {
       let problem = try run.step()
@@ -51,7 +47,7 @@ struct PredicateDifferentialTests {
     "Random predicates and orders find the same objects in the same order in PostgreSQL", .needsPostgreSQL,
     arguments: 0..<parts)
   func sameAnswersInPostgreSQL(part: Int) throws {
-    let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
+    let seed = UInt64(TortureSize.number("COREDATA_PREDICATE_SEED", 20_260) * 8 + part)
     var run = try PredicateRun(seed: seed, .postgreSQL)
     for _ in 0..<Self.count {
       let problem = try run.step()

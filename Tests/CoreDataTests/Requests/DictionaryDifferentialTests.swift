@@ -17,14 +17,10 @@ private typealias NSExpression = CoreData.NSExpression
 /// `COREDATA_DICTIONARY_SEED` and `COREDATA_DICTIONARY_CASES` in the environment ask for other cases, or for more.
 @Suite("Dictionaries as SQL against dictionaries in memory")
 struct DictionaryDifferentialTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   @Test("Random requests for values, aggregates and groups have the same results", arguments: 0..<4)
   func sameAnswers(part: Int) throws {
-    let seed = UInt64(Self.number("COREDATA_DICTIONARY_SEED", default: 731) * 4 + part)
-    let count = Self.number("COREDATA_DICTIONARY_CASES", default: 3000) / 4
+    let seed = UInt64(TortureSize.number("COREDATA_DICTIONARY_SEED", 731) * 4 + part)
+    let count = TortureSize.number("COREDATA_DICTIONARY_CASES", 1000, full: 3000) / 4
     var run = try DictionaryRun(seed: seed)
     for _ in 0..<count {
       let problem = try run.step()
@@ -37,8 +33,8 @@ struct DictionaryDifferentialTests {
 
   @Test("Random requests have the same results in PostgreSQL", .needsPostgreSQL, arguments: 0..<4)
   func sameAnswersInPostgreSQL(part: Int) throws {
-    let seed = UInt64(Self.number("COREDATA_DICTIONARY_SEED", default: 731) * 4 + part)
-    let count = Self.number("COREDATA_DICTIONARY_CASES", default: 3000) / 4
+    let seed = UInt64(TortureSize.number("COREDATA_DICTIONARY_SEED", 731) * 4 + part)
+    let count = TortureSize.number("COREDATA_DICTIONARY_CASES", 1000, full: 3000) / 4
     var run = try DictionaryRun(seed: seed, .postgreSQL)
     for _ in 0..<count {
       let problem = try run.step()

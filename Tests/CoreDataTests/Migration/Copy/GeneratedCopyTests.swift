@@ -17,7 +17,7 @@ struct GeneratedCopyTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seeds: [UInt64] =
     environment["COREDATA_SEED"].flatMap(UInt64.init).map { [$0] }
-    ?? Array(1...(environment["COREDATA_SEEDS"].flatMap(UInt64.init) ?? 40))
+    ?? Array(1...UInt64(TortureSize.number("COREDATA_SEEDS", 15, full: 40)))
 
   @Test("What a copy leaves is what the two models say")
   func inferred() throws {

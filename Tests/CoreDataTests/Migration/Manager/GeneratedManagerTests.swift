@@ -8,13 +8,13 @@ import Testing
 @testable import CoreData
 
 /// Inferred mapping models over random models and rows, carried out object by object and as SQL, against the slow
-/// reference.
+/// reference. `COREDATA_MANAGER_SEEDS` in the environment asks for more.
 @Suite("A migration manager over generated models")
 struct GeneratedManagerTests {
   @Test(
     "Carries inferred mapping models out with every object and value", arguments: [1, 400, 800, 1200], [false, true])
   func results(_ first: UInt64, usesSQL: Bool) throws {
-    for prepared in try PreparedMigration.some(10, from: first) {
+    for prepared in try PreparedMigration.some(TortureSize.number("COREDATA_MANAGER_SEEDS", 4, full: 10), from: first) {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
       let (old, new) = (
         try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new)

@@ -11,6 +11,12 @@ import Testing
 enum TortureSize {
   static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
 
+  /// Returns how much a test with random input tries: the number in a variable of the environment, or else the one for
+  /// `make test`, or for `make torture` if that is another.
+  static func number(_ variable: String, _ usual: Int, full: Int? = nil) -> Int {
+    ProcessInfo.processInfo.environment[variable].flatMap(Int.init) ?? (isFull ? full ?? usual : usual)
+  }
+
   /// How many processes are killed for each case.
   static let kills = isFull ? 1000 : 4
   /// Every how many calls one is made to fail.

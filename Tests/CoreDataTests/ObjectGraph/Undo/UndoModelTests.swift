@@ -8,18 +8,14 @@ import Testing
 
 /// Random changes, each of which is undone and redone.
 ///
-/// `COREDATA_GRAPH_SEEDS` and `COREDATA_GRAPH_STEPS` in the environment ask for more.
+/// `COREDATA_GRAPH_SEEDS` and `COREDATA_GRAPH_STEPS` in the environment ask for more; `make torture` for three times as many.
 @Suite("Undo of random changes")
 struct UndoModelTests {
-  private static func number(_ name: String, default value: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
-  }
-
   @Test(
     "Undoing all leads back through every state, redoing all forth, and saving writes what is there", arguments: 0..<8)
   func sequences(part: Int) throws {
-    let seeds = Self.number("COREDATA_GRAPH_SEEDS", default: 12)
-    let steps = Self.number("COREDATA_GRAPH_STEPS", default: 30)
+    let seeds = TortureSize.number("COREDATA_GRAPH_SEEDS", 4, full: 12)
+    let steps = TortureSize.number("COREDATA_GRAPH_STEPS", 30)
     for seed in 0..<seeds {
       var run = try UndoRun(seed: UInt64(part * seeds + seed))
       let problem = try run.run(steps: steps)
