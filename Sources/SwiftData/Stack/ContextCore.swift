@@ -13,8 +13,8 @@ final class ContextCore: @unchecked Sendable {
 
   let container: ModelContainer
   let managed: NSManagedObjectContext
-  /// The storages of inserted models that have not been saved, by their temporary identifiers.
-  private var inserted: [PersistentIdentifier: StorageCore] = [:]
+  var temporaryIdentifiers = TemporaryIdentifiers()
+  private let policy = UpsertPolicy()
   /// How models of an entity are made, by the entity.
   private var factories: [ObjectIdentifier: any ModelMaking] = [:]
   private weak var knownContext: ModelContext?
@@ -30,8 +30,7 @@ final class ContextCore: @unchecked Sendable {
     } else {
       managed.persistentStoreCoordinator = container.coordinator
     }
-    // Inserting a model with the unique values of an existing row changes that row.
-    managed.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    managed.mergePolicy = policy
     managed.undoManager = nil
   }
 
@@ -77,7 +76,6 @@ final class ContextCore: @unchecked Sendable {
   /// - Parameter rows: the rows of the models.
   func releaseModels(of rows: Set<NSManagedObject>? = nil) {
     for case let row as ModelRow in rows ?? changedRows { row.changedModel = nil }
-    inserted = [:]
   }
 
   var changedRows: Set<NSManagedObject> { managed.insertedObjects.union(managed.updatedObjects) }
@@ -100,10 +98,7 @@ final class ContextCore: @unchecked Sendable {
     }
     for (storage, row, _) in added { row.storage = storage }
     for (storage, row, model) in added { storage.prepare(row, in: self, model: model) }
-    for (storage, _, _) in added {
-      storage.moveValues()
-      inserted[storage.temporaryIdentifier] = storage
-    }
+    for (storage, _, _) in added { storage.moveValues() }
     noteChange()
   }
 
@@ -114,10 +109,30 @@ final class ContextCore: @unchecked Sendable {
         + "returns for it.")
   }
 
+  /// Writes the changes, and gives models whose rows were dropped the rows that have their unique values.
+  ///
+  /// - Returns: the rows that got the values of inserted models.
+  func save() throws -> [ModelRow] {
+    let changed = changedRows
+    do {
+      // A context above this one would hand out identifiers only when it writes.
+      if managed.parent != nil { try managed.obtainPermanentIDs(for: Array(managed.insertedObjects)) }
+      try managed.save()
+    } catch {
+      policy.forget()
+      throw error
+    }
+    temporaryIdentifiers.noteSave()
+    let kept = policy.moveModels()
+    releaseModels(of: changed)
+    return kept
+  }
+
   /// Discards the unsaved changes. Inserted models can be inserted again.
   func rollback() {
     let changed = changedRows
-    let undone = Array(inserted.values)
+    let undone = managed.insertedObjects.compactMap { ($0 as? ModelRow)?.storage }
+    temporaryIdentifiers.removeUnsaved()
     for storage in undone { storage.copyValues() }
     for storage in undone { storage.leaveRow() }
     managed.rollback()
@@ -129,7 +144,6 @@ final class ContextCore: @unchecked Sendable {
   }
 
   func delete(_ row: ModelRow) {
-    if let storage = row.storage { inserted[storage.temporaryIdentifier] = nil }
     managed.delete(row)
     noteChange()
   }
@@ -169,7 +183,7 @@ final class ContextCore: @unchecked Sendable {
 
   /// Returns the model of a row: the same object each time while it exists.
   func model(of row: ModelRow) -> any PersistentModel {
-    if let model = row.storage?.model { return model }
+    if let model = row.model { return model }
     let key = ObjectIdentifier(row.entity)
     let factory: any ModelMaking
     if let known = factories[key] {
@@ -182,7 +196,6 @@ final class ContextCore: @unchecked Sendable {
   }
 
   func registeredModel(for identifier: PersistentIdentifier) -> (any PersistentModel)? {
-    if let storage = inserted[identifier] { return storage.model }
     guard let id = objectID(for: identifier), let row = managed.registeredObject(for: id) as? ModelRow else {
       return nil
     }
@@ -190,14 +203,13 @@ final class ContextCore: @unchecked Sendable {
   }
 
   func row(for identifier: PersistentIdentifier) -> ModelRow? {
-    if let storage = inserted[identifier] { return storage.row }
+    if identifier.isTemporary, let row = temporaryIdentifiers.unsavedRow(for: identifier) { return row }
     return objectID(for: identifier).flatMap { managed.object(with: $0) as? ModelRow }
   }
 
   func objectID(for identifier: PersistentIdentifier) -> NSManagedObjectID? {
-    if let storage = inserted[identifier] { return storage.row?.objectID }
-    guard !identifier.isTemporary, let uri = identifier.uri else { return nil }
-    return container.coordinator.managedObjectID(forURIRepresentation: uri)
+    if identifier.isTemporary { return temporaryIdentifiers.objectID(for: identifier) }
+    return identifier.uri.flatMap { container.coordinator.managedObjectID(forURIRepresentation: $0) }
   }
 }
 

@@ -109,14 +109,10 @@ public final class ModelContext {
   /// - Throws: Core Data's error in `NSCocoaErrorDomain`, such as 1570 for a missing value; the changes stay unsaved.
   public func save() throws {
     guard managed.hasChanges else { return }
-    let changed = core.changedRows
     let notice = SaveNotice(self)
     NotificationCenter.default.post(name: Self.willSave, object: self)
-    // A context above this one would hand out identifiers only when it writes.
-    if managed.parent != nil { try managed.obtainPermanentIDs(for: Array(managed.insertedObjects)) }
-    try managed.save()
-    core.releaseModels(of: changed)
-    NotificationCenter.default.post(name: Self.didSave, object: self, userInfo: notice.afterwards())
+    let kept = try core.save()
+    NotificationCenter.default.post(name: Self.didSave, object: self, userInfo: notice.afterwards(kept))
   }
 
   /// Discards the unsaved changes. Inserted models are no longer in the context.
@@ -185,10 +181,14 @@ private struct SaveNotice {
     deleted = context.managed.deletedObjects.map { PersistentIdentifier($0.objectID) }
   }
 
-  func afterwards() -> [AnyHashable: Any] {
-    [
-      ModelContext.NotificationKey.insertedIdentifiers.rawValue: inserted.map { PersistentIdentifier($0.objectID) },
-      ModelContext.NotificationKey.updatedIdentifiers.rawValue: updated,
+  /// - Parameter kept: the rows that got the values of inserted models.
+  func afterwards(_ kept: [ModelRow]) -> [AnyHashable: Any] {
+    let known = Set(updated)
+    let further = Set(kept.map { PersistentIdentifier($0.objectID) }).subtracting(known)
+    let inserted = inserted.filter { $0.managedObjectContext != nil }.map { PersistentIdentifier($0.objectID) }
+    return [
+      ModelContext.NotificationKey.insertedIdentifiers.rawValue: inserted,
+      ModelContext.NotificationKey.updatedIdentifiers.rawValue: updated + further.subtracting(inserted),
       ModelContext.NotificationKey.deletedIdentifiers.rawValue: deleted,
     ]
   }

@@ -12,15 +12,14 @@ final class StorageCore {
   private var values: [Any?]
   private(set) var row: ModelRow?
   private(set) var context: ContextCore?
-  /// The identifier of a model until its first save.
-  private(set) var temporaryIdentifier: PersistentIdentifier
+  /// The identifier of a model until its first save; nil until the program asks for it.
+  private(set) var temporaryIdentifier: PersistentIdentifier?
   /// The model that has this storage.
   weak var model: (any PersistentModel)?
 
   init(_ layout: ModelLayout) {
     self.layout = layout
     values = Array(repeating: nil, count: layout.slots.count)
-    temporaryIdentifier = PersistentIdentifier(newOf: String(describing: layout.type))
   }
 
   init(_ layout: ModelLayout, row: ModelRow, in context: ContextCore) {
@@ -28,13 +27,16 @@ final class StorageCore {
     values = []
     self.row = row
     self.context = context
-    temporaryIdentifier = PersistentIdentifier(newOf: row.entity.name ?? "")
     row.storage = self
   }
 
   var identifier: PersistentIdentifier {
-    guard let row, !row.objectID.isTemporaryID else { return temporaryIdentifier }
-    return PersistentIdentifier(row.objectID)
+    if let row, !row.objectID.isTemporaryID { return PersistentIdentifier(row.objectID) }
+    if let temporaryIdentifier { return temporaryIdentifier }
+    let new = PersistentIdentifier(newOf: String(describing: layout.type))
+    temporaryIdentifier = new
+    if let row { context?.temporaryIdentifiers.add(new, of: row) }
+    return new
   }
 
   var isDeleted: Bool { row.map { $0.isDeleted || $0.managedObjectContext == nil } ?? false }
@@ -44,7 +46,7 @@ final class StorageCore {
     guard row == nil, type != layout.type else { return }
     layout = ModelLayout.of(type)
     values += Array(repeating: nil, count: layout.slots.count - values.count)
-    temporaryIdentifier = PersistentIdentifier(newOf: String(describing: type))
+    temporaryIdentifier = nil
   }
 
   /// The row of a model that is being inserted, whose values are still in memory.
@@ -62,6 +64,7 @@ final class StorageCore {
     for slot in layout.slots {
       if let value = values[slot.index] { slot.move(value, to: self) }
     }
+    if let row, let temporaryIdentifier { context?.temporaryIdentifiers.add(temporaryIdentifier, of: row) }
     holdModel()
   }
 
@@ -81,6 +84,15 @@ final class StorageCore {
       case .unstorable: nil
       }
     }
+  }
+
+  /// Lets the model show another row, in favor of which a save has dropped its own.
+  func move(to kept: ModelRow) {
+    row?.storage = nil
+    row?.changedModel = nil
+    row = kept
+    kept.add(self)
+    if let temporaryIdentifier { context?.temporaryIdentifiers.add(temporaryIdentifier, of: kept) }
   }
 
   /// Separates a model, whose values are in memory, from its row, so that it can be inserted again.

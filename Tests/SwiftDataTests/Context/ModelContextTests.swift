@@ -187,6 +187,10 @@ struct ModelContextTests {
     try context.save()
     let identifier = trip.persistentModelID
     #expect(!identifier.isTemporary && identifier.storeIdentifier != nil && identifier != temporary)
+    // The identifier from before the save still finds the model, in this context.
+    #expect(context.model(for: temporary) as? Trip === trip)
+    let known: Trip? = context.registeredModel(for: temporary)
+    #expect(known === trip)
     let other = ModelContext(container)
     let none: Trip? = other.registeredModel(for: identifier)
     #expect(none == nil)
