@@ -28,14 +28,18 @@ enum ShapeProbe {
     }
     let recorder = Recorder(type)
     do {
-      _ = try type.init(from: ProbingDecoder(recorder))
+      try SampleChoices.search { choices in
+        recorder.elements = []
+        _ = try type.init(from: ProbingDecoder(recorder, choices))
+      }
     } catch let error as UnstorableType {
       throw error
     } catch {
+      let part = recorder.elements.last.map { " in '\($0.name)', which it read last," } ?? ""
       throw UnstorableType(
         type: type,
-        reason: "decodes itself in a way that a schema cannot describe (\(error)); @Attribute(.codable) stores it whole"
-      )
+        reason: "refuses the sample values\(part) by which a schema learns its parts (\(error)); @Attribute(.codable) "
+          + "stores it as a whole")
     }
     guard recorder.isKeyed else {
       throw UnstorableType(
@@ -46,9 +50,16 @@ enum ShapeProbe {
 
   /// Returns a sample of a type.
   static func sample<Value: Decodable>(_ type: Value.Type) throws -> Value {
-    if let plain = type as? any PlainStorable.Type, let value = plain.sample as? Value { return value }
+    var sample: Value?
+    try SampleChoices.search { sample = try self.sample(type, $0) }
+    guard let sample else { throw UnstorableType(type: type, reason: "has no sample value") }
+    return sample
+  }
+
+  fileprivate static func sample<Value: Decodable>(_ type: Value.Type, _ choices: SampleChoices) throws -> Value {
+    if let plain = type as? any PlainStorable.Type, let value = choices.value(of: plain) as? Value { return value }
     if let value = EnumCases.first(of: type) { return value }
-    return try type.init(from: ProbingDecoder(Recorder(type)))
+    return try type.init(from: ProbingDecoder(Recorder(type), choices))
   }
 }
 
@@ -61,6 +72,8 @@ private final class Recorder {
   let type: Any.Type
   var isKeyed = false
   var elements: [ValueShape.Element] = []
+  /// The shapes of the parts, which are the same for all samples.
+  private var shapes: [String: ValueShape] = [:]
 
   init(_ type: Any.Type) { self.type = type }
 
@@ -68,7 +81,9 @@ private final class Recorder {
     let name = key.stringValue
     guard !elements.contains(where: { $0.name == name }) else { return }
     do throws(UnstorableType) {
-      elements.append(ValueShape.Element(name: name, isOptional: isOptional, shape: try shape(of: type, name)))
+      let shape = if let known = shapes[name] { known } else { try self.shape(of: type, name) }
+      shapes[name] = shape
+      elements.append(ValueShape.Element(name: name, isOptional: isOptional, shape: shape))
     } catch {
       throw error.inside(name, of: self.type)
     }
@@ -84,22 +99,28 @@ private final class Recorder {
 
 private struct ProbingDecoder: Decoder {
   let recorder: Recorder
+  let choices: SampleChoices
   var codingPath: [any CodingKey] = []
   let userInfo: [CodingUserInfoKey: Any] = [:]
 
-  init(_ recorder: Recorder) { self.recorder = recorder }
+  init(_ recorder: Recorder, _ choices: SampleChoices) { (self.recorder, self.choices) = (recorder, choices) }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
     recorder.isKeyed = true
-    return KeyedDecodingContainer(ProbingContainer(recorder: recorder))
+    return KeyedDecodingContainer(ProbingContainer(recorder: recorder, choices: choices))
   }
 
-  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { EmptyList() }
-  func singleValueContainer() throws -> any SingleValueDecodingContainer { SampleValue() }
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    SampleList(length: choices.choose(among: 2), choices: choices)
+  }
+  func singleValueContainer() throws -> any SingleValueDecodingContainer {
+    SampleValue(choices: choices)
+  }
 }
 
 private struct ProbingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let recorder: Recorder
+  let choices: SampleChoices
   var codingPath: [any CodingKey] { [] }
   var allKeys: [Key] { [] }
 
@@ -109,7 +130,7 @@ private struct ProbingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol 
 
   func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
     try recorder.record(key, type, isOptional: type is any OptionalValue.Type)
-    return try ShapeProbe.sample(type)
+    return try ShapeProbe.sample(type, choices)
   }
 
   func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
@@ -151,31 +172,40 @@ private struct ProbingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol 
       reason: "decodes a list inside a key; @Attribute(.codable) stores it as a whole")
   }
 
-  func superDecoder() throws -> any Decoder { ProbingDecoder(recorder) }
-  func superDecoder(forKey key: Key) throws -> any Decoder { ProbingDecoder(recorder) }
+  func superDecoder() throws -> any Decoder { ProbingDecoder(recorder, choices) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { ProbingDecoder(recorder, choices) }
 }
 
 /// The single value of a sample.
 private struct SampleValue: SingleValueDecodingContainer {
+  let choices: SampleChoices
   var codingPath: [any CodingKey] { [] }
   func decodeNil() -> Bool { false }
-  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try ShapeProbe.sample(type) }
+  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try ShapeProbe.sample(type, choices) }
 }
 
-/// A list without elements.
-private struct EmptyList: UnkeyedDecodingContainer {
+/// A list of samples.
+private struct SampleList: UnkeyedDecodingContainer {
+  let length: Int
+  let choices: SampleChoices
   var codingPath: [any CodingKey] { [] }
-  var count: Int? { 0 }
-  var isAtEnd: Bool { true }
-  var currentIndex: Int { 0 }
+  var count: Int? { length }
+  var isAtEnd: Bool { currentIndex >= length }
+  private(set) var currentIndex = 0
+
+  init(length: Int, choices: SampleChoices) { (self.length, self.choices) = (length, choices) }
 
   private var end: DecodingError {
     DecodingError.valueNotFound(
-      Any.self, DecodingError.Context(codingPath: [], debugDescription: "A sample list has no elements."))
+      Any.self, DecodingError.Context(codingPath: [], debugDescription: "A sample list has no more elements."))
   }
 
-  mutating func decodeNil() throws -> Bool { true }
-  mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw end }
+  mutating func decodeNil() throws -> Bool { isAtEnd }
+  mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    if isAtEnd { throw end }
+    currentIndex += 1
+    return try ShapeProbe.sample(type, choices)
+  }
   mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
     throw end
   }
