@@ -22,7 +22,8 @@
 @attached(
   member, conformances: PersistentModel, Observable,
   names: named(_$backingData), named(persistentBackingData), named(schemaMetadata), named(init),
-  named(_$observationRegistrar), named(_SwiftDataNoType), named(access), named(withMutation))
+  named(_$observationRegistrar), named(_observationRegistrar), named(_SwiftDataNoType), named(access),
+  named(withMutation))
 @attached(memberAttribute)
 @attached(extension, conformances: PersistentModel, Observable)
 public macro Model() = #externalMacro(module: "SwiftDataMacros", type: "ModelMacro")

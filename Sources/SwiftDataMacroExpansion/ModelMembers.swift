@@ -80,11 +80,22 @@ extension MacroExpansion {
     add("}\n")
   }
 
+  /// Adds what observers use. The root class of a hierarchy has the registrar, also for properties of subclasses, so that
+  /// the framework finds it without knowing the class.
   private mutating func addObservation(of model: ModelClass) {
+    if !model.isSubclass {
+      add(
+        """
+        \(model.type.access)nonisolated final let _$observationRegistrar = Observation.ObservationRegistrar()
+
+        \(model.type.access)nonisolated final var _observationRegistrar: Observation.ObservationRegistrar? {
+          _$observationRegistrar
+        }
+
+        """)
+    }
     add(
       """
-      private let _$observationRegistrar = Observation.ObservationRegistrar()
-
       internal nonisolated func access<_Member>(keyPath: KeyPath<\(model.name), _Member>) {
         _$observationRegistrar.access(self, keyPath: keyPath)
       }

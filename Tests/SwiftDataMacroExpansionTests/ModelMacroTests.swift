@@ -36,7 +36,11 @@ struct ModelMacroTests {
           self.persistentBackingData = backingData
         }
 
-        private let _$observationRegistrar = Observation.ObservationRegistrar()
+        nonisolated final let _$observationRegistrar = Observation.ObservationRegistrar()
+
+        nonisolated final var _observationRegistrar: Observation.ObservationRegistrar? {
+          _$observationRegistrar
+        }
 
         internal nonisolated func access<_Member>(keyPath: KeyPath<Trip, _Member>) {
           _$observationRegistrar.access(self, keyPath: keyPath)
@@ -80,6 +84,7 @@ struct ModelMacroTests {
         }
         """#))
     #expect(!result.source.contains("struct _SwiftDataNoType"))
+    #expect(!result.source.contains("let _$observationRegistrar"))
   }
 
   @Test("A class whose protocols or superclass are no models is the root of a hierarchy")

@@ -37,7 +37,7 @@ final class ModelLayout: @unchecked Sendable {
     var byKeyPath: [AnyKeyPath: PropertySlot] = [:]
     for owner in Self.classes(of: type) {
       for property in owner.schemaMetadata where !(property.metadata is any PropertyGroups) {
-        let slot = PropertySlot(property, index: slots.count)
+        let slot = PropertySlot(property, of: owner, index: slots.count)
         slots.append(slot)
         byKeyPath[property.keypath] = slot
       }
@@ -96,6 +96,8 @@ final class PropertySlot: @unchecked Sendable {
   let index: Int
   let isTransient: Bool
   let kind: Kind
+  /// Notifies the observers of the property.
+  let notifier: PropertyNotifier?
 
   enum Kind {
     /// The access is an `AttributeAccess` for the type of the values.
@@ -106,7 +108,8 @@ final class PropertySlot: @unchecked Sendable {
     case unstorable
   }
 
-  init(_ property: Schema.PropertyMetadata, index: Int) {
+  init(_ property: Schema.PropertyMetadata, of owner: any PersistentModel.Type, index: Int) {
+    notifier = PropertyNotifier.make(property.keypath, of: owner)
     name = property.name
     keyPath = property.keypath
     self.index = index

@@ -11,6 +11,15 @@ public protocol PersistentModel: AnyObject, Observable, Hashable, Identifiable, 
   var persistentBackingData: any BackingData<Self> { get set }
   /// The stored properties of the class, without those of its superclass.
   static var schemaMetadata: [Schema.PropertyMetadata] { get }
+  /// What observers of the model register with; nil for none. `@Model` implements it.
+  ///
+  /// The other side of a relationship, and changes that another context has saved, are announced by it.
+  var _observationRegistrar: ObservationRegistrar? { get }
+}
+
+extension PersistentModel {
+  /// None, for a class without `@Model`.
+  public var _observationRegistrar: ObservationRegistrar? { nil }
 }
 
 /// A collection of models: the type of a to-many relationship.

@@ -15,6 +15,8 @@ final class ContextCore: @unchecked Sendable {
   let managed: NSManagedObjectContext
   var temporaryIdentifiers = TemporaryIdentifiers()
   private let policy = UpsertPolicy()
+  let collections = CollectionCache()
+  let merging = MergedChanges()
   /// How models of an entity are made, by the entity.
   private var factories: [ObjectIdentifier: any ModelMaking] = [:]
   private weak var knownContext: ModelContext?
@@ -36,7 +38,15 @@ final class ContextCore: @unchecked Sendable {
 
   /// Makes changes of other contexts appear in the models at once. The queue of the context must be that on which the
   /// models are used.
-  func mergeChanges() { managed.automaticallyMergesChangesFromParent = true }
+  func mergeChanges() {
+    managed.automaticallyMergesChangesFromParent = true
+    merging.observe(self)
+  }
+
+  func finishMerge() {
+    collections.removeAll()
+    merging.finish(managed)
+  }
 
   /// Saves at the end of the current event of the main queue, if the context saves by itself.
   func noteChange() {
@@ -63,11 +73,15 @@ final class ContextCore: @unchecked Sendable {
     return ModelContext(self)
   }
 
+  /// Whether the program has not released the context.
+  var isInUse: Bool { knownContext != nil }
+
   func attach(_ context: ModelContext) { knownContext = context }
 
   /// Lets the program release models with unsaved changes, which it cannot save any more.
   func contextWillDeallocate() {
     knownContext = nil
+    collections.removeAll()
     releaseModels()
   }
 
@@ -120,8 +134,11 @@ final class ContextCore: @unchecked Sendable {
       try managed.save()
     } catch {
       policy.forget()
+      collections.removeAll()
       throw error
     }
+    collections.noteSave()
+    merging.discard()
     temporaryIdentifiers.noteSave()
     let kept = policy.moveModels()
     releaseModels(of: changed)
@@ -136,7 +153,10 @@ final class ContextCore: @unchecked Sendable {
     for storage in undone { storage.copyValues() }
     for storage in undone { storage.leaveRow() }
     managed.rollback()
+    collections.noteSave()
+    merging.discard()
     releaseModels(of: changed)
+    for case let row as ModelRow in changed { row.notifyAll() }
   }
 
   func delete(_ storage: StorageCore) {
@@ -144,6 +164,7 @@ final class ContextCore: @unchecked Sendable {
   }
 
   func delete(_ row: ModelRow) {
+    collections.noteDeletion()
     managed.delete(row)
     noteChange()
   }

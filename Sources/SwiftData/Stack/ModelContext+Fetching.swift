@@ -104,6 +104,8 @@ extension ModelContext {
         )
       }
       for row in rows where !row.hasChanges { managed.refresh(row, mergeChanges: false) }
+      core.collections.removeAll()
+      core.merging.discard()
       start += batch.count
     }
   }

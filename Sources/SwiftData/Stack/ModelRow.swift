@@ -13,6 +13,13 @@ final class ModelRow: NSManagedObject {
   /// The model while it has unsaved changes, so that a fetch returns the object that was changed.
   var changedModel: AnyObject?
 
+  /// The cache that has arrays of this row's relationships.
+  weak var collections: CollectionCache?
+  /// The name of the property that is being set through a model, which notifies its observers itself.
+  private var settingName: String?
+  /// Whether an attribute is being set, which has no other side.
+  var isSettingAttribute = false
+
   /// The model of the row: the oldest that still exists; nil if there is none.
   var model: (any PersistentModel)? {
     if let model = storage?.model { return model }
@@ -30,6 +37,65 @@ final class ModelRow: NSManagedObject {
   /// Adds the storage of a model whose own row was dropped in favor of this one.
   func add(_ other: StorageCore) {
     if model == nil { storage = other } else { others.append(Other(storage: other)) }
+  }
+
+  /// Sets a property on behalf of a model.
+  func setting(_ name: String, _ body: () -> Void) {
+    let outer = settingName
+    settingName = name
+    body()
+    settingName = outer
+  }
+
+  override func willChangeValue(forKey key: String) {
+    super.willChangeValue(forKey: key)
+    if isSettingAttribute || key == settingName { return }
+    forEachObserver(of: key) { $0.willSet($1) }
+  }
+
+  override func didChangeValue(forKey key: String) {
+    super.didChangeValue(forKey: key)
+    if isSettingAttribute { return }
+    collections?.forget(self, key)
+    if key != settingName { forEachObserver(of: key) { $0.didSet($1) } }
+  }
+
+  override func awake(fromSnapshotEvents flags: NSSnapshotEventType) {
+    super.awake(fromSnapshotEvents: flags)
+    collections?.removeAll()
+    notifyAll()
+  }
+
+  override func willTurnIntoFault() {
+    super.willTurnIntoFault()
+    if let storage, storage.model != nil { storage.context?.merging.note(self, storage.layout) }
+  }
+
+  override func didTurnIntoFault() {
+    super.didTurnIntoFault()
+    collections?.removeAll()
+  }
+
+  private func forEachObserver(of name: String, _ body: (PropertyNotifier, any PersistentModel) -> Void) {
+    guard let model, let notifier = storage?.layout.slot(named: name)?.notifier else { return }
+    body(notifier, model)
+    if !others.isEmpty { for other in models.dropFirst() { body(notifier, other) } }
+  }
+
+  /// Notifies the observers of the other models of this row that a property has been set through one of them.
+  func notifyOthers(than setter: StorageCore, _ slot: PropertySlot) {
+    guard !others.isEmpty else { return }
+    for model in models where model !== setter.model { slot.notifier?.notify(model) }
+  }
+
+  /// Notifies observers that properties may have changed.
+  ///
+  /// - Parameter slots: the properties; nil for all.
+  func notifyAll(_ slots: [PropertySlot]? = nil) {
+    guard let model, let known = storage?.layout.slots else { return }
+    for model in others.isEmpty ? [model] : models {
+      for slot in slots ?? known { slot.notifier?.notify(model) }
+    }
   }
 
   private struct Other {

@@ -153,17 +153,20 @@ final class StorageCore {
 
   private func write<Value>(_ value: Value, to slot: PropertySlot) {
     guard let row, case .attribute(let access as AttributeAccess<Value>) = slot.kind else { stop(slot, Value.self) }
-    report(slot) { try access.write(value, to: row) }
+    report(slot, row) { try access.write(value, to: row) }
   }
 
   func write(any value: Any, _ access: AnyAttributeAccess, _ slot: PropertySlot) {
     guard let row else { stop(slot, type(of: value)) }
-    report(slot) { try access.write(any: value, to: row) }
+    report(slot, row) { try access.write(any: value, to: row) }
   }
 
-  private func report(_ slot: PropertySlot, _ writing: () throws -> Void) {
+  private func report(_ slot: PropertySlot, _ row: ModelRow, _ writing: () throws -> Void) {
+    row.isSettingAttribute = true
+    defer { row.isSettingAttribute = false }
     do {
       try writing()
+      row.notifyOthers(than: self, slot)
       holdModel()
     } catch {
       trap("\(place(of: slot)) \((error as? UnreadableAttribute)?.reason ?? "cannot be set: \(error)").")

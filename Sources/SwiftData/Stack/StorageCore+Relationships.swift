@@ -21,6 +21,13 @@ extension StorageCore {
         + "the store was written by another version: make the relationship optional.")
   }
 
+  /// Inserts the model of this storage into the context of one of the models that it will refer to, if there is one.
+  func join(_ model: any PersistentModel, contextOf others: @autoclosure () -> [any PersistentModel]) {
+    guard row == nil, pendingRow == nil else { return }
+    let contexts = others().lazy.compactMap { $0.storage.row == nil ? nil : $0.storage.context }
+    contexts.first?.insert(any: model)
+  }
+
   func setDestination<Value: PersistentModel>(_ keyPath: AnyKeyPath, to value: Value?) {
     let slot = slot(keyPath)
     guard row != nil else { return setLoose(slot, value as Any) }
@@ -29,7 +36,17 @@ extension StorageCore {
 
   func connect(_ slot: PropertySlot, to value: (any PersistentModel)?) {
     guard let row, let context else { trap("\(place(of: slot)) cannot be set: the model is not inserted.") }
-    row.setValue(value.map { context.row(of: $0, for: self, slot) }, forKey: slot.name)
+    let destination = value.map { context.row(of: $0, for: self, slot) }
+    // The array of the other side gets this model at its end.
+    var others: CollectionCache.AnyArray?
+    if let destination, let inverse = row.entity.relationshipsByName[slot.name]?.inverseRelationship, inverse.isToMany,
+      row.value(forKey: slot.name) as? ModelRow !== destination
+    {
+      others = context.collections.take(destination, inverse.name)
+    }
+    row.setting(slot.name) { row.setValue(destination, forKey: slot.name) }
+    if let others, let model { context.collections.put(others, with: model) }
+    row.notifyOthers(than: self, slot)
     holdModel()
   }
 
@@ -37,19 +54,37 @@ extension StorageCore {
     let slot = slot(keyPath)
     guard let row else { return loose(slot, as: type) }
     guard let context else { trap("\(place(of: slot)) cannot be read: the model is not inserted.") }
-    let rows = (row.value(forKey: slot.name) as? Set<NSManagedObject>) ?? []
-    return Value.collection(of: rows, in: context, optional: type) ?? { stop(slot, type) }()
+    return Value.models(of: row, slot.name, in: context) as? Value ?? { stop(slot, type) }()
   }
 
   func setDestinations<Value: RelationshipCollection>(_ keyPath: AnyKeyPath, to value: Value) {
     let slot = slot(keyPath)
     guard row != nil else { return setLoose(slot, value) }
-    connect(slot, to: PropertySlot.models(in: value))
+    value.connect(self, slot)
   }
 
-  func connect(_ slot: PropertySlot, to models: [any PersistentModel]) {
+  fileprivate func connect<Model: PersistentModel>(_ slot: PropertySlot, to models: [Model], from old: [Model]) {
     guard let row, let context else { trap("\(place(of: slot)) cannot be set: the model is not inserted.") }
-    row.setValue(NSSet(array: models.map { context.row(of: $0, for: self, slot) }), forKey: slot.name)
+    let change = CollectionChange(from: old, to: models)
+    func rows(_ models: some Sequence<Model>) -> [ModelRow] { models.map { context.row(of: $0, for: self, slot) } }
+    let set = row.mutableSetValue(forKey: slot.name)
+    row.setting(slot.name) {
+      if change.isSmall {
+        // Two models may have one row.
+        let added = rows(change.added)
+        let removed = change.removed.isEmpty ? [] : Set(rows(change.removed)).subtracting(rows(models))
+        for member in added { set.add(member) }
+        for member in removed { set.remove(member) }
+      } else {
+        row.setValue(NSSet(array: rows(models)), forKey: slot.name)
+      }
+    }
+    if set.count == models.count {
+      context.collections.keep(models, of: row, slot.name, members: nil)
+    } else {
+      context.collections.forget(row, slot.name)
+    }
+    row.notifyOthers(than: self, slot)
     holdModel()
   }
 
@@ -60,18 +95,69 @@ extension StorageCore {
   }
 }
 
+/// What distinguishes two arrays of models.
+private struct CollectionChange<Model: PersistentModel> {
+  var added: ArraySlice<Model> = []
+  var removed: [Model] = []
+  /// Whether few models are added and removed.
+  let isSmall: Bool
+
+  init(from old: [Model], to new: [Model]) {
+    // Appending is the most frequent change.
+    if old.count <= new.count, Self.areSame(old, new) {
+      added = new[old.count...]
+    } else {
+      let (before, after) = (Set(old.map { ObjectIdentifier($0) }), Set(new.map { ObjectIdentifier($0) }))
+      added = new.filter { !before.contains(ObjectIdentifier($0)) }[...]
+      removed = old.filter { !after.contains(ObjectIdentifier($0)) }
+    }
+    isSmall = added.count + removed.count <= max(16, old.count / 4)
+  }
+
+  /// Returns whether an array begins with the models of another one.
+  private static func areSame(_ old: [Model], _ new: [Model]) -> Bool {
+    // References are compared as bytes, since a loop over thousands of models would take longer than adding one.
+    old.withUnsafeBytes { old in
+      new.withUnsafeBytes { new in
+        guard let start = old.baseAddress, let other = new.baseAddress else { return true }
+        return memcmp(start, other, old.count) == 0
+      }
+    }
+  }
+}
+
 extension RelationshipCollection {
-  /// Returns the models of rows as this collection.
-  fileprivate static func collection<Value>(
-    of rows: Set<NSManagedObject>, in context: ContextCore, optional: Value.Type
-  ) -> Value? {
+  /// Returns the models of a relationship; nil if one of them has another class.
+  fileprivate static func models(
+    of row: ModelRow, _ name: String, in context: ContextCore
+  ) -> [PersistentElement]? {
+    if let known = context.collections.models(of: row, name, as: PersistentElement.self) { return known }
+    let rows = (row.value(forKey: name) as? Set<NSManagedObject>) ?? []
     var models: [PersistentElement] = []
     models.reserveCapacity(rows.count)
     for case let row as ModelRow in rows {
       guard let model = context.model(of: row) as? PersistentElement else { return nil }
       models.append(model)
     }
-    return models as? Value
+    // The arrays of a context that the program has released would retain it.
+    if context.isInUse { context.collections.keep(models, of: row, name, members: rows) }
+    return models
+  }
+
+  /// Makes the models the members of a relationship.
+  fileprivate func connect(_ storage: StorageCore, _ slot: PropertySlot) {
+    guard let row = storage.row, let context = storage.context else { return }
+    let new = self as? [PersistentElement] ?? []
+    storage.connect(slot, to: new, from: Self.models(of: row, slot.name, in: context) ?? [])
+  }
+
+  /// Adds the models to the members that the other sides have given a relationship of a new row.
+  fileprivate func add(to storage: StorageCore, _ slot: PropertySlot) {
+    guard let row = storage.row, let context = storage.context else { return }
+    let old = Self.models(of: row, slot.name, in: context) ?? []
+    let known = Set(old.map { ObjectIdentifier($0) })
+    let new = (self as? [PersistentElement] ?? []).filter { !known.contains(ObjectIdentifier($0)) }
+    if !new.isEmpty { storage.connect(slot, to: old + new, from: old) }
   }
 }
 
@@ -91,8 +177,8 @@ extension PropertySlot {
     case .toOne:
       if let model = Self.models(in: value).first { storage.connect(self, to: model) }
     case .toMany:
-      let models = Self.models(in: value)
-      if !models.isEmpty { storage.connect(self, to: models) }
+      let value = (value as? any OptionalValue)?.someValue ?? value
+      (value as? any RelationshipCollection)?.add(to: storage, self)
     case .unstorable: break
     }
   }

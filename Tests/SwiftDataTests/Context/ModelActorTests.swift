@@ -19,6 +19,11 @@ private actor Worker {
     try modelContext.save()
   }
 
+  func addStop(_ identifier: PersistentIdentifier) throws {
+    self[identifier, as: Trip.self]?.stops.append(Stop(title: "new"))
+    try modelContext.save()
+  }
+
   func count() throws -> Int { try modelContext.fetchCount(FetchDescriptor<Trip>()) }
 }
 
@@ -59,6 +64,26 @@ struct ModelActorTests {
     try await Worker(modelContainer: container).prolong(trip.persistentModelID)
     try await poll { trip.days == 5 }
     #expect(trip.days == 5)
+  }
+
+  @Test("Observers in the main context learn of the properties that another context has changed")
+  @MainActor func mergedObservation() async throws {
+    let container = try makeContainer()
+    let context = container.mainContext
+    let (trip, other) = (Trip(name: "Rome"), Trip(name: "Oslo"))
+    context.insert(trip)
+    context.insert(other)
+    try context.save()
+    let (days, name, untouched) = (Changes(trip, \.days), Changes(trip, \.name), Changes(other, \.days))
+    let stops = Changes(trip, \.stops)
+    let worker = Worker(modelContainer: container)
+    try await worker.prolong(trip.persistentModelID)
+    try await poll { days.count > 0 }
+    #expect(days.count == 1 && trip.days == 4)
+    #expect(name.count == 0 && untouched.count == 0)
+    try await worker.addStop(trip.persistentModelID)
+    try await poll { trip.stops.count == 1 }
+    #expect(trip.stops.count == 1 && stops.count > 0)
   }
 
   /// Waits until a condition holds, at most ten seconds.
