@@ -73,6 +73,15 @@ final class ContextCore: @unchecked Sendable {
     return ModelContext(self)
   }
 
+  /// Whether a store was written by SwiftData of iOS 17 or 18, which archives the JSON text of an array. Later versions
+  /// archive the array, and read both.
+  private(set) lazy var storesArraysAsText = container.coordinator.persistentStores.contains { store in
+    guard let version = store.metadata?["NSPersistenceFrameworkVersion"] as? Int else { return false }
+    return version < Self.firstVersionWithArrays
+  }
+
+  private static let firstVersionWithArrays = 1518
+
   /// Whether the program has not released the context.
   var isInUse: Bool { knownContext != nil }
 

@@ -39,6 +39,9 @@ final class ModelRow: NSManagedObject {
     if model == nil { storage = other } else { others.append(Other(storage: other)) }
   }
 
+  /// Whether arrays are stored as their JSON text, as the framework does that wrote the store.
+  var storesArraysAsText: Bool { storage?.context?.storesArraysAsText ?? false }
+
   /// Sets a property on behalf of a model.
   func setting(_ name: String, _ body: () -> Void) {
     let outer = settingName

@@ -128,7 +128,7 @@ private final class RequiredCodedAccess<Value: Codable>: AttributeAccess<Value> 
 
   override func read(_ row: NSManagedObject) throws -> Value { try coding.decode(row.value(forKey: name)) }
   override func write(_ value: Value, to row: NSManagedObject) throws {
-    row.setValue(try coding.encode(value), forKey: name)
+    row.setValue(try coding.storing(in: row).encode(value), forKey: name)
   }
 }
 
@@ -149,7 +149,7 @@ private final class OptionalCodedAccess<Value: Codable>: AttributeAccess<Value?>
     return try coding.decode(stored) as Value
   }
   override func write(_ value: Value?, to row: NSManagedObject) throws {
-    row.setValue(try value.map { try coding.encode($0) }, forKey: name)
+    row.setValue(try value.map { try coding.storing(in: row).encode($0) }, forKey: name)
   }
 }
 

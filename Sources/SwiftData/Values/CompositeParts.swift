@@ -8,6 +8,8 @@ import Foundation
 final class CompositeParts {
   private let elements: [ValueShape.Element]
   fileprivate var values: [String: Any] = [:]
+  /// Whether arrays are stored as their JSON text.
+  var storesArraysAsText = false
 
   /// - Parameters:
   ///   - elements: the elements. The only one of an enum with raw values has no name.
@@ -62,7 +64,8 @@ final class CompositeParts {
   fileprivate func set<Value: Encodable>(_ value: Value, for key: any CodingKey) throws {
     let element = try element(key.stringValue)
     if let optional = value as? any OptionalValue, optional.someValue == nil { return }
-    values[element.name] = try ValueCoding(element.shape, property: element.name).encode(value)
+    values[element.name] = try ValueCoding(element.shape, property: element.name)
+      .storing(asText: storesArraysAsText).encode(value)
   }
 
   fileprivate func value<Value: Decodable>(_ key: any CodingKey, of type: Value.Type) throws -> Value {

@@ -9,9 +9,22 @@ struct ValueCoding {
   private let shape: ValueShape
   /// The name of the property, which is that of an enum's only element.
   private let property: String
+  /// Whether an array is stored as its JSON text.
+  private var storesArraysAsText = false
 
   init(_ shape: ValueShape, property: String) {
     (self.shape, self.property) = (shape, property)
+  }
+
+  /// Returns the coding of values for a row, whose store may be one that needs an older form.
+  func storing(in row: NSManagedObject) -> ValueCoding {
+    storing(asText: (row as? ModelRow)?.storesArraysAsText ?? false)
+  }
+
+  func storing(asText: Bool) -> ValueCoding {
+    var coding = self
+    coding.storesArraysAsText = asText
+    return coding
   }
 
   /// Returns the stored form of a value.
@@ -22,6 +35,7 @@ struct ValueCoding {
         throw UnreadableAttribute(reason: "cannot store a \(Value.self)")
       }
       return plain.stored
+    case .array where storesArraysAsText: return try JSONEncoder().encode(value)
     case .array:
       guard let elements = value as? [any PlainStorable] else {
         throw UnreadableAttribute(reason: "cannot store a \(Value.self) as an array")
@@ -30,6 +44,7 @@ struct ValueCoding {
     case .json: return try JSONEncoder().encode(value)
     case .composite(let elements):
       let parts = CompositeParts(elements, property: property)
+      parts.storesArraysAsText = storesArraysAsText
       try parts.encode(value)
       return parts.dictionary
     }
@@ -44,7 +59,7 @@ struct ValueCoding {
       guard let data = stored as? Data else { break }
       return try JSONDecoder().decode(Value.self, from: data)
     case .array:
-      // SwiftData of iOS 17 and 18 archived the JSON text of an array; later versions archive the array.
+      // SwiftData of iOS 17 and 18 archives the JSON text of an array; later versions archive the array.
       if let text = stored as? Data { return try JSONDecoder().decode(Value.self, from: text) }
       guard let array = stored as? NSArray, let type = Value.self as? any PlainArray.Type,
         let value = type.init(storedElements: array) as? Value
