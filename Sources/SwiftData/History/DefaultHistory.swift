@@ -98,7 +98,9 @@ extension ModelContext {
   /// - Throws: `SwiftDataError.historyTokenExpired` if transactions after a token were deleted,
   ///   `.invalidTransactionFetchRequest` for transactions of another type, and Core Data's errors.
   public func fetchHistory<T: HistoryTransaction>(_ descriptor: HistoryDescriptor<T>) throws -> [T] {
-    var found: [T] = []
+    let own = try core.dataStoreHistory(descriptor)
+    if T.self != DefaultHistoryTransaction.self, let own { return own }
+    var found = own ?? []
     for (_, made) in try transactions(T.self) {
       if let predicate = descriptor.predicate, try !predicate.evaluate(made) { continue }
       found.append(made)
@@ -116,6 +118,7 @@ extension ModelContext {
   /// - Throws: `SwiftDataError.invalidTransactionFetchRequest` if an older transaction is not among them, and Core Data's
   ///   errors.
   public func deleteHistory<T: HistoryTransaction>(_ descriptor: HistoryDescriptor<T>) throws {
+    if try core.deleteDataStoreHistory(descriptor), T.self != DefaultHistoryTransaction.self { return }
     var deleted: Set<String> = []
     var kept: [String: NSPersistentHistoryTransaction] = [:]
     for (transaction, made) in try transactions(T.self) {

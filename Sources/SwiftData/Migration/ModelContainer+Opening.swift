@@ -49,8 +49,8 @@ extension ModelContainer {
   }
 
   /// Returns the model of a schema, with the entities of each configuration.
-  private static func model(
-    of schema: Schema, _ configurations: [ModelConfiguration]
+  static func model(
+    of schema: Schema, _ configurations: [any DataStoreConfiguration]
   ) throws -> NSManagedObjectModel {
     var managed = ManagedModel(schema)
     let model = try managed.make(configurations: configurations.map(\.name).filter { $0 != "default" })
@@ -63,7 +63,7 @@ extension ModelContainer {
     return model
   }
 
-  private static func check(_ configurations: [ModelConfiguration], _ schema: Schema) throws {
+  static func check(_ configurations: [ModelConfiguration], _ schema: Schema) throws {
     for configuration in configurations { try configuration.validate() }
     for (position, configuration) in configurations.enumerated() {
       let others = configurations[..<position]
@@ -81,7 +81,7 @@ extension ModelContainer {
     }
   }
 
-  private static func open(_ migration: ContainerMigration, _ coordinator: NSPersistentStoreCoordinator) throws {
+  static func open(_ migration: ContainerMigration, _ coordinator: NSPersistentStoreCoordinator) throws {
     let configuration = migration.configuration
     let description = NSPersistentStoreDescription(url: configuration.url)
     description.configuration = configuration.schema == nil ? nil : configuration.name

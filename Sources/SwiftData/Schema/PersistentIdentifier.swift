@@ -47,8 +47,13 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
 
   /// Creates the identifier of a saved row.
   init(_ objectID: NSManagedObjectID) {
+    let store = objectID.persistentStore
+    if let identifier = (store as? DataStoreBridge)?.identifier(of: objectID) {
+      self = identifier
+      return
+    }
     self.init(
-      storeIdentifier: objectID.persistentStore?.identifier, entityName: objectID.entity.name ?? "",
+      storeIdentifier: store?.identifier, entityName: objectID.entity.name ?? "",
       primaryKey: objectID.uriRepresentation().lastPathComponent, isTemporary: objectID.isTemporaryID)
   }
 

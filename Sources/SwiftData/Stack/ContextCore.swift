@@ -23,6 +23,18 @@ final class ContextCore: @unchecked Sendable {
   /// Whether changes are saved without a call of `save()`.
   var autosaves = false
   private var autosaveIsScheduled = false
+  /// Who is told of changes at once.
+  var observers = ContextObservers()
+  /// The identity of the context for data stores.
+  let session = EditingSession()
+  /// The fetch that a data store executes; nil for one of Core Data.
+  var runningFetch: (any StoreFetch)?
+  /// The rows that a data store must save with the changed ones.
+  var ownersToSave: Set<NSManagedObject> = []
+  /// The rows that a data store has changed while saving.
+  var reregistered: [NSManagedObjectID] = []
+  /// The positions in the history of data stores after the last save.
+  var historyTokens: [any HistoryToken] = []
 
   init(_ container: ModelContainer, _ type: NSManagedObjectContextConcurrencyType) {
     self.container = container
@@ -34,6 +46,7 @@ final class ContextCore: @unchecked Sendable {
     }
     managed.mergePolicy = policy
     managed.undoManager = nil
+    register()
   }
 
   /// Makes changes of other contexts appear in the models at once. The queue of the context must be that on which the
@@ -50,6 +63,7 @@ final class ContextCore: @unchecked Sendable {
 
   /// Saves at the end of the current event of the main queue, if the context saves by itself.
   func noteChange() {
+    if !observers.isEmpty { observers.notify() }
     guard autosaves, !autosaveIsScheduled else { return }
     autosaveIsScheduled = true
     DispatchQueue.main.async { [weak self] in self?.autosave() }
@@ -166,6 +180,7 @@ final class ContextCore: @unchecked Sendable {
     merging.discard()
     releaseModels(of: changed)
     for case let row as ModelRow in changed { row.notifyAll() }
+    observers.notify()
   }
 
   func delete(_ storage: StorageCore) {
@@ -239,6 +254,7 @@ final class ContextCore: @unchecked Sendable {
 
   func objectID(for identifier: PersistentIdentifier) -> NSManagedObjectID? {
     if identifier.isTemporary { return temporaryIdentifiers.objectID(for: identifier) }
+    if let store = container.dataStore(identifier.storeIdentifier) { return store.objectID(for: identifier) }
     return identifier.uri.flatMap { container.coordinator.managedObjectID(forURIRepresentation: $0) }
   }
 }

@@ -10,11 +10,13 @@ public struct FetchResultsCollection<Element>: RandomAccessCollection {
   private let batches: ResultBatches<Element>
 
   init(_ batches: ResultBatches<Element>) { self.batches = batches }
+  /// Creates a collection of models that have been read.
+  init(_ elements: [Element]) { batches = ResultBatches(elements) }
 
   /// The position of the first element.
   public var startIndex: Int { 0 }
   /// The position after the last element.
-  public var endIndex: Int { batches.identifiers.count }
+  public var endIndex: Int { batches.count }
 
   /// The element at a position. Reading it may read the batch around it from the store.
   public subscript(position: Int) -> Element { batches.element(at: position) }
@@ -22,7 +24,8 @@ public struct FetchResultsCollection<Element>: RandomAccessCollection {
 
 /// The identifiers of all results, and the elements of the batch used last.
 final class ResultBatches<Element> {
-  let identifiers: [NSManagedObjectID]
+  let count: Int
+  private let identifiers: [NSManagedObjectID]
   private let size: Int
   private let read: ([NSManagedObjectID]) throws -> [Element]
   private var first = 0
@@ -34,6 +37,12 @@ final class ResultBatches<Element> {
   ///   - read: returns the elements with identifiers.
   init(_ identifiers: [NSManagedObjectID], size: Int, read: @escaping ([NSManagedObjectID]) throws -> [Element]) {
     (self.identifiers, self.size, self.read) = (identifiers, max(size, 1), read)
+    count = identifiers.count
+  }
+
+  init(_ elements: [Element]) {
+    (self.elements, identifiers, size, count) = (elements, [], max(elements.count, 1), elements.count)
+    read = { _ in elements }
   }
 
   func element(at position: Int) -> Element {

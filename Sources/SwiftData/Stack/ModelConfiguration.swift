@@ -157,17 +157,3 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
   /// The name and the location.
   public var debugDescription: String { "ModelConfiguration \(name) at \(isStoredInMemoryOnly ? "memory" : url.path)" }
 }
-
-/// Where a store of any kind keeps models.
-public protocol DataStoreConfiguration: Hashable {
-  associatedtype Store
-  /// The name.
-  var name: String { get }
-  /// The types in the store; nil for all those of the container.
-  var schema: Schema? { get set }
-  /// Checks the configuration.
-  func validate() throws
-}
-
-/// The kind of store that `ModelConfiguration` describes: a Core Data store.
-public final class DefaultStore: Sendable {}

@@ -15,6 +15,8 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   public let configurations: Set<ModelConfiguration>
   let coordinator: NSPersistentStoreCoordinator
   private let model: NSManagedObjectModel
+  /// The stores of the program's own; set when the container is made.
+  var dataStores: [DataStoreBridge] = []
   /// The context that keeps what the code of a migration stage saves, until the stage is recorded with it.
   var stageRoot: NSManagedObjectContext?
 
@@ -67,6 +69,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
 
   /// Deletes all models, and the files of the stores.
   public func erase() throws {
+    for store in dataStores { try coordinator.performAndWait { try store.erase() } }
     for store in coordinator.persistentStores {
       guard let url = store.url else { continue }
       try coordinator.remove(store)

@@ -10,6 +10,7 @@ extension ModelContext {
   /// - Throws: `SwiftDataError.unsupportedPredicate` and `.unsupportedSortDescriptor` for what a store cannot do, and
   ///   Core Data's errors.
   public func fetch<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> [T] {
+    if let fetch = DataStoreFetch(descriptor, core) { return try fetch.models() }
     let fetch = try ModelFetch(descriptor, core)
     return try fetch.models(managed.fetch(fetch.request))
   }
@@ -34,6 +35,7 @@ extension ModelContext {
 
   /// Returns the number of models that a descriptor describes.
   public func fetchCount<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> Int {
+    if let fetch = DataStoreFetch(descriptor, core) { return try fetch.count() }
     let fetch = try ModelFetch(descriptor, core)
     if fetch.filter != nil { return try self.fetch(descriptor).count }
     return try managed.count(for: fetch.request)
@@ -120,6 +122,7 @@ extension ModelContext {
     }
     var descriptor = descriptor
     descriptor.includePendingChanges = false
+    if let fetch = DataStoreFetch(descriptor, core) { return try fetch.objectIDs() }
     let fetch = try ModelFetch(descriptor, core)
     if fetch.filter != nil { return try fetch.rows(managed.fetch(fetch.request)).map(\.objectID) }
     return try managed.fetch(fetch.identifierRequest)
@@ -134,7 +137,12 @@ extension ModelContext {
   public func delete<T: PersistentModel>(
     model: T.Type, where predicate: Predicate<T>? = nil, includeSubclasses: Bool = true
   ) throws {
-    let fetch = try ModelFetch(FetchDescriptor<T>(predicate: predicate), core)
+    let descriptor = FetchDescriptor<T>(predicate: predicate)
+    if let fetch = DataStoreFetch(descriptor, core) {
+      for model in try fetch.models(includesSubclasses: includeSubclasses) { core.delete(model.storage) }
+      return
+    }
+    let fetch = try ModelFetch(descriptor, core)
     fetch.request.includesSubentities = includeSubclasses
     for row in try fetch.rows(managed.fetch(fetch.request)) { core.delete(row) }
   }

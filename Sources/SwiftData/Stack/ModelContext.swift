@@ -11,8 +11,6 @@ import Foundation
 /// actor, that of a `ModelActor` to the actor.
 public final class ModelContext {
   let core: ContextCore
-  /// The identifier by which a store of the program's own knows the context.
-  private let editingIdentifier = UUID()
 
   /// Creates a context.
   ///
@@ -57,7 +55,7 @@ public final class ModelContext {
   }
 
   /// The identity of the context for a store of the program's own.
-  public var editingState: EditingState { EditingState(id: editingIdentifier, author: author) }
+  public var editingState: EditingState { core.editingState }
 
   // MARK: Models
 
@@ -109,9 +107,11 @@ public final class ModelContext {
   /// - Throws: Core Data's error in `NSCocoaErrorDomain`, such as 1570 for a missing value; the changes stay unsaved.
   public func save() throws {
     guard managed.hasChanges else { return }
+    core.prepareDataStores()
     let notice = SaveNotice(self)
     NotificationCenter.default.post(name: Self.willSave, object: self)
     let kept = try core.save()
+    core.refreshReregistered()
     NotificationCenter.default.post(name: Self.didSave, object: self, userInfo: notice.afterwards(kept))
   }
 
@@ -171,11 +171,13 @@ public struct EditingState: Identifiable, Sendable {
 
 /// The identifiers of the models that a save writes.
 private struct SaveNotice {
+  private let core: ContextCore
   private let inserted: [NSManagedObject]
   private let updated: [PersistentIdentifier]
   private let deleted: [PersistentIdentifier]
 
   init(_ context: ModelContext) {
+    core = context.core
     inserted = Array(context.managed.insertedObjects)
     updated = context.managed.updatedObjects.map { PersistentIdentifier($0.objectID) }
     deleted = context.managed.deletedObjects.map { PersistentIdentifier($0.objectID) }
@@ -190,6 +192,7 @@ private struct SaveNotice {
       ModelContext.NotificationKey.insertedIdentifiers.rawValue: inserted,
       ModelContext.NotificationKey.updatedIdentifiers.rawValue: updated + further.subtracting(inserted),
       ModelContext.NotificationKey.deletedIdentifiers.rawValue: deleted,
+      ModelContext.NotificationKey.historyTokens.rawValue: core.historyTokens,
     ]
   }
 }
