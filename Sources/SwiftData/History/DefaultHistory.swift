@@ -147,7 +147,10 @@ extension ModelContext {
   private func transactions<T: HistoryTransaction>(
     _ type: T.Type
   ) throws -> [(NSPersistentHistoryTransaction, T)] {
+    let stores = container.coreDataStores
+    if stores.isEmpty { return [] }
     let request = NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?)
+    request.affectedStores = stores
     let result = try managed.execute(request) as? NSPersistentHistoryResult
     let found = result?.result as? [NSPersistentHistoryTransaction] ?? []
     return try found.map { transaction in

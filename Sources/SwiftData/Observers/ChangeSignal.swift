@@ -17,7 +17,10 @@ final class ChangeSignal: Observable, Sendable {
   }
 
   func add(_ count: Int = 1) {
-    registrar.withMutation(of: self, keyPath: \.value) { number.withLock { $0 += count } }
+    number.withLock { $0 += count }
+    // Observers are called before a mutation. One that reads the number at once, on another thread, must not find the old
+    // one, because it would not be called again.
+    registrar.withMutation(of: self, keyPath: \.value) {}
   }
 }
 

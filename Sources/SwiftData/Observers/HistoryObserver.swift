@@ -114,11 +114,14 @@ private final class TransactionCounter: Sendable {
   }
 
   private func transactions(after token: NSPersistentHistoryToken?) -> [NSPersistentHistoryTransaction] {
+    let stores = container.coreDataStores
+    if stores.isEmpty { return [] }
     let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     context.persistentStoreCoordinator = container.coordinator
     return context.performAndWait {
       let request = NSPersistentHistoryChangeRequest.fetchHistory(after: token)
       request.resultType = .transactionsAndChanges
+      request.affectedStores = stores
       if let result = try? context.execute(request) as? NSPersistentHistoryResult {
         return result.result as? [NSPersistentHistoryTransaction] ?? []
       }

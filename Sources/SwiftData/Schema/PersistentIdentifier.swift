@@ -18,12 +18,16 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
         return (left.storeIdentifier ?? "") < (right.storeIdentifier ?? "")
       }
       if left.entityName != right.entityName { return left.entityName < right.entityName }
-      // Keys such as p9 and p10 are ordered by their numbers.
-      if let first = Int64(left.primaryKey.dropFirst()), let second = Int64(right.primaryKey.dropFirst()) {
-        return first < second
+      switch (left.number, right.number) {
+      case (let first?, let second?): return first < second
+      case (_?, nil): return true
+      case (nil, _?): return false
+      case (nil, nil): return left.primaryKey < right.primaryKey
       }
-      return left.primaryKey < right.primaryKey
     }
+
+    /// The number of a row, as in p9 and p10, or the primary key of a data store if it is a number.
+    private var number: Int64? { Int64(primaryKey.hasPrefix("p") ? primaryKey.dropFirst() : primaryKey[...]) }
   }
 
   /// The store, the entity and the primary key.

@@ -195,6 +195,7 @@ final class ContextCore: @unchecked Sendable {
 
   /// Reads the rows with identifiers, and returns them in that order.
   func rows<T: PersistentModel>(_ identifiers: [NSManagedObjectID], of type: T.Type) throws -> [ModelRow] {
+    if let rows = try dataStoreRows(identifiers, of: type) { return rows }
     let request = NSFetchRequest<ModelRow>(entityName: entity(of: type).name ?? "")
     request.predicate = NSPredicate(format: "SELF IN %@", identifiers)
     request.returnsObjectsAsFaults = false

@@ -68,10 +68,12 @@ public protocol DataStore<Configuration, Snapshot>: AnyObject {
 }
 
 extension DataStore {
+  /// Counts the identifiers that `fetchIdentifiers(_:)` returns.
   public func fetchCount<T: PersistentModel>(_ request: DataStoreFetchRequest<T>) throws -> Int {
     try fetchIdentifiers(request).count
   }
 
+  /// Returns the identifiers of the snapshots that `fetch(_:)` returns.
   public func fetchIdentifiers<T: PersistentModel>(
     _ request: DataStoreFetchRequest<T>
   ) throws -> [PersistentIdentifier] {
@@ -79,10 +81,14 @@ extension DataStore {
     return try fetch(request).fetchedSnapshots.map(\.persistentIdentifier).filter { names.contains($0.entityName) }
   }
 
+  /// Throws `DataStoreError.unsupportedFeature`.
   public func erase() throws { throw DataStoreError.unsupportedFeature }
+  /// Does nothing.
   public func initializeState(for editingState: EditingState) {}
+  /// Does nothing.
   public func invalidateState(for editingState: EditingState) {}
 
+  /// Returns no snapshots.
   public func cachedSnapshots(
     for persistentIdentifiers: [PersistentIdentifier], editingState: EditingState
   ) throws -> [PersistentIdentifier: Snapshot] { [:] }
@@ -109,6 +115,7 @@ public protocol DataStoreConfiguration<Store>: Hashable {
 }
 
 extension DataStoreConfiguration {
+  /// Does nothing.
   public func validate() throws {}
 }
 
@@ -123,8 +130,7 @@ public protocol DataStoreBatching: DataStore {
 
 /// What a store cannot do.
 public enum DataStoreError: Error, Hashable, Sendable {
-  /// The store cannot evaluate the predicate, not even without it. The fetch throws
-  /// `SwiftDataError.unsupportedPredicate`.
+  /// The predicate cannot be evaluated. The fetch throws `SwiftDataError.unsupportedPredicate`.
   case invalidPredicate
   /// The context shall evaluate the predicate, and ask again without it.
   case preferInMemoryFilter

@@ -43,10 +43,10 @@ extension DataStoreBridge {
 
   /// Checks that the store has given each inserted row an identifier of its own.
   private func check(_ outcome: StoreOutcome, _ inserted: [ModelRow]) throws {
-    guard outcome.storeIdentifier == store.identifier else {
+    guard outcome.storeIdentifier == storeIdentifier else {
       throw problem(
         "The result of a save has the store identifier '\(outcome.storeIdentifier)', but the store's is "
-          + "'\(store.identifier)'.")
+          + "'\(storeIdentifier)'.")
     }
     var seen: Set<PersistentIdentifier> = []
     for row in inserted {
@@ -54,12 +54,12 @@ extension DataStoreBridge {
       guard let permanent = outcome.remapped[temporary] else {
         throw problem("The result of a save has no permanent identifier for the inserted \(temporary.words).")
       }
-      guard !permanent.isTemporary, permanent.storeIdentifier == store.identifier,
+      guard !permanent.isTemporary, permanent.storeIdentifier == storeIdentifier,
         permanent.entityName == temporary.entityName
       else {
         throw problem(
           "The result of a save has the identifier \(permanent.words) for an inserted '\(temporary.entityName)' of the "
-            + "store '\(store.identifier)'. Make it with PersistentIdentifier.identifier(for:entityName:primaryKey:).")
+            + "store '\(storeIdentifier)'. Make it with PersistentIdentifier.identifier(for:entityName:primaryKey:).")
       }
       if !seen.insert(permanent).inserted || hasContent(of: permanent) {
         throw problem("The result of a save has the identifier \(permanent.words) for more than one model.")

@@ -15,6 +15,8 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
   // Guarded by the coordinator's lock, which is held during all calls of an incremental store.
 
   let store: any DataStore
+  /// The identifier of the program's store. May be read on any thread.
+  let storeIdentifier: String
   /// The schema of the container, whose classes the models have.
   let schema: Schema
   /// The names of the entities in the store.
@@ -80,7 +82,9 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
     let added = try coordinator.addPersistentStore(
       ofType: storeType, configurationName: configuration, at: nil,
       options: [option: Opening(store, schema, entityNames)])
-    guard let bridge = added as? DataStoreBridge else { trap("\(storeType) is registered for \(Swift.type(of: added)).") }
+    guard let bridge = added as? DataStoreBridge else {
+      trap("The store type \(storeType) is registered for \(Swift.type(of: added)).")
+    }
     return bridge
   }
 
@@ -92,6 +96,7 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
       trap("A store of the type \(Self.storeType) is opened only by ModelContainer.")
     }
     (store, schema, entityNames) = (opening.store, opening.schema, opening.entityNames)
+    storeIdentifier = store.identifier
     super.init(persistentStoreCoordinator: root, configurationName: name, at: url, options: options)
   }
 
@@ -114,7 +119,7 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
   /// Returns the row of an identifier, which need not exist; nil for one of another store. May be called on any thread.
   func objectID(for identifier: PersistentIdentifier) -> NSManagedObjectID? {
     if let known = names.withLock({ $0.rows[identifier] }) { return known }
-    guard identifier.storeIdentifier == store.identifier, !identifier.isTemporary,
+    guard identifier.storeIdentifier == storeIdentifier, !identifier.isTemporary,
       let coordinator = persistentStoreCoordinator,
       let entity = coordinator.managedObjectModel.entitiesByName[identifier.entityName]
     else { return nil }
@@ -223,8 +228,9 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
       if let content = contents[id] { return content }
     }
     throw problem(
-      "The store '\(store.identifier)' has no model with the identifier "
-        + "\(identifier(of: id)?.words ?? id.uriRepresentation().absoluteString).", NSManagedObjectReferentialIntegrityError)
+      "The store '\(storeIdentifier)' has no model with the identifier "
+        + "\(identifier(of: id)?.words ?? id.uriRepresentation().absoluteString).",
+      NSManagedObjectReferentialIntegrityError)
   }
 
   /// The error for something that the program's store has done or lacks.
@@ -272,42 +278,6 @@ final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
       default: return try rows(running, core).map { context.object(with: $0) }
       }
     default: throw problem("A \(Swift.type(of: request)) cannot be executed.")
-    }
-  }
-
-  /// Fetches models, and keeps the snapshots.
-  private func rows(_ fetch: any StoreFetch, _ core: ContextCore?) throws -> [NSManagedObjectID] {
-    let found = try fetch.snapshots(in: store, state(of: core))
-    for snapshot in found.related { try keep(snapshot) }
-    let names = fetch.entityNames(in: schema)
-    var seen: Set<NSManagedObjectID> = []
-    return try found.fetched.compactMap { snapshot in
-      guard names.contains(snapshot.persistentIdentifier.entityName) else { return nil }
-      let id = try keep(snapshot)
-      return seen.insert(id).inserted ? id : nil
-    }
-  }
-
-  /// Executes a request of Core Data itself: reads all models of the entity, and selects among them.
-  private func objects(_ request: NSFetchRequest<NSManagedObject>, _ context: NSManagedObjectContext) throws -> [Any] {
-    guard let entity = request.entity, let type = schema.entitiesByName[entity.name ?? ""]?.type else { return [] }
-    let ids = try rows(StoreFetches.all(type), ContextCore.of(context))
-    var objects = ids.map { context.object(with: $0) }
-    if !request.includesSubentities { objects = objects.filter { $0.entity === entity } }
-    if let predicate = request.predicate { objects = objects.filter { predicate.evaluate(with: $0) } }
-    if let descriptors = request.sortDescriptors, !descriptors.isEmpty {
-      objects.sort { left, right in
-        let order = descriptors.lazy.map { $0.compare(left, to: right) }.first { $0 != .orderedSame }
-        return order == .orderedAscending
-      }
-    }
-    objects = Array(objects.dropFirst(request.fetchOffset))
-    if request.fetchLimit > 0 { objects = Array(objects.prefix(request.fetchLimit)) }
-    switch request.resultType {
-    case .countResultType: return [NSNumber(value: objects.count)]
-    case .managedObjectIDResultType: return objects.map(\.objectID)
-    case .managedObjectResultType: return objects
-    default: throw problem("Dictionaries cannot be fetched from the store.")
     }
   }
 }

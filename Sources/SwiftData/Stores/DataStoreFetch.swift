@@ -105,3 +105,17 @@ struct DataStoreFetch<T: PersistentModel> {
     }
   }
 }
+
+extension ContextCore {
+  /// Reads the rows with identifiers, and returns them in that order; nil if they are in a Core Data store.
+  func dataStoreRows<T: PersistentModel>(_ ids: [NSManagedObjectID], of type: T.Type) throws -> [ModelRow]? {
+    guard let bridge = container.dataStore(for: entity(of: type)) else { return nil }
+    let wanted = ids.compactMap { bridge.identifier(of: $0) }
+    var descriptor = FetchDescriptor<T>(predicate: #Predicate<T> { wanted.contains($0.persistentModelID) })
+    descriptor.includePendingChanges = false
+    let rows = try DataStoreFetch(descriptor, self)?.models().compactMap(\.storage.row) ?? []
+    let found = Dictionary(rows.map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
+    // A row that was deleted since becomes a fault, as in a fetch.
+    return ids.compactMap { found[$0] ?? managed.object(with: $0) as? ModelRow }
+  }
+}

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMistakes
 import Foundation
 import Synchronization
 
@@ -11,7 +12,7 @@ extension DefaultSnapshot {
   /// store is not in a container yet. Otherwise the container of the store, or the container made last, decides.
   public static let schemaKey: CodingUserInfoKey = {
     guard let key = CodingUserInfoKey(rawValue: "SwiftData.DefaultSnapshot.schema") else {
-      preconditionFailure("A text is a key.")
+      trap("Foundation refuses the text of a key.")
     }
     return key
   }()
@@ -39,14 +40,15 @@ extension DefaultSnapshot {
     guard let first = classes.first else {
       throw DecodingError.dataCorruptedError(
         forKey: .persistentIdentifier, in: container,
-        debugDescription: "No container of this process has a class for the entity '\(identifier.entityName)'. Make the "
-          + "container first, or set DefaultSnapshot.schemaKey in the decoder's userInfo.")
+        debugDescription: "No container of this process has a class for the entity '\(identifier.entityName)'. Make "
+          + "the container first, or set DefaultSnapshot.schemaKey in the decoder's userInfo.")
     }
     do {
       self.init(identifier, try Self.values(in: container, of: first))
     } catch {
       // Another version of the class may fit.
       for other in classes.dropFirst() {
+        // The error of the most likely class is thrown if no class fits.
         if let values = try? Self.values(in: container, of: other) {
           self.init(identifier, values)
           return

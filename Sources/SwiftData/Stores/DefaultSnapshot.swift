@@ -100,7 +100,8 @@ extension StorageCore {
       if let codable = some as? any Codable { return codable }
       guard let data = slot.transformer(in: row.entity)?.transformedValue(some) as? Data else {
         throw SnapshotProblem(
-          "\(place(of: slot)) has a \(type(of: some)), which is neither Codable nor converted to Data by its transformer.")
+          "\(place(of: slot)) has a \(type(of: some)), which is neither Codable nor made Data "
+            + "by its transformer.")
       }
       return data
     }

@@ -102,8 +102,11 @@ extension ModelContainer {
     dataStores.first { $0.entityNames.contains(entity.name ?? "") }
   }
 
+  /// The stores that are not data stores of the program's own.
+  var coreDataStores: [NSPersistentStore] { coordinator.persistentStores.filter { !($0 is DataStoreBridge) } }
+
   /// Returns the data store with an identifier.
   func dataStore(_ identifier: String?) -> DataStoreBridge? {
-    dataStores.first { $0.store.identifier == identifier }
+    dataStores.first { $0.storeIdentifier == identifier }
   }
 }

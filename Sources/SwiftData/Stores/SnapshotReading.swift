@@ -18,8 +18,8 @@ struct SnapshotReading {
       if identifier.isTemporary {
         "is the temporary one of a model that this container has not inserted. A store must replace temporary "
           + "identifiers when it saves, also in relationships: see copy(persistentIdentifier:remappedIdentifiers:)"
-      } else if identifier.storeIdentifier != bridge.store.identifier {
-        "is not one of this store, whose identifier is '\(bridge.store.identifier)'"
+      } else if identifier.storeIdentifier != bridge.storeIdentifier {
+        "is not one of this store, whose identifier is '\(bridge.storeIdentifier)'"
       } else {
         "has an entity that the schema lacks, which has \(known)"
       }

@@ -91,6 +91,8 @@ struct DataStoreSharingTests {
     context.insert(Trip(name: "Rome"))
     context.insert(Folder(name: "root"))
     try context.save()
+    let history = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>())
+    #expect(history.flatMap(\.changes).map(\.changedPersistentIdentifier.entityName) == ["Trip"])
     let other = ModelContext(try open())
     #expect(try other.fetch(byName()).map(\.name) == ["Rome"])
     #expect(try other.fetch(FetchDescriptor<Folder>()).map(\.name) == ["root"])
@@ -140,6 +142,29 @@ struct DataStoreSharingTests {
     #expect(try other.fetch(sorted).map(\.number) == [1, 2])
   }
 
+  @Test("History of a store's own type is fetched and deleted, and its tokens are in notifications")
+  func ownHistory() throws {
+    let context = ModelContext(try ModelContainer(for: Note.self, configurations: NumberingConfiguration()))
+    // The notification is posted during the call of save().
+    nonisolated(unsafe) var tokens: [any HistoryToken] = []
+    let observer = NotificationCenter.default.addObserver(
+      forName: ModelContext.didSave, object: context, queue: nil
+    ) { note in
+      tokens = note.userInfo?[ModelContext.NotificationKey.historyTokens.rawValue] as? [any HistoryToken] ?? []
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    context.author = "me"
+    for text in ["a", "b"] {
+      context.insert(Note(text: text))
+      try context.save()
+    }
+    #expect(tokens.map { ($0 as? NumberTransaction.Token)?.tokenValue } == [2])
+    #expect(try context.fetchHistory(HistoryDescriptor<NumberTransaction>()).map(\.author) == ["me", "me"])
+    try context.deleteHistory(HistoryDescriptor<NumberTransaction>())
+    #expect(try context.fetchHistory(HistoryDescriptor<NumberTransaction>()).isEmpty)
+    #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).isEmpty)
+  }
+
   @Test("A DefaultStore keeps the snapshots of another store in a Core Data store")
   func defaultStore() throws {
     let url = fixture.url.deletingLastPathComponent().appendingPathComponent("wrapped.store")
@@ -165,7 +190,8 @@ struct DataStoreSharingTests {
     #expect(found.fetchedSnapshots.map(\.persistentIdentifier) == [result.remappedIdentifiers[trip.persistentModelID]])
     #expect(found.relatedSnapshots.count == 1)
     let read = try #require(
-      try ModelContext(ModelContainer(for: Trip.self, Folder.self, configurations: configuration)).fetch(byName()).first)
+      try ModelContext(ModelContainer(for: Trip.self, Folder.self, configurations: configuration)).fetch(byName())
+        .first)
     #expect(read.place?.city == "Roma" && read.stops.map(\.title) == ["Forum"])
     try store.delete(DataStoreBatchDeleteRequest<Trip>(predicate: nil, editingState: state))
     #expect(try store.fetchCount(DataStoreFetchRequest(descriptor: byName(), editingState: state)) == 0)
@@ -179,86 +205,4 @@ actor TripWriter {
     modelContext.insert(Trip(name: name))
     try modelContext.save()
   }
-}
-
-@Model
-final class Note {
-  var text: String
-  var number = 0
-
-  init(text: String) {
-    self.text = text
-  }
-}
-
-/// A snapshot with the properties of one class.
-struct NoteSnapshot: DataStoreSnapshot {
-  var persistentIdentifier: PersistentIdentifier
-  var text: String
-  var number: Int
-
-  init(from backingData: any BackingData, relatedBackingDatas: inout [PersistentIdentifier: any BackingData]) {
-    guard let data = backingData as? any BackingData<Note>, let identifier = data.persistentModelID else {
-      preconditionFailure("The store keeps only notes.")
-    }
-    persistentIdentifier = identifier
-    text = data.getValue(forKey: \.text)
-    number = data.getValue(forKey: \.number)
-  }
-
-  func copy(
-    persistentIdentifier: PersistentIdentifier, remappedIdentifiers: [PersistentIdentifier: PersistentIdentifier]?
-  ) -> NoteSnapshot {
-    var copy = self
-    copy.persistentIdentifier = persistentIdentifier
-    return copy
-  }
-}
-
-/// A store in memory that numbers notes.
-final class NumberingStore: DataStore {
-  let configuration: NumberingConfiguration
-  let identifier = "numbers"
-  let schema: Schema
-  private var notes: [PersistentIdentifier: NoteSnapshot] = [:]
-
-  init(_ configuration: NumberingConfiguration, migrationPlan: (any SchemaMigrationPlan.Type)?) throws {
-    self.configuration = configuration
-    schema = configuration.schema ?? Schema()
-  }
-
-  func fetch<T: PersistentModel>(
-    _ request: DataStoreFetchRequest<T>
-  ) throws -> DataStoreFetchResult<T, NoteSnapshot> {
-    if request.descriptor.predicate != nil { throw DataStoreError.preferInMemoryFilter }
-    // The order is that of the numbers, whatever the request says.
-    return DataStoreFetchResult(
-      descriptor: request.descriptor, fetchedSnapshots: notes.values.sorted { $0.number < $1.number })
-  }
-
-  func save(
-    _ request: DataStoreSaveChangesRequest<NoteSnapshot>
-  ) throws -> DataStoreSaveChangesResult<NoteSnapshot> {
-    var remapped: [PersistentIdentifier: PersistentIdentifier] = [:]
-    var numbered: [PersistentIdentifier: NoteSnapshot] = [:]
-    for note in request.inserted {
-      let number = notes.count + 1
-      let final = try PersistentIdentifier.identifier(for: identifier, entityName: "Note", primaryKey: number)
-      remapped[note.persistentIdentifier] = final
-      var copy = note.copy(persistentIdentifier: final, remappedIdentifiers: nil)
-      copy.number = number
-      numbered[final] = copy
-    }
-    for note in request.updated { notes[note.persistentIdentifier] = note }
-    for note in request.deleted { notes[note.persistentIdentifier] = nil }
-    notes.merge(numbered) { $1 }
-    return DataStoreSaveChangesResult(
-      for: identifier, remappedIdentifiers: remapped, snapshotsToReregister: numbered)
-  }
-}
-
-struct NumberingConfiguration: DataStoreConfiguration {
-  typealias Store = NumberingStore
-  var name = "numbers"
-  var schema: Schema?
 }
