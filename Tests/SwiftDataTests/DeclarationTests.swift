@@ -110,7 +110,20 @@ struct DeclarationTests {
       files, load, metadata, attribute, names, options, flags, composite, rules, relationshipTexts, paths, counts,
       relationshipOptions, more, constraints, kinds
     )
-    _ = (attributes, relationships, properties, propertiesByName, groups, family)
+    _ = (attributes, relationships, properties, propertiesByName, groups, family, schema.debugDescription)
+    func property<P: SchemaProperty>(_ property: inout P, _ other: P) -> [Bool] {
+      (property.name, property.originalName, property.valueType) = (other.name, other.originalName, other.valueType)
+      return [
+        property.isAttribute, property.isRelationship, property.isTransient, property.isOptional, property.isUnique,
+      ]
+    }
+    func coded<T: Codable & Hashable>(_: T.Type) {}
+    coded(Schema.Version.self)
+    coded(Schema.Entity.self)
+    coded(Schema.Attribute.self)
+    coded(Schema.Relationship.self)
+    var changed = named
+    #expect(property(&changed, named) == [true, false, false, false, true])
   }
 
   @Test("Migration plans, configurations and containers have Apple's declarations")
@@ -210,6 +223,11 @@ struct DeclarationTests {
     let executor: any SerialModelExecutor = DefaultSerialModelExecutor(modelContext: ModelContext(container))
     let erased: any ModelExecutor = executor
     let unowned: UnownedSerialExecutor = executor.asUnownedSerialExecutor()
+    let concrete = DefaultSerialModelExecutor(modelContext: ModelContext(container))
+    #expect(concrete.isSameExclusiveExecutionContext(other: concrete))
+    let enqueue: (consuming ExecutorJob) -> Void = concrete.enqueue
+    let check: () -> Void = concrete.checkIsolated
+    _ = (enqueue, check)
     let actor = TripWriter(modelContainer: container)
     let owner: any ModelActor = actor
     _ = (owner.modelContainer, owner.modelExecutor, owner.unownedExecutor, erased.modelContext, unowned)
