@@ -30,6 +30,9 @@ struct InferredMigration {
       let migration = try StoreMigration(
         storeAt: url, known: versions, version: nil, isProgressive: false, allowsLoss: options.allowedLosses)
       guard migration.isNeeded else { return }
+      if options.allowedLosses != .all, let carried = SchemaWords.carriedModel(url) {
+        try DroppedParts(from: carried, to: model, at: url).check(options.allowedLosses, opening)
+      }
       var tracker = StageProgress(opening, [label])
       tracker.backup = try opening.backUp { try tracker.report(.backup, 0) }
       try migration.run { try tracker.report(.step, $0.fractionCompleted) }

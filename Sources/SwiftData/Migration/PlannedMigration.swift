@@ -85,9 +85,8 @@ struct PlannedMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. Add a version in between that "
-          + "has both the old and the new property, and copy the values in the didMigrate of its stage. The store "
-          + "\(url.path) is unchanged.", cause: error)
+        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. \(stage.advice(about: error)) "
+          + "The store \(url.path) is unchanged.", cause: error)
     }
   }
 

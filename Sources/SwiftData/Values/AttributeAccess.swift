@@ -34,8 +34,9 @@ class AttributeAccess<Value>: AnyAttributeAccess {
 }
 
 /// A stored value that a property cannot represent.
-struct UnreadableAttribute: Error {
+struct UnreadableAttribute: Error, CustomStringConvertible {
   var reason: String
+  var description: String { reason }
 }
 
 /// Finds the access to attributes by their types.

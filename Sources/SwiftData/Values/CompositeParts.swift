@@ -29,7 +29,8 @@ final class CompositeParts {
   fileprivate func element(_ name: String) throws -> ValueShape.Element {
     guard let element = elements.first(where: { $0.name == name }) else {
       throw UnreadableAttribute(
-        reason: "has no part named '\(name)'; its type encoded other parts when the schema was built")
+        reason: "has no part named '\(name)'; the parts that its type decodes are "
+          + elements.map(\.name).joined(separator: ", "))
     }
     return element
   }

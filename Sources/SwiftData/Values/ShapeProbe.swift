@@ -27,10 +27,11 @@ enum ShapeProbe {
       }
     }
     let recorder = Recorder(type)
+    var sample: (any Decodable)?
     do {
       try SampleChoices.search { choices in
         recorder.elements = []
-        _ = try type.init(from: ProbingDecoder(recorder, choices))
+        sample = try type.init(from: ProbingDecoder(recorder, choices))
       }
     } catch let error as UnstorableType {
       throw error
@@ -45,7 +46,21 @@ enum ShapeProbe {
       throw UnstorableType(
         type: type, reason: "does not decode itself by keys; @Attribute(.codable) stores it as a whole")
     }
+    if let sample = sample as? any Encodable { try checkEncoding(of: sample, recorder) }
     return recorder.elements
+  }
+
+  /// Checks that a type encodes the parts that it decodes. Otherwise setting a property would trap.
+  private static func checkEncoding(of sample: any Encodable, _ recorder: Recorder) throws(UnstorableType) {
+    do {
+      try CompositeParts(recorder.elements, property: "").encode(sample)
+    } catch let error as UnreadableAttribute {
+      throw UnstorableType(
+        type: recorder.type, reason: "\(error.reason), but it encodes others; @Attribute(.codable) stores it as a whole"
+      )
+    } catch {
+      // A type may refuse to encode a sample, which no program has made.
+    }
   }
 
   /// Returns a sample of a type.
