@@ -25,7 +25,10 @@ struct ContainerMigration {
   ///
   /// - Parameter open: opens the store, without migrating it if it is a file.
   func run(_ open: () throws -> Void) throws {
-    guard isOfFile else { return try open() }
+    guard isOfFile else {
+      try checkVersionInServer()
+      return try open()
+    }
     for attempt in 1... {
       do {
         try migrateIfNeeded()
@@ -38,6 +41,16 @@ struct ContainerMigration {
         continue
       }
     }
+  }
+
+  /// Throws if a store in a server has a version that is none of the plan, with more words than Core Data has.
+  private func checkVersionInServer() throws {
+    guard let stages, !url.isFileURL, !configuration.isStoredInMemoryOnly,
+      // Where there is no store, or no server, opening it says so.
+      let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url),
+      !fits(metadata), stages.position(of: metadata, part) == nil
+    else { return }
+    throw UnknownVersion(self, stages).error(metadata)
   }
 
   /// Reads the store's metadata; nil if there is no store yet.
@@ -53,7 +66,8 @@ struct ContainerMigration {
   }
 
   private func migrateIfNeeded() throws {
-    guard let found = try metadata(), !fits(found) else { return }
+    guard let found = try metadata() else { return }
+    guard !fits(found) else { return removeLeftover() }
     guard configuration.allowsSave else { throw readOnly(found) }
     let lock = try StageLock(url, timeout: options.timeout)
     try withExtendedLifetime(lock) {
@@ -64,6 +78,20 @@ struct ContainerMigration {
       } else {
         try InferredMigration(self).run(metadata)
       }
+      // A process that was killed after the last write of a stage, and before others, has left it.
+      SourceCopy(of: url).discard()
+    }
+  }
+
+  /// Removes the files that a process has left which was killed when it had finished the last stage.
+  private func removeLeftover() {
+    let copy = SourceCopy(of: url)
+    // A process that has the lock removes the copy itself.
+    guard configuration.allowsSave, copy.exists || StageLock.exists(url), let lock = try? StageLock(url, timeout: 0)
+    else { return }
+    withExtendedLifetime(lock) {
+      // Where the store cannot be read, opening it reports the reason.
+      if let metadata = try? metadata(), fits(metadata) { copy.discard() }
     }
   }
 

@@ -98,8 +98,10 @@ struct PlannedMigration {
       if stage.hasCode { try prepare(work, tracker) }
       try tracker.report(.step, 0.2)
       do {
+        if stage.readsSource { try copySource(stage) }
         try step(stage, tracker)
       } catch {
+        SourceCopy(of: url).discard()
         // A corrected willMigrate must run again. If the mark stays, the next failure removes it.
         try? StageMark.set(nil, at: url)
         if error.isCancellation { throw error }
@@ -112,7 +114,31 @@ struct PlannedMigration {
     }
     guard stage.hasCode else { return }
     if stage.didMigrate != nil { try tracker.report(.didMigrate, 0.8) }
-    try call(stage.didMigrate, "didMigrate", stage, stage.destination) { _, _ in nil }
+    switch stage.didMigrate {
+    case nil: try callAfterwards(nil, stage)
+    case .inDestination(let code): try callAfterwards(code, stage)
+    case .fromSource(let code):
+      let source = try SourceCopy(of: url).open(stage.source, configuration: part, label: stage.label)
+      try callAfterwards({ try code(source.context, $0) }, stage)
+      try source.close()
+      // It is not needed any more. The next process to open the store removes what stays.
+      SourceCopy(of: url).discard()
+    }
+  }
+
+  private func callAfterwards(_ code: ((ModelContext) throws -> Void)?, _ stage: PlannedStages.Stage) throws {
+    try call(code, "didMigrate", stage, stage.destination) { _, _ in nil }
+  }
+
+  /// Keeps the rows of the old version for `didMigrate`, which may run in another process.
+  private func copySource(_ stage: PlannedStages.Stage) throws {
+    do {
+      try SourceCopy(of: url).make()
+    } catch {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The rows of \(stage.source.name), which the didMigrate of the stage reads, could not be copied.", cause: error)
+    }
   }
 
   private static func advice(_ error: any Error, _ stage: PlannedStages.Stage) -> String {

@@ -14,10 +14,19 @@ struct PlannedStages {
     let from: Int
     let to: Int
     var willMigrate: ((ModelContext) throws -> Void)?
-    var didMigrate: ((ModelContext) throws -> Void)?
+    var didMigrate: DidMigrate?
 
     var label: String { "\(source.name) to \(destination.name)" }
+    var readsSource: Bool { didMigrate?.readsSource ?? false }
     var hasCode: Bool { willMigrate != nil || didMigrate != nil }
+  }
+
+  /// The code after a step.
+  enum DidMigrate {
+    case inDestination((ModelContext) throws -> Void)
+    case fromSource((_ source: ModelContext, _ destination: ModelContext) throws -> Void)
+
+    var readsSource: Bool { if case .fromSource = self { true } else { false } }
   }
 
   let name: String
@@ -97,8 +106,12 @@ struct PlannedStages {
         throw invalid(plan, "has a stage from \(from) to \(to). Stages lead from an older version to a newer one.")
       }
       var result = Stage(source: versions[first], destination: versions[second], from: first, to: second)
-      if case .custom(_, _, let before, let after) = stage {
-        (result.willMigrate, result.didMigrate) = (before, after)
+      switch stage {
+      case .lightweight: break
+      case .custom(_, _, let before, let after):
+        (result.willMigrate, result.didMigrate) = (before, after.map { .inDestination($0) })
+      case .customReadingSource(_, _, let before, let after):
+        (result.willMigrate, result.didMigrate) = (before, .fromSource(after))
       }
       return result
     }
@@ -142,7 +155,22 @@ struct PlannedStages {
           migratingFrom: reference(stage.source.model), to: reference(stage.destination.model))
         result.label = stage.label
         if let code = stage.willMigrate { result.willMigrateHandler = handler(code, stage.source.schema) }
-        if let code = stage.didMigrate { result.didMigrateHandler = handler(code, stage.destination.schema) }
+        switch stage.didMigrate {
+        case nil: break
+        case .inDestination(let code): result.didMigrateHandler = handler(code, stage.destination.schema)
+        case .fromSource(let code):
+          let copy = TemporarySourceCopy()
+          let before = result.willMigrateHandler
+          result.willMigrateHandler = { manager, stage in
+            try before?(manager, stage)
+            try copy.make(of: manager)
+          }
+          result.didMigrateHandler = { manager, custom in
+            let source = try copy.open(stage.source)
+            try self.handler({ try code(source.context, $0) }, stage.destination.schema)(manager, custom)
+            try source.close()
+          }
+        }
         return result
       })
   }
@@ -168,6 +196,7 @@ extension MigrationStage {
     switch self {
     case .lightweight(let from, let to): (from, to)
     case .custom(let from, let to, _, _): (from, to)
+    case .customReadingSource(let from, let to, _, _): (from, to)
     }
   }
 }

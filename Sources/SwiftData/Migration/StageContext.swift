@@ -67,9 +67,10 @@ extension ContextCore {
     guard container.entity(of: type) == nil else { return }
     let other = container.schema.entities.first { $0.name == String(describing: type) }
     let stage =
-      container.stageRoot == nil
-      ? ""
-      : " In a migration stage, willMigrate uses the classes of the old version, and didMigrate those of the new one."
+      container.isOfStage
+      ? " In a migration stage, willMigrate and the source of didMigrate have the classes of the old version, and the "
+        + "context that didMigrate changes has those of the new one."
+      : ""
     let advice =
       other.map { "Use \($0.typeName), the class of the same name in version \(container.schema.version)." }
       ?? "Add the class to the types of the container."

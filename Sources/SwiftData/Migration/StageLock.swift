@@ -15,7 +15,7 @@ final class StageLock {
   /// - Throws: `SwiftDataError.loadIssueModelContainer` if another process keeps it for longer than the timeout, or if
   ///   the file cannot be created.
   init(_ store: URL, timeout: TimeInterval) throws {
-    let path = store.deletingLastPathComponent().appendingPathComponent(".\(store.lastPathComponent)-stages").path
+    let path = Self.path(store)
     let end = Date().addingTimeInterval(timeout)
     while true {
       let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -39,6 +39,13 @@ final class StageLock {
       }
       usleep(20_000)
     }
+  }
+
+  /// Whether a process has the lock, or was killed while it had it.
+  static func exists(_ store: URL) -> Bool { FileManager.default.fileExists(atPath: path(store)) }
+
+  private static func path(_ store: URL) -> String {
+    store.deletingLastPathComponent().appendingPathComponent(".\(store.lastPathComponent)-stages").path
   }
 
   private static func isFile(_ descriptor: Int32, at path: String) -> Bool {

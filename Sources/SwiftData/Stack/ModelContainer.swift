@@ -19,6 +19,8 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   var dataStores: [DataStoreBridge] = []
   /// The context that keeps what the code of a migration stage saves, until the stage is recorded with it.
   var stageRoot: NSManagedObjectContext?
+  /// Whether the container was made for the code of a migration stage.
+  private(set) var isOfStage = false
 
   /// Creates a container over stores that are opened afterwards.
   init(
@@ -36,6 +38,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   /// Creates a container over stores that are open, for the code of a migration stage.
   convenience init(_ schema: Schema, over coordinator: NSPersistentStoreCoordinator) {
     self.init(schema, nil, [], coordinator)
+    isOfStage = true
   }
 
   /// The context of the main actor, which saves by itself.

@@ -20,9 +20,16 @@ public enum MigrationStage {
   /// What the code saves, in this context or in others of its container, is written to the store when the code
   /// returns, in one transaction with a record that it has run. So an error or a kill leaves all of its changes or
   /// none, and code whose changes are in the store does not run again. This does not hold for changes outside the
-  /// store. The stages of a store in a server run on a copy, which is written back as a whole. `willMigrate` runs again if its step has failed, or if another version of the app has
-  /// written to the store since. All changes of the code are in memory until they are written.
+  /// store. The stages of a store in a server run on a copy, which is written back as a whole. `willMigrate` runs again
+  /// if its step has failed, or if another version of the app has written to the store since. All changes of the code
+  /// are in memory until they are written.
   case custom(
     fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type,
     willMigrate: ((ModelContext) throws -> Void)?, didMigrate: ((ModelContext) throws -> Void)?)
+  /// A custom step whose `didMigrate` reads the old version too: write it as
+  /// `custom(fromVersion:toVersion:willMigrate:didMigrate:)` with two contexts. An addition to Apple's API.
+  case customReadingSource(
+    fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type,
+    willMigrate: ((ModelContext) throws -> Void)?,
+    didMigrate: (_ source: ModelContext, _ destination: ModelContext) throws -> Void)
 }

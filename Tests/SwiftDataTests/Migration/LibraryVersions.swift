@@ -3,6 +3,8 @@
 
 import CoreData
 import Foundation
+import Synchronization
+import Testing
 
 @testable import SwiftData
 
@@ -94,22 +96,44 @@ enum LibraryPlan: SchemaMigrationPlan {
   static var schemas: [any VersionedSchema.Type] { [LibraryV1.self, LibraryV2.self, LibraryV3.self] }
   static var stages: [MigrationStage] {
     [
+      .custom(fromVersion: LibraryV1.self, toVersion: LibraryV2.self, willMigrate: dotAuthors, didMigrate: addWriters),
+      .lightweight(fromVersion: LibraryV2.self, toVersion: LibraryV3.self),
+    ]
+  }
+
+  static func dotAuthors(_ context: ModelContext) throws {
+    for book in try context.fetch(FetchDescriptor<LibraryV1.Book>()) { book.author += "." }
+    try context.save()
+    Library.note("willMigrate")
+  }
+
+  static func addWriters(_ context: ModelContext) throws {
+    var writers: [String: LibraryV2.Writer] = [:]
+    for book in try context.fetch(FetchDescriptor<LibraryV2.Book>()) {
+      let writer = writers[book.author] ?? LibraryV2.Writer(name: book.author)
+      writers[book.author] = writer
+      context.insert(writer)
+      book.writer = writer
+      book.readings += 1
+    }
+    try context.save()
+    Library.note("didMigrate")
+  }
+}
+
+/// As `LibraryPlan`, and adds the number of pages, which only the first version has, to that of readings.
+enum LibraryReadingPlan: SchemaMigrationPlan {
+  static var schemas: [any VersionedSchema.Type] { LibraryPlan.schemas }
+  static var stages: [MigrationStage] {
+    [
       .custom(
-        fromVersion: LibraryV1.self, toVersion: LibraryV2.self,
-        willMigrate: { context in
-          for book in try context.fetch(FetchDescriptor<LibraryV1.Book>()) { book.author += "." }
-          try context.save()
-        },
-        didMigrate: { context in
-          var writers: [String: LibraryV2.Writer] = [:]
-          for book in try context.fetch(FetchDescriptor<LibraryV2.Book>()) {
-            let writer = writers[book.author] ?? LibraryV2.Writer(name: book.author)
-            writers[book.author] = writer
-            context.insert(writer)
-            book.writer = writer
-            book.readings += 1
+        fromVersion: LibraryV1.self, toVersion: LibraryV2.self, willMigrate: LibraryPlan.dotAuthors,
+        didMigrate: { source, destination in
+          for old in try source.fetch(FetchDescriptor<LibraryV1.Book>()) {
+            let new = try #require(destination.model(for: old.persistentModelID) as? LibraryV2.Book)
+            new.readings += old.pages
           }
-          try context.save()
+          try LibraryPlan.addWriters(destination)
         }),
       .lightweight(fromVersion: LibraryV2.self, toVersion: LibraryV3.self),
     ]
@@ -118,6 +142,13 @@ enum LibraryPlan: SchemaMigrationPlan {
 
 /// A store of the first version.
 enum Library {
+  private static let observer = Mutex<(@Sendable (String) -> Void)?>(nil)
+
+  /// Has a function called when the code of a stage has saved.
+  static func observe(_ function: (@Sendable (String) -> Void)?) { observer.withLock { $0 = function } }
+
+  static func note(_ phase: String) { observer.withLock { $0 }?(phase) }
+
   /// Creates a store with books by three authors on one shelf.
   static func make(at url: URL, books: Int = 6) throws {
     let container = try ModelContainer(

@@ -174,7 +174,7 @@ struct PlannedMigrationTests {
     try Library.make(at: url)
     let error = #expect(throws: SwiftDataError.self) { try Library.container(Mistaken.self, at: url) }
     let words = error?.localizedDescription ?? ""
-    #expect(words.contains("willMigrate uses the classes of the old version"))
+    #expect(words.contains("willMigrate and the source of didMigrate have the classes of the old version"))
     #expect(words.contains("LibraryV1.Book"))
     #expect(error?.entity == "Book")
   }

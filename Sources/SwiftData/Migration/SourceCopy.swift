@@ -1,0 +1,142 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+
+extension MigrationStage {
+  /// A step with code before it, and code after it that reads the models of both versions. An addition to Apple's API.
+  ///
+  /// ```swift
+  /// MigrationStage.custom(fromVersion: ShopV1.self, toVersion: ShopV2.self, willMigrate: nil) { source, destination in
+  ///   for old in try source.fetch(FetchDescriptor<ShopV1.Item>()) {
+  ///     guard let new = destination.model(for: old.persistentModelID) as? ShopV2.Item else { continue }
+  ///     new.price = Decimal(string: old.priceText) ?? 0
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// The rows are copied before the step, and the copy is removed when `didMigrate` has finished: the directory of the
+  /// store needs as much space again. A process that is killed in `didMigrate` leaves the copy, and the code runs again
+  /// with it.
+  ///
+  /// - Parameters:
+  ///   - fromVersion: the old version.
+  ///   - toVersion: the new version.
+  ///   - willMigrate: the code before the step; nil for none.
+  ///   - didMigrate: the code after the step. The source has the rows and classes of the old version, as `willMigrate`
+  ///     has left them, and cannot be saved. A row that both versions have has the same `persistentModelID` in both.
+  public static func custom(
+    fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type,
+    willMigrate: ((ModelContext) throws -> Void)?,
+    didMigrate: @escaping (_ source: ModelContext, _ destination: ModelContext) throws -> Void
+  ) -> MigrationStage {
+    .customReadingSource(
+      fromVersion: fromVersion, toVersion: toVersion, willMigrate: willMigrate, didMigrate: didMigrate)
+  }
+}
+
+/// The copy of a store as it was before the step of a stage, beside the store: `.Items.store-source`.
+///
+/// It is complete before the step begins, and stays until what `didMigrate` has saved is in the store.
+struct SourceCopy {
+  private let store: URL
+  private let directory: URL
+
+  init(of store: URL) {
+    self.store = store
+    directory = store.deletingLastPathComponent()
+      .appendingPathComponent(".\(store.lastPathComponent)-source", isDirectory: true)
+  }
+
+  var exists: Bool { FileManager.default.fileExists(atPath: directory.path) }
+
+  /// The name that a backup has in a directory without any.
+  private var file: URL {
+    let (name, ending) = (store.deletingPathExtension().lastPathComponent, store.pathExtension)
+    return directory.appendingPathComponent(ending.isEmpty ? "\(name)~" : "\(name)~.\(ending)")
+  }
+
+  /// Makes the copy. One that a process left which was killed before its step is replaced.
+  func make() throws {
+    if exists { try FileManager.default.removeItem(at: directory) }
+    _ = try StoreBackup.make(of: store, in: directory)
+  }
+
+  func discard() {
+    // What stays is removed when the store is next opened.
+    try? FileManager.default.removeItem(at: directory)
+  }
+
+  /// Opens the copy for reading.
+  ///
+  /// - Throws: `SwiftDataError.loadIssueModelContainer` if it is missing, or is not of this store and version.
+  func open(_ version: PlannedVersion, configuration: String?, label: String) throws -> SourceStore {
+    do {
+      let expected = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store)
+      let found = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: file)
+      guard found[NSStoreUUIDKey] as? String == expected[NSStoreUUIDKey] as? String,
+        version.wrote(found, configuration)
+      else {
+        throw SwiftDataError(.loadIssueModelContainer, "The copy is of another store, or of another version.")
+      }
+      return try SourceStore(version, at: file, configuration: configuration)
+    } catch {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The store \(store.path) was migrated by the stage \(label), whose didMigrate has not finished and needs the "
+          + "copy of the rows of \(version.name), \(file.path), which cannot be read. Put the copy back, or restore a "
+          + "backup of the store.", cause: error)
+    }
+  }
+}
+
+/// A store of the old version, which is open for reading while `didMigrate` runs.
+final class SourceStore {
+  let context: ModelContext
+  private let coordinator: NSPersistentStoreCoordinator
+  private let store: NSPersistentStore
+
+  init(_ version: PlannedVersion, at url: URL, configuration: String?) throws {
+    coordinator = NSPersistentStoreCoordinator(managedObjectModel: version.model)
+    store = try coordinator.addPersistentStore(
+      type: .sqlite, configuration: configuration, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+    context = ModelContext(ModelContainer(version.schema, over: coordinator))
+  }
+
+  func close() throws { try coordinator.remove(store) }
+}
+
+/// The copy of the old version for a store in a server, whose stages run on a SQLite store.
+///
+/// A migration that is interrupted begins again with the server's rows, so the copy ends with the process.
+final class TemporarySourceCopy {
+  private let directory = FileManager.default.temporaryDirectory
+    .appendingPathComponent("SwiftData-source-\(UUID().uuidString)", isDirectory: true)
+  private var file: URL?
+  private var configuration: String?
+
+  deinit {
+    // A temporary directory: what stays is removed by the system.
+    try? FileManager.default.removeItem(at: directory)
+  }
+
+  /// Copies the store that a stage has open.
+  func make(of manager: NSStagedMigrationManager) throws {
+    guard let store = manager.container?.persistentStoreCoordinator.persistentStores.first, let url = store.url else {
+      return
+    }
+    try FileManager.default.createDirectory(
+      at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    file = try StoreBackup.make(of: url, in: directory)
+    configuration = store.configurationName
+  }
+
+  func open(_ version: PlannedVersion) throws -> SourceStore {
+    guard let file else {
+      throw SwiftDataError(
+        .loadIssueModelContainer, "The rows of \(version.name) were not copied before the step of the stage.")
+    }
+    return try SourceStore(version, at: file, configuration: configuration)
+  }
+}
