@@ -142,7 +142,11 @@ let package = Package(
     .testTarget(name: "SwiftSourceScanningTests", dependencies: ["SwiftSourceScanning"]),
     .testTarget(name: "SwiftDataMacroExpansionTests", dependencies: ["SwiftDataMacroExpansion"]),
     .testTarget(
-      name: "SwiftDataTests", dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataTestSupport", "SwiftData"]),
+      name: "SwiftDataTests",
+      dependencies: [
+        "CoreData", "CoreDataAnalysis", "CoreDataPostgreSQL", "CoreDataTestSupport", "PostgreSQLTestServer",
+        "SwiftData",
+      ]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(

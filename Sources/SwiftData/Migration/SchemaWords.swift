@@ -86,7 +86,7 @@ enum SchemaWords {
   /// Returns the model that a SQLite store carries; nil if there is none that can be read.
   static func carriedModel(_ url: URL) -> NSManagedObjectModel? {
     // The model only makes an error more precise.
-    guard let file = try? StoreFile.open(url, isReadOnly: true) else { return nil }
+    guard url.isFileURL, let file = try? StoreFile.open(url, isReadOnly: true) else { return nil }
     defer {
       // Nothing was written.
       try? file.close()
