@@ -38,6 +38,18 @@ struct SourceWritingFixtureTests {
     }
   }
 
+  @Test(
+    "The model that a store of SwiftData carries becomes a source of the same model",
+    arguments: Fixtures.swiftDataStores)
+  func swiftData(_ store: URL) throws {
+    let cache = try #require(try StoreContents(copyOf: store).modelCache)
+    let document = try ModelCache.unarchive(RawDeflate.decompress(cache))
+    let text = try XCDataModelWriter.text(of: document)
+    let back = try XCDataModelReader.document(of: Data(text.utf8), file: Fixtures.root)
+    #expect(back == document)
+    #expect(VersionHashes(back).entities == VersionHashes(document).entities)
+  }
+
   /// What a document does not hold is taken out of Xcode's text first: the attributes of the file itself, the diagram,
   /// and the choice of generated code.
   ///

@@ -124,6 +124,39 @@ struct SourceWritingTests {
       fetchRequestTemplates: [request], versionIdentifiers: ["1.0 <beta>"])
   }
 
+  @Test("Values that the model editor has no text for are the same after they were read again")
+  func values() throws {
+    let values: [PlainValue] = [
+      .null, .boolean(true), .integer(-1), .real(1), .real(.infinity), .decimal(Decimal(string: "0.1") ?? 0),
+      .string("$real"), .date(Date(timeIntervalSinceReferenceDate: 0.25)), .data(Data([1])), .uuid(UUID()),
+      .array([.integer(1), .array([])]), .set([.string("a")]),
+      .dictionary(["$set": .array([.null]), "a": .boolean(false)]),
+    ]
+    var entity = EntityDocument(name: "Place")
+    for (number, value) in values.enumerated() {
+      entity.userInfo["\(number)"] = value
+      entity.attributes.append(
+        attribute("transformed\(number)", .transformable) {
+          $0.defaultValue = value
+          $0.userInfo = ["EnumType": value]
+        })
+    }
+    entity.attributes.append(attribute("empty", .binaryData) { $0.defaultValue = .data(Data()) })
+    entity.attributes.append(
+      attribute("parts", .composite) {
+        $0.compositeName = "Parts"
+        $0.elements = [AttributeDocument(name: "x", kind: .double)]
+        $0.defaultValue = .dictionary(["x": .real(0.5)])
+      })
+    var document = ModelDocument(versionIdentifiers: [""])
+    document.entities = [entity]
+    let text = try XCDataModelWriter.text(of: document)
+    #expect(try read(text) == document)
+    // The model editor shows and changes the text of user info, and keeps the rest of the entry.
+    let edited = text.replacingOccurrences(of: "value=\"true\" valueJSON", with: "value=\"no\" valueJSON")
+    #expect(try read(edited).entities.first?.userInfo["1"] == .string("no"))
+  }
+
   @Test("A model with all that a source can say comes back equal")
   func roundTrip() throws {
     let model = try fullModel()

@@ -105,7 +105,11 @@ struct XCDataModelReader {
   func userInfo(of element: XMLElementNode) -> [String: PlainValue] {
     var result: [String: PlainValue] = [:]
     for entry in element.children("userInfo").flatMap({ $0.children("entry") }) {
-      if let key = entry["key"] { result[key] = .string(entry.attributes["value"] ?? "") }
+      guard let key = entry["key"] else { continue }
+      let text = entry.attributes["value"] ?? ""
+      // If the editor has changed the value, what is left of the JSON is out of date.
+      let json = entry["valueJSON"].flatMap { $0 == text ? ValueJSON.value(of: $0) : nil }
+      result[key] = json ?? .string(text)
     }
     return result
   }
@@ -333,7 +337,12 @@ extension XCDataModelReader {
       return replaceInvalid(
         "defaultDateTimeInterval", text, "a number", nil, element, entity: entity, property: property)
     }
-    guard let text = element.attributes["defaultValueString"] else { return nil }
+    guard let text = element.attributes["defaultValueString"] else {
+      guard let json = element["defaultValueJSON"] else { return nil }
+      if let value = ValueJSON.value(of: json), XCDataModelWriter.hasJSON(value, kind: kind) { return value }
+      return replaceInvalid(
+        "defaultValueJSON", json, "a value of the type \(kind)", nil, element, entity: entity, property: property)
+    }
     // An empty string is a value only for string attributes.
     guard kind == .string || !text.isEmpty else { return nil }
     if let value = value(text, kind: kind) { return value }

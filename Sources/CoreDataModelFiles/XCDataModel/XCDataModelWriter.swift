@@ -102,13 +102,20 @@ struct XCDataModelWriter {
     guard !info.isEmpty else { return [] }
     var element = XMLOutput("userInfo")
     element.children = try info.sorted { $0.key < $1.key }.map { key, value in
-      guard case .string(let text) = value else {
-        throw Self.inexpressible(
-          "The user info \"\(key)\" is not a string.", "Make it a string.", entity: entity, property: property)
-      }
       var entry = XMLOutput("entry")
       entry.set("key", key)
-      entry.set("value", text)
+      if case .string(let text) = value {
+        entry.set("value", text)
+        return entry
+      }
+      // SwiftData's models have Booleans and lists here. The model editor has only strings, and ignores the attribute.
+      guard let json = ValueJSON.text(of: value) else {
+        throw Self.inexpressible(
+          "The user info \"\(key)\" is an object of a class that only a program knows.", "Make it a string.",
+          entity: entity, property: property)
+      }
+      entry.set("value", json)
+      entry.set("valueJSON", json)
       return entry
     }
     return [element]
@@ -335,10 +342,13 @@ extension XCDataModelWriter {
       element.set(name, limits[name])
     }
     if let value = attribute.defaultValue {
-      guard let text = Self.text(of: value, kind: attribute.kind) else {
+      if let text = Self.text(of: value, kind: attribute.kind) {
+        element.set(attribute.kind == .date ? "defaultDateTimeInterval" : "defaultValueString", text)
+      } else if Self.hasJSON(value, kind: attribute.kind), let json = ValueJSON.text(of: value) {
+        element.set("defaultValueJSON", json)
+      } else {
         throw inexpressible("The default value is not of type \(attribute.kind).", "Set it in the class of the entity.")
       }
-      element.set(attribute.kind == .date ? "defaultDateTimeInterval" : "defaultValueString", text)
     }
     element.set("regularExpressionString", limits["regularExpressionString"])
   }
@@ -374,6 +384,15 @@ extension XCDataModelWriter {
       return text.isEmpty && kind != .string ? nil : text
     default:
       return nil
+    }
+  }
+
+  /// Whether a default value without text fits the type, so that it is written as JSON: the values of transformable and
+  /// composite attributes, and empty data.
+  static func hasJSON(_ value: PlainValue, kind: AttributeKind) -> Bool {
+    switch (kind, value) {
+    case (.transformable, _), (.undefined, _), (.composite, .dictionary), (.binaryData, .data): true
+    default: false
     }
   }
 
