@@ -206,7 +206,7 @@ struct SourceWritingTests {
   @Test("What a source cannot say is refused by name")
   func refusals() throws {
     let changes: [(inout ModelDocument) -> Void] = [
-      { $0.entities[0].userInfo["number"] = .integer(1) },
+      { $0.entities[0].userInfo["object"] = .object(OpaqueObject("of a class")) },
       { $0.entities[0].attributes[0].defaultValue = .date(Date()) },
       { $0.entities[0].attributes[0].validations = [ValidationDocument(predicate: .constant(true), warning: .null)] },
       { $0.entities[0].relationships[0].validations = $0.entities[0].attributes[1].validations },
