@@ -36,7 +36,8 @@ enum ModelDecompileCommand: Command {
     ["model", "decompile"], summary: "Convert a compiled model to source.",
     discussion:
       "An .xcdatamodeld contains all versions and the name of the current one; an .xcdatamodel contains one version. "
-      + "Version hashes stay the same. An existing file is never replaced.",
+      + "Version hashes stay the same. An existing file is never replaced.\n\n"
+      + "The schemas of a SwiftData migration plan become such files in a test: expectSchemas of SwiftDataTesting.",
     positionals: [.model],
     options: [
       NewFile.option("X.xcdatamodeld"),

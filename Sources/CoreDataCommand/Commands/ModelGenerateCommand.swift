@@ -13,12 +13,18 @@ enum ModelGenerateCommand: Command {
     ["model", "generate"], summary: "Write Swift classes for the entities of a model.",
     discussion:
       "For each entity the model says what is generated: the class, an extension with its properties, or nothing. Only "
-      + "files that the command has written before are replaced.",
+      + "files that the command has written before are replaced.\n\n"
+      + "With --swiftdata, the source of a SwiftData schema is written: a VersionedSchema with the version hashes of the "
+      + "model, for an app that shipped without one. MODEL is a store of the app, as a rule. Comments in the source say "
+      + "which types were guessed. It goes to the standard output, or to the new file FILE.swift of -o.",
     positionals: [.model],
     options: [
       OptionSpecification(
         "output", short: "o", .path("DIR", .outputDirectory),
         summary: "The directory for the files; created if there is none."),
+      .flag("swiftdata", summary: "Write the source of a SwiftData schema instead."),
+      OptionSpecification(
+        "name", .text("NAME"), summary: "With --swiftdata: the name of the schema (default: by the version, SchemaV1)."),
       OptionSpecification("version", .text("V"), summary: "The version (default: the current one)."),
       OptionSpecification(
         "access", .oneOf(GeneratedClasses.Access.allCases.map(\.rawValue)),
@@ -31,6 +37,10 @@ enum ModelGenerateCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    if invocation.arguments.flag("swiftdata") { return try writeSchema(invocation) }
+    guard invocation.arguments.value("name") == nil else {
+      throw CommandFailure(.usage, "--name names the schema of --swiftdata.")
+    }
     guard let path = invocation.arguments.value("output") else {
       throw CommandFailure(.usage, "Name the directory for the files with -o DIR.")
     }
