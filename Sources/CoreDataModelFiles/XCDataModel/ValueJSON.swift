@@ -18,7 +18,8 @@ struct ValueJSON: Codable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Numbers that JSON lacks are written as text, so that every plain value can be encoded.
-    return (try? encoder.encode(ValueJSON(value: value))).map { String(decoding: $0, as: UTF8.self) }
+    let data = try? encoder.encode(ValueJSON(value: value))
+    return data.map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Returns the value of a JSON text; nil if it is not one that `text(of:)` returns.
@@ -70,24 +71,27 @@ struct ValueJSON: Codable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // The types exclude one another, so that only one of the attempts can succeed.
+    func decoded<Value: Decodable>(_ type: Value.Type) -> Value? {
+      // The types exclude one another: one of the attempts succeeds, or the value is unknown.
+      try? container.decode(type)
+    }
     if container.decodeNil() {
       value = .null
-    } else if let flag = try? container.decode(Bool.self) {
+    } else if let flag = decoded(Bool.self) {
       value = .boolean(flag)
-    } else if let number = try? container.decode(Int64.self) {
+    } else if let number = decoded(Int64.self) {
       value = .integer(number)
-    } else if let text = try? container.decode(String.self) {
+    } else if let text = decoded(String.self) {
       value = .string(text)
-    } else if let values = try? container.decode([ValueJSON].self) {
+    } else if let values = decoded([ValueJSON].self) {
       value = .array(values.map(\.value))
-    } else if let tagged = try? container.decode([String: String].self), let found = Self.scalar(tagged) {
+    } else if let tagged = decoded([String: String].self), let found = Self.scalar(tagged) {
       value = found
-    } else if let tagged = try? container.decode([String: [ValueJSON]].self), tagged.count == 1,
+    } else if let tagged = decoded([String: [ValueJSON]].self), tagged.count == 1,
       let values = tagged[Tag.set.key]
     {
       value = .set(values.map(\.value))
-    } else if let tagged = try? container.decode([String: [String: ValueJSON]].self), tagged.count == 1,
+    } else if let tagged = decoded([String: [String: ValueJSON]].self), tagged.count == 1,
       let values = tagged[Tag.dictionary.key]
     {
       value = .dictionary(values.mapValues(\.value))
