@@ -26,6 +26,31 @@ struct ModelGenerateTests {
     return model
   }
 
+  @Test("The source of a SwiftData schema is printed, or written to a new file")
+  func swiftData() throws {
+    let folder = try Workshop()
+    let model = try Self.write(to: folder)
+    let arguments = ["model", "generate", "--swiftdata", model.path]
+    let printed = CommandRun(arguments)
+    #expect(printed.status == .done)
+    #expect(printed.output.contains("enum SchemaV1: VersionedSchema {"))
+    #expect(printed.output.contains("    var name: String?"))
+    #expect(printed.error.contains("no version such as 1.0.0"))
+    let file = folder.url.appendingPathComponent("Shop.swift")
+    let written = CommandRun(arguments + ["--name", "ShopV1", "-o", file.path])
+    #expect(written.status == .done)
+    #expect(written.output == "Shop.swift: M, 3 entities\n")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    #expect(text == printed.output.replacingOccurrences(of: "SchemaV1", with: "ShopV1"))
+    #expect(CommandRun(arguments + ["-o", file.path]).status == .usage)
+    for wrong in [
+      ["--name", "a b"], ["--strict"], ["--access", "public"], ["-o", folder.url.path], ["--format", "json"],
+    ] {
+      #expect(CommandRun(arguments + wrong).status == .usage, "\(wrong)")
+    }
+    #expect(CommandRun(["model", "generate", model.path, "-o", folder.url.path, "--name", "A"]).status == .usage)
+  }
+
   @Test("Files are written, checked, kept up to date and removed; those of others are left alone")
   func files() throws {
     let folder = try Workshop()
