@@ -19,6 +19,7 @@ enum MigrateRehearseCommand: Command {
       + "values were copied. Exit with 1 if a migration fails, if no store of a version with rows reaches the destination, if a "
       + "given store is refused or skipped, or if an allowed refusal does not happen; and with 5 if nothing could be "
       + "rehearsed. --format html is a page with what was run, rows, losses and times.\n\n"
+      + "The code of a SwiftData migration plan is rehearsed in a test of the app: expectMigration of SwiftDataTesting.\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
