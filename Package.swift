@@ -13,6 +13,7 @@ let package = Package(
     .library(name: "CoreDataTesting", targets: ["CoreDataTesting"]),
     .library(name: "CoreDataPostgreSQL", targets: ["CoreDataPostgreSQL"]),
     .library(name: "SwiftData", targets: ["SwiftData"]),
+    .library(name: "SwiftDataTesting", targets: ["SwiftDataTesting"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
     .plugin(name: "CoreDataTool", targets: ["CoreDataTool"]),
@@ -85,6 +86,12 @@ let package = Package(
     .target(
       name: "SwiftData",
       dependencies: ["CoreData", "CoreDataMigration", "CoreDataMistakes", "CoreDataStoreFiles", "SwiftDataMacros"]),
+    .target(
+      name: "SwiftDataTesting",
+      dependencies: [
+        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
+        "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTesting", "SwiftData",
+      ]),
 
     .target(name: "CoreDataTerminal", dependencies: ["CoreDataMistakes"]),
     .executableTarget(
@@ -144,8 +151,8 @@ let package = Package(
     .testTarget(
       name: "SwiftDataTests",
       dependencies: [
-        "CoreData", "CoreDataAnalysis", "CoreDataPostgreSQL", "CoreDataTestSupport", "PostgreSQLTestServer",
-        "SwiftData",
+        "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataSourceCode",
+        "CoreDataTestSupport", "CoreDataTesting", "PostgreSQLTestServer", "SwiftData", "SwiftDataTesting",
       ]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),

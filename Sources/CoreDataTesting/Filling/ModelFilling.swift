@@ -32,6 +32,9 @@ package struct ModelFilling {
   private var serial: Int
   /// Values that satisfy the rules of attributes; nil if values need not satisfy them.
   private var valid: ValidValues?
+  /// Returns a value for an attribute, by the names of the entity and the attribute, a number of the value and the number
+  /// of the row; nil for a value by the attribute's type.
+  package var sample: ((_ entity: String, _ attribute: String, _ number: Int, _ row: Int) throws -> Any?)?
 
   /// Creates a filling.
   ///
@@ -66,7 +69,10 @@ package struct ModelFilling {
         let object = NSEntityDescription.insertNewObject(forEntityName: entity.name, into: context)
         for (name, attribute) in shape.attributes(of: entity.name).sorted(by: { $0.key < $1.key })
         where attribute.derivation == nil {
-          let value = value(of: attribute, number, entity.name)
+          var value = value(of: attribute, number, entity.name)
+          if value != nil || !attribute.isOptional, let given = try sample?(entity.name, name, serial, number) {
+            value = given
+          }
           object.setValue(try valid?.value(like: value, object.entity, name, serial) ?? value, forKey: name)
         }
         objects[entity.name, default: []].append(object)

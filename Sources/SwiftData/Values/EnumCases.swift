@@ -37,11 +37,15 @@ struct EnumCases {
   }
 
   /// Returns the first case of an enum without associated values; nil for any other type.
-  static func first<Value>(of type: Value.Type) -> Value? {
+  static func first<Value>(of type: Value.Type) -> Value? { nth(0, of: type) }
+
+  /// Returns a case of an enum without associated values, beginning again after the last; nil for any other type.
+  static func nth<Value>(_ number: Int, of type: Value.Type) -> Value? {
     guard let cases = EnumCases(of: type), cases.payloads == 0 else { return nil }
     // Such an enum is the index of its case, in as many bytes as it has.
-    return withUnsafeTemporaryAllocation(byteCount: max(MemoryLayout<Value>.size, 1), alignment: 16) { bytes in
+    return withUnsafeTemporaryAllocation(byteCount: max(MemoryLayout<Value>.size, 8), alignment: 16) { bytes in
       bytes.initializeMemory(as: UInt8.self, repeating: 0)
+      withUnsafeBytes(of: UInt64(number % cases.names.count).littleEndian) { bytes.copyBytes(from: $0) }
       return bytes.baseAddress?.load(as: Value.self)
     }
   }
