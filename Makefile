@@ -6,7 +6,7 @@
 #                 an app's model layer unchanged, and migrate SwiftData's models; stores for Apple's framework are written, read and damaged (Conformance); the
 #                 Swift blocks of the pages are compiled (Tests/Documents)
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
-#   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
+#   make docs     the guides and the reference as a site in .build/docs/site, with the toolchain's docc
 #   make install  the tool with its manual page and the completions of bash, zsh and fish below PREFIX (/usr/local); Swift's
 #                 runtime, SQLite and zlib are linked into it
 #   make dist     the same as a .tar.gz and a .deb in .build/dist/packages, for the repository that Scripts/project.env names;

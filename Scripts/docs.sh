@@ -2,10 +2,11 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the site of the documentation: the guide of Sources/CoreData/CoreData.docc with the reference of the public
-# declarations. A link that leads nowhere is an error. Arguments: the folder for it, flags of the build.
+# Builds the site of the documentation: the guides of CoreData and SwiftData (the .docc of each) with the reference of their public
+# declarations. A link that leads nowhere is an error. Arguments: the folder for it, flags of the build. MODULES names a directory
+# with modules that are built already.
 #
-# The site is static: `python3 -m http.server --directory FOLDER/site` shows it at /documentation/coredata.
+# The site is static: `python3 -m http.server --directory FOLDER/site` shows it at /documentation.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$1
@@ -19,24 +20,41 @@ docc=$(command -v docc || true)
 [[ -n $docc ]] || docc=$(dirname "$(readlink -f "$(command -v swift)")")/docc
 [[ -x $docc ]] || fail 'the toolchain has no docc'
 
-symbols=$folder/symbols
-rm -rf "$symbols" "$folder/site"
-mkdir -p "$symbols"
-swift build --scratch-path "$folder/build" "${@:2}" --target CoreData
-modules=$(swift build --scratch-path "$folder/build" "${@:2}" --show-bin-path)
+rm -rf "$folder/symbols" "$folder/archives" "$folder/site"
+mkdir -p "$folder/archives"
+modules=${MODULES:-}
+if [[ -z $modules ]]; then
+  swift build --scratch-path "$folder/build" "${@:2}" --target SwiftData
+  modules=$(swift build --scratch-path "$folder/build" "${@:2}" --show-bin-path)/Modules
+fi
 extract=$(dirname "$docc")/swift-symbolgraph-extract
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p' | head -n 1)
 includes=()
 for map in Sources/C*; do
   if [[ -f $map/module.modulemap ]]; then includes+=(-I "$map"); fi
 done
-# Without the symbols of Foundation, which the module exports too, and without those that every class inherits.
-"$extract" -module-name CoreData -I "$modules/Modules" "${includes[@]}" -target "$target" \
-  -minimum-access-level public -skip-synthesized-members -output-dir "$symbols"
-[[ -s $symbols/CoreData.symbols.json ]] || fail 'no symbols were written'
-"$docc" convert Sources/CoreData/CoreData.docc --additional-symbol-graph-dir "$symbols" --output-path "$folder/site" \
-  --fallback-display-name CoreData --fallback-bundle-identifier CoreData \
-  --transform-for-static-hosting 2>&1 | tee "$folder/docc.log" | grep -E '^(error|warning)' | head -n 20 || true
-[[ -f $folder/site/documentation/coredata/gettingstarted/index.html ]] || fail "the site was not built; see $folder/docc.log"
-if grep -E "CoreData.docc/.*(warning|error)" "$folder/docc.log"; then fail 'articles have links that lead nowhere'; fi
+
+# Writes the archive of a module with its first article.
+archive() {
+  local module=$1 symbols=$folder/symbols/$1 log=$folder/$1.log
+  mkdir -p "$symbols"
+  # Without the symbols of Foundation, which the module exports too, and without those that every class inherits.
+  "$extract" -module-name "$module" -I "$modules" "${includes[@]}" -target "$target" \
+    -minimum-access-level public -skip-synthesized-members -output-dir "$symbols"
+  [[ -s $symbols/$module.symbols.json ]] || fail "no symbols of $module were written"
+  "$docc" convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$symbols" \
+    --output-path "$folder/archives/$module.doccarchive" --fallback-display-name "$module" --fallback-bundle-identifier "$module" \
+    > "$log" 2>&1 || fail "$(head -n 40 "$log")"
+  if grep -qE '^(error|warning): ' "$log"; then
+    grep -E -A 1 '^(error|warning): ' "$log" | head -n 40 >&2
+    fail "the guide or a comment of $module has links that lead nowhere"
+  fi
+}
+
+for module in CoreData SwiftData; do archive "$module"; done
+"$docc" merge "$folder"/archives/*.doccarchive --synthesized-landing-page-name OpenCoreData --output-path "$folder/archives/all"
+"$docc" process-archive transform-for-static-hosting "$folder/archives/all" --output-path "$folder/site"
+for page in coredata/gettingstarted swiftdata/firsttenminutes; do
+  [[ -f $folder/site/documentation/$page/index.html ]] || fail "the site lacks $page"
+done
 printf 'The site is in %s: %s pages.\n' "$folder/site" "$(find "$folder/site/documentation" -name index.html | wc -l)"
