@@ -23,7 +23,7 @@ function manifestOpening(first) {
   return ""
 }
 
-function writeBlock(    name, opening, i, file, declares, position, head) {
+function writeBlock(    name, opening, i, file, declares, outside, position, head) {
   blocks++
   name = "Block" blocks
   position = "#sourceLocation(file: \"" FILENAME "\", line: " first ")\n"
@@ -64,11 +64,15 @@ function writeBlock(    name, opening, i, file, declares, position, head) {
     }
   }
   printf "%s", head > file
-  printf "%s", (declares ? "struct " name " {\n" : "func " tolower(name) "() async throws {\n") > file
+  opening = declares ? "struct " name " {\n" : "func " tolower(name) "() async throws {\n"
+  # The macros of models do not work in functions.
+  outside = !declares && context ~ /(^|\n)@Model/
+  printf "%s", (outside ? "extension " name "Context {\n" : opening) > file
   if (context != "") printf "#sourceLocation(file: \"%s\", line: %d)\n%s", FILENAME, contextLine, context > file
+  if (outside) printf "#sourceLocation()\nstatic %s", opening > file
   printf "%s", position > file
   for (i = 1; i <= count; i++) print code[i] > file
-  print "#sourceLocation()\n}" > file
+  print "#sourceLocation()\n}" (outside ? "\n}\nenum " name "Context {}" : "") > file
   close(file)
 }
 
