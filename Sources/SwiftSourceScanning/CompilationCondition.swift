@@ -12,11 +12,11 @@ package enum CompilationCondition {
     "AppKit", "ARKit", "AVFoundation", "ActivityKit", "CloudKit", "Cocoa", "Combine", "Contacts", "CoreFoundation",
     "CoreGraphics", "CoreImage", "CoreLocation", "CoreML", "CoreSpotlight", "CoreText", "Darwin", "EventKit",
     "HealthKit",
-    "MapKit", "ObjectiveC", "OSLog", "PhotosUI", "QuartzCore", "StoreKit", "SwiftData", "SwiftUI", "TVUIKit", "UIKit",
+    "MapKit", "ObjectiveC", "OSLog", "PhotosUI", "QuartzCore", "StoreKit", "SwiftUI", "TVUIKit", "UIKit",
     "UserNotifications", "WatchConnectivity", "WatchKit", "WidgetKit", "os",
   ]
 
-  private static let present: Set<String> = ["CoreData", "Dispatch", "Foundation", "Glibc", "Swift"]
+  private static let present: Set<String> = ["CoreData", "Dispatch", "Foundation", "Glibc", "Swift", "SwiftData"]
 
   /// Returns whether a condition holds.
   ///

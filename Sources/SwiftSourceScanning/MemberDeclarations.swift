@@ -172,7 +172,7 @@ extension SourceFile {
 
   /// Whether a token is the first one of a member: the first on its line, it may begin a declaration, and what stands
   /// before it may end one.
-  private func startsMember(_ position: Int) -> Bool {
+  package func startsMember(_ position: Int) -> Bool {
     guard position > 0, isFirstOnLine(position) else { return false }
     switch tokens[position - 1].kind {
     case .mark:

@@ -15,7 +15,8 @@ enum PortCommand: Command {
     discussion:
       "What only Apple's compiler takes, such as @NSManaged and @objc, is kept for it under #if canImport(ObjectiveC), "
       + "beside what other systems need; key paths become strings, and in a package Bundle.main becomes Bundle.module. "
-      + "What is left to do by hand is listed. A second run changes nothing.\n\n"
+      + "In sources with SwiftData models, views and the import of SwiftUI are kept under #if canImport(SwiftUI). What is "
+      + "left to do by hand is listed. A second run changes nothing.\n\n"
       + "The plug-in CoreDataModels does the same for each build and leaves the sources as they are. The ported sources "
       + "need Swift 5.8. Each file is replaced atomically. The exit status is 1 if something is left that does not "
       + "build.",

@@ -118,7 +118,7 @@ extension TranslationPass {
   }
 
   /// Whether a range of bytes contains a line with a compiler directive.
-  private func hasDirective(_ range: Range<Int>) -> Bool {
+  func hasDirective(_ range: Range<Int>) -> Bool {
     let text = String(decoding: file.bytes[range], as: UTF8.self)
     return text.split(whereSeparator: \.isNewline).contains { line in
       ["#if", "#else", "#endif"].contains { line.drop(while: \.isWhitespace).hasPrefix($0) }
@@ -126,7 +126,7 @@ extension TranslationPass {
   }
 
   /// Returns the start of the comments on the lines before a declaration.
-  private func afterComments(before start: Int) -> Int {
+  func afterComments(before start: Int) -> Int {
     guard isFirstOnLine(start) else { return start }
     var result = start
     var line = start
@@ -142,7 +142,7 @@ extension TranslationPass {
   }
 
   /// Returns the end of a comment that follows a declaration on its line.
-  private func afterComment(_ end: Int) -> Int {
+  func afterComment(_ end: Int) -> Int {
     var next = end
     while next < file.bytes.count, file.bytes[next] == UInt8(ascii: " ") || file.bytes[next] == UInt8(ascii: "\t") {
       next += 1
@@ -224,14 +224,14 @@ extension TranslationPass {
 
   // MARK: Lines
 
-  private var lineBreak: String { file.lineBreak }
+  var lineBreak: String { file.lineBreak }
 
   private static func isBreak(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
   private static func isSpace(_ byte: UInt8) -> Bool {
     isBreak(byte) || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
-  private func startOfLine(_ offset: Int) -> Int { file.startOfLine(offset) }
+  func startOfLine(_ offset: Int) -> Int { file.startOfLine(offset) }
 
   /// Returns the white space at the beginning of the line that contains a byte.
   func indentation(at offset: Int) -> String {
@@ -243,7 +243,7 @@ extension TranslationPass {
     file.bytes[startOfLine(offset)..<offset].allSatisfy(Self.isSpace)
   }
 
-  private func isLastOnLine(_ offset: Int) -> Bool {
+  func isLastOnLine(_ offset: Int) -> Bool {
     file.bytes[offset...].prefix { $0 != UInt8(ascii: "\n") }.allSatisfy(Self.isSpace)
   }
 }

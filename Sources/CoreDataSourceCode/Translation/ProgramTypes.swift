@@ -25,6 +25,8 @@ struct ProgramTypes {
 
   /// The classes declared in the files, to which a translation can add members, by their qualified names.
   private var classes: Set<String> = []
+  /// The names of declared types, without those of the enclosing types; not those that are only extended.
+  private(set) var ownNames: Set<String> = []
 
   /// The overrides for members of extensions, by the qualified name of the class.
   private var extensionOverrides: [String: [MemberText]] = [:]
@@ -53,6 +55,7 @@ struct ProgramTypes {
         if type.kind == "class", !type.isPrivate, !type.isHidden, let name = type.objectiveCName {
           objectiveCNames[name] = type.name
         }
+        if type.kind != "extension" { ownNames.insert(type.bareName) }
         if type.kind == "class", !type.isHidden { classes.insert(type.name) }
         let overrides = ExtensionOverride.all(in: type, of: file).compactMap(\.member)
         if !overrides.isEmpty { extensionOverrides[type.name, default: []] += overrides }

@@ -136,12 +136,16 @@ struct TranslationPass {
       }
     }
     keepManagedDeclarations()
+    if purpose == .port { keepViews() }
   }
 
   // MARK: Tools
 
   mutating func emit(_ severity: SourceMessage.Severity, _ text: String, at position: Int) {
-    let place = file.place(of: file.tokens[position].range.lowerBound)
+    note(severity, text, at: file.place(of: file.tokens[position].range.lowerBound))
+  }
+
+  mutating func note(_ severity: SourceMessage.Severity, _ text: String, at place: (line: Int, column: Int)) {
     messages.append(
       SourceMessage(severity: severity, path: file.path, line: place.line, column: place.column, text: text))
   }
@@ -322,6 +326,8 @@ struct TranslationPass {
       emit(
         .error, "There is no key-value observing without Objective-C. Put #if canImport(ObjectiveC) around the method.",
         at: position)
+    // Views are kept for Apple's systems (`keepViews`).
+    case "import" where purpose == .port && file.word(position + 1) == "SwiftUI": break
     case "import" where purpose == .port && CompilationCondition.missingModules.contains(file.word(position + 1)):
       let module = file.word(position + 1)
       emit(
