@@ -43,6 +43,22 @@ final class ProgramShelf {
     return Answer(status: run.status, output: run.output, error: run.error)
   }
 
+  /// Runs the program with a limit for the size of the files that it writes, as on a full disk.
+  func run(filesUpTo bytes: Int, _ arguments: [String]) throws -> Answer {
+    let place = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    // POSIX counts blocks of 512 bytes.
+    process.arguments =
+      ["-c", "ulimit -f \(bytes / 512); exec \"$@\"", "sh", place.appendingPathComponent("coredata").path] + arguments
+    let (output, error) = (Pipe(), Pipe())
+    (process.standardOutput, process.standardError) = (output, error)
+    try process.run()
+    let texts = [output, error].map { String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) }
+    process.waitUntilExit()
+    return Answer(status: process.terminationStatus, output: texts[0], error: texts[1])
+  }
+
   func create(_ store: String, _ options: String...) throws {
     let run = try run(["store", "create", store, model] + options)
     try #require(run.status == 0, "\(run.text)")

@@ -15,8 +15,10 @@ enum MigrateRecoverCommand: Command {
     discussion:
       "The store itself is always complete, either the old one or the new one; recovery removes what is left beside "
       + "it. Opening the store does the same. With --set-aside, the store is moved to a dated directory in "
-      + "Incompatible beside it, and replaced by an empty store of the model's current version.",
-    positionals: [.storeFile],
+      + "Incompatible beside it, and replaced by an empty store of the model's current version.\n\nAn XML or binary store is one "
+      + "file, which is replaced whole by every save, so that nothing of a save can be half done. A damaged one is refused: "
+      + "parts of it cannot be recovered, and migrate restore replaces it by a backup. It cannot be set aside this way.",
+    positionals: [PositionalSpecification("STORE", summary: "A SQLite, XML or binary store.")],
     options: [
       .flag("inspect", summary: "Change nothing; exit with status 7 if there is unfinished work."),
       .flag("set-aside", summary: "Set the store aside; requires --model."),
@@ -41,6 +43,7 @@ enum MigrateRecoverCommand: Command {
     guard !(arguments.flag("set-aside") && arguments.flag("inspect")) else {
       throw CommandFailure(.usage, "--set-aside and --inspect cannot be used together.")
     }
+    try checkWholeFile(url, isSetAside: arguments.flag("set-aside"))
     if arguments.flag("inspect") { return try inspect(url, invocation) }
     let outcome = try StoreRecovery.recover(storeAt: url)
     // A store that SQLite has just rolled back is set aside only if the user runs the command again.
@@ -63,6 +66,27 @@ enum MigrateRecoverCommand: Command {
       if let aside { try invocation.result.write("The store was set aside: \(aside.url.path)\n") }
     }
     return .done
+  }
+
+  /// Refuses an XML or binary store that is damaged, or that would be replaced by a store of another type.
+  private static func checkWholeFile(_ url: URL, isSetAside: Bool) throws {
+    let kind: StoreFileKind?
+    do {
+      kind = try StoreFileKind(ofFileAt: url)
+    } catch {
+      throw CommandFailure(
+        .unreadableStore,
+        "\(CommandFailure(error).message) Parts of a damaged XML or binary store cannot be recovered. Nothing was changed.",
+        advice: MigrateRestoreCommand.restoring(url))
+    }
+    guard let kind, isSetAside else { return }
+    throw CommandFailure(
+      .usage,
+      "\(url.lastPathComponent) is \(kind.articleAndName) store, and --set-aside would replace it by a SQLite store. Nothing was "
+        + "changed. Move the file away, and create an empty store.",
+      advice: [
+        ShellWord.line(["coredata", "store", "create", url.relativePath, "MODEL", "--type", kind.rawValue])
+      ])
   }
 
   private static func inspect(_ url: URL, _ invocation: CommandInvocation) throws -> ExitStatus {
@@ -130,7 +154,8 @@ enum MigrateRestoreCommand: Command {
     ["migrate", "restore"], summary: "Restore a store from a backup.",
     discussion:
       "Atomically replaces the store, including its external data, with a copy of the backup. The replaced store is "
-      + "kept under the next free backup name. First quit all programs that use the store.",
+      + "kept under the next free backup name. First quit all programs that use the store. The backup of an XML or binary "
+      + "store is a file of the same type.",
     positionals: [
       PositionalSpecification("STORE", summary: "The path of the store, which may be missing."),
       PositionalSpecification("BACKUP", summary: "A backup made by migrate run, such as Orders~.sqlite."),
@@ -139,12 +164,17 @@ enum MigrateRestoreCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let (store, backup) = (try invocation.file("STORE"), try invocation.file("BACKUP"))
-    do {
-      _ = try StoreReader(url: backup)
-    } catch let problem as StoreProblem where problem.kind == .missing {
+    guard FileManager.default.fileExists(atPath: backup.path) else {
       throw CommandFailure(.unreadableStore, "There is no file \(backup.path).", advice: advice(store))
     }
-    let kept = try StoreBackup.restore(backup, to: store)
+    let kept: URL?
+    if let kind = try kind(ofBackup: backup) {
+      kept = try restoreFile(kind, from: backup, to: store)
+    } else {
+      _ = try StoreReader(url: backup)
+      try checkType(.sqlite, backup, store)
+      kept = try StoreBackup.restore(backup, to: store)
+    }
     let (name, source) = (store.lastPathComponent, backup.lastPathComponent)
     invocation.result.workDone = "\(name) was restored from \(source)."
     if invocation.options.format == .json {
@@ -157,6 +187,49 @@ enum MigrateRestoreCommand: Command {
       if let kept { try invocation.result.write("Kept    \(kept.path)\n") }
     }
     return .done
+  }
+
+  /// Returns the type of an XML or binary backup; nil for any other file.
+  private static func kind(ofBackup backup: URL) throws -> StoreFileKind? {
+    do {
+      return try StoreFileKind(ofFileAt: backup)
+    } catch {
+      throw CommandFailure(
+        .unreadableStore, "The backup \(backup.lastPathComponent) cannot be restored. \(CommandFailure(error).message)")
+    }
+  }
+
+  /// Replaces an XML or binary store by a copy of a backup, which was read whole before.
+  ///
+  /// - Returns: the location of the replaced store's backup; nil if there was no store.
+  private static func restoreFile(_ kind: StoreFileKind, from backup: URL, to store: URL) throws -> URL? {
+    try checkType(kind, backup, store)
+    let kept = FileManager.default.fileExists(atPath: store.path) ? try StoreBackup.make(of: store) : nil
+    do {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: NSManagedObjectModel())
+      try coordinator.replacePersistentStore(at: store, withPersistentStoreFrom: backup, type: kind.storeType)
+    } catch {
+      // The store is as it was, so that a copy of it is needless. The error of the replacement takes precedence.
+      if let kept { try? StoreBackup.remove(kept) }
+      throw error
+    }
+    return kept
+  }
+
+  /// Makes sure that an app that opens the store finds one of the type that it expects.
+  private static func checkType(_ kind: StoreFileKind, _ backup: URL, _ store: URL) throws {
+    guard let found = StoreFileKind(firstBytesOf: store), found != kind else { return }
+    throw CommandFailure(
+      .unreadableStore,
+      "\(backup.lastPathComponent) is \(kind.articleAndName) store, and \(store.lastPathComponent) is "
+        + "\(found.articleAndName) store. Nothing was changed. To change the type, remove the store and use store copy."
+    )
+  }
+
+  /// Returns advice to restore a store from one of the backups beside it.
+  static func restoring(_ store: URL) -> [String] {
+    ["To restore a backup:  \(ShellWord.line(["coredata", "migrate", "restore", store.relativePath, "BACKUP"]))"]
+      + advice(store)
   }
 
   /// Returns advice that lists the existing backups.

@@ -10,19 +10,6 @@ import Foundation
 
 /// `coredata store copy`
 enum StoreCopyCommand: Command {
-  /// The types of stores, by their names in options.
-  private enum Kind: String, CaseIterable {
-    case sqlite, binary, xml
-
-    var storeType: NSPersistentStore.StoreType {
-      switch self {
-      case .sqlite: .sqlite
-      case .binary: .binary
-      case .xml: .xml
-      }
-    }
-  }
-
   static let specification = CommandSpecification(
     ["store", "copy"], summary: "Copy a store, also as one of another type.",
     discussion:
@@ -42,7 +29,7 @@ enum StoreCopyCommand: Command {
     ],
     options: [
       OptionSpecification(
-        "type", .oneOf(Kind.allCases.map(\.rawValue)), summary: "The type of the file (default: sqlite)."),
+        "type", .oneOf(StoreFileKind.allCases.map(\.rawValue)), summary: "The type of the file (default: sqlite)."),
       OptionSpecification("model", .path("MODEL", .input), summary: "The model of a store that contains none."),
       .flag(
         "history",
@@ -58,7 +45,7 @@ enum StoreCopyCommand: Command {
     if invocation.arguments.flag("discard-others"), !invocation.arguments.flag("restart") {
       throw CommandFailure(.usage, "--discard-others belongs to --restart. Add that, or omit both.")
     }
-    let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
+    let kind: StoreFileKind = invocation.arguments.choice("type") ?? .sqlite
     switch target {
     case .file(let url):
       guard !invocation.arguments.flag("restart") else {
@@ -183,16 +170,13 @@ enum StoreCopyCommand: Command {
 
   /// Returns the type of a store that is not a database, by its first bytes; nil for any other file, and for one that
   /// cannot be read, about which `StoreReader` reports more.
-  private static func fileKind(of url: URL) -> Kind? {
-    // As above.
-    guard let bytes = try? RegularFile.firstBytes(6, of: url) else { return nil }
-    if bytes.starts(with: Data("<?xml".utf8)) { return .xml }
-    return bytes == Data("bplist".utf8) ? .binary : nil
+  private static func fileKind(of url: URL) -> StoreFileKind? {
+    StoreFileKind(firstBytesOf: url).flatMap { $0 == .sqlite ? nil : $0 }
   }
 
   /// Copies an XML or binary store.
   private static func copyWholeFile(
-    _ url: URL, _ kind: Kind, _ copy: Copy, _ invocation: CommandInvocation
+    _ url: URL, _ kind: StoreFileKind, _ copy: Copy, _ invocation: CommandInvocation
   ) throws -> Made {
     let name = url.lastPathComponent
     guard let path = invocation.arguments.value("model") else {
@@ -270,7 +254,7 @@ enum StoreCopyCommand: Command {
   /// A copy and its destination.
   private struct Copy {
     let target: StoreAddress
-    let kind: Kind
+    let kind: StoreFileKind
     let copiesHistory: Bool
     let progress: (CopyStage) throws -> Void
 
