@@ -347,7 +347,9 @@ private struct SaveFailure {
     let texts = errors.map { Self.text($0, lines) }
     let isOfStore = errors.count == 1 && Self.objects(error).isEmpty
     if isOfStore {
-      failure = CommandFailure(CommandFailure(error).status, "\(CommandFailure(error).message) Nothing was changed.")
+      let message = CommandFailure(error).message
+      let isComplete = message.lowercased().contains("nothing was changed")
+      failure = CommandFailure(CommandFailure(error).status, message + (isComplete ? "" : " Nothing was changed."))
     } else if errors.count == 1, let text = texts.first {
       failure = CommandFailure(.failed, "\(address.name) was not changed. \(text)")
     } else {
