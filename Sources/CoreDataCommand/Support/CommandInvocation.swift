@@ -338,7 +338,10 @@ struct CommandFailure: Error {
     case let error as ModelFileError:
       self.init(.invalidModel, error.description)
     case let failure as FileFailure:
-      self.init(.failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
+      let advice = ProcessLimits.fileSizeAdvice(for: failure).map { " \($0)" } ?? ""
+      self.init(
+        .failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).\(advice)"
+      )
     case let problem as RegularFile.Problem:
       self.init(.failed, problem.description)
     case let problem as SchemaProblem:
@@ -346,7 +349,8 @@ struct CommandFailure: Error {
     case let problem as StoreProblem:
       self.init(Self.status(of: problem), problem.description)
     default:
-      self.init(Self.status(of: error as NSError), Self.sentence(of: error as NSError))
+      let advice = ProcessLimits.fileSizeAdvice(for: error).map { " \($0)" } ?? ""
+      self.init(Self.status(of: error as NSError), Self.sentence(of: error as NSError) + advice)
     }
   }
 

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
+import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
@@ -13,6 +15,28 @@ enum ProcessLimits {
   static func failure() -> CommandFailure? {
     guard let problem = descriptorProblem() ?? addressProblem() ?? threadProblem() else { return nil }
     return CommandFailure(.failed, problem)
+  }
+
+  /// Returns advice for a write that failed at the limit for the size of a file; nil for any other error, and without
+  /// such a limit.
+  static func fileSizeAdvice(for error: any Error) -> String? {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur < 1 << 62,
+      isFileTooLarge(error)
+    else { return nil }
+    return "The process can write files of at most \(NumberText.grouped(Int(limit.rlim_cur))) bytes. Raise the limit "
+      + "(ulimit -f)."
+  }
+
+  /// SQLite's SQLITE_IOERR_WRITE, which SQLite reports for a file that became too large, too.
+  private static let writeFailure = 778
+
+  private static func isFileTooLarge(_ error: any Error) -> Bool {
+    if let failure = error as? FileFailure { return failure.number == EFBIG }
+    let error = error as NSError
+    if error.domain == NSPOSIXErrorDomain, error.code == EFBIG { return true }
+    if error.userInfo[NSSQLiteErrorDomain] as? Int == writeFailure { return true }
+    return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isFileTooLarge) ?? false
   }
 
   private static func descriptorProblem() -> String? {
