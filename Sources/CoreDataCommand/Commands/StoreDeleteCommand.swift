@@ -19,29 +19,15 @@ enum StoreDeleteCommand: Command {
     ],
     options: EditableStore.options)
 
-  /// An object that is deleted, described while it still exists.
-  private struct Deleted {
-    let entity: String
-    let id: String
-    let uri: String
-    let isNamed: Bool
-  }
-
   /// The maximum number of objects in a text.
   private static let maxCount = 20
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    try EditableStore.with(invocation) { store in
+    try EditableStore.with(invocation, isDryRun: invocation.arguments.flag("dry-run")) { store in
       let named = Set(try invocation.arguments.arguments("ID").map(store.object))
-      for object in named { store.context.delete(object) }
-      store.context.processPendingChanges()
-      let deleted = store.context.deletedObjects.sorted(by: NSManagedObject.inExportOrder).map { object in
-        Deleted(
-          entity: object.entity.name ?? "", id: object.shortID,
-          uri: object.objectID.uriRepresentation().absoluteString, isNamed: named.contains(object))
-      }
-      let affected = AffectedObjects(in: store.context, besides: [])
+      let deletion = try ObjectDeletion(of: named, in: store)
       let backup = try store.save()
+      let (deleted, affected) = (deletion.deleted, deletion.affected)
       if !store.isDryRun {
         invocation.result.workDone =
           "\(NumberText.counted(deleted.count, "object")) of \(store.address.name) \(deleted.count == 1 ? "was" : "were") "
@@ -53,11 +39,11 @@ enum StoreDeleteCommand: Command {
   }
 
   private static func write(
-    _ deleted: [Deleted], _ affected: AffectedObjects, backup: URL?, _ store: EditableStore,
+    _ deleted: [ObjectDeletion.Deleted], _ affected: AffectedObjects, backup: URL?, _ store: EditableStore,
     _ invocation: CommandInvocation
   ) throws {
     if invocation.options.format == .json {
-      func ids(_ objects: [Deleted]) -> JSONText { .array(objects.map { .string($0.uri) }) }
+      func ids(_ objects: [ObjectDeletion.Deleted]) -> JSONText { .array(objects.map { .string($0.uri) }) }
       return try invocation.write([
         "format": "coredata.store-delete/1", "store": .string(store.address.text), "dryRun": .bool(store.isDryRun),
         "deleted": ids(deleted.filter(\.isNamed)), "cascaded": ids(deleted.filter { !$0.isNamed }),

@@ -17,7 +17,8 @@ enum StoreImportCommand: Command {
       + "default value, or their value; derived attributes are computed.\n\n"
       + "A directory, such as store export --directory writes, stands for its files named *.csv, *.json and *.jsonl. The "
       + "lines of Order.csv are of the entity Order, unless they name another, and may name those of other files.\n\n"
-      + "All lines are imported, in one transaction, or none. " + EditableStore.help,
+      + "All lines are imported, in one transaction, or none. Of a file, 4,000 lines at a time are in memory; persistent "
+      + "history records each such part, and a pipe is read as one. " + EditableStore.help,
     positionals: [
       .anyStore, PositionalSpecification("FILE", summary: "A file with JSON lines, or CSV, or a directory of them."),
     ],
@@ -33,15 +34,13 @@ enum StoreImportCommand: Command {
     let arguments = invocation.arguments
     let input = try ImportInput(path: arguments.argument("FILE"))
     let name = input.name
-    return try EditableStore.with(invocation) { store in
+    return try EditableStore.with(invocation, isDryRun: invocation.arguments.flag("dry-run")) { store in
       let progress = ReadingProgress(invocation, "Import", writesMeanwhile: false) { nil }
       defer { progress.finish() }
-      let work = try StoreImport(
-        into: store, entity: arguments.value("entity"), key: arguments.value("update-by")
+      let work = try StoreImport.run(
+        input, into: store, entity: arguments.value("entity"), key: arguments.value("update-by")
       ) { entity in progress.didRead(entity) }
-      try work.run(input)
-      let counts = work.counts()
-      let hasChanges = store.hasChanges
+      let (counts, hasChanges) = (work.counts, work.hasChanges)
       let backup = hasChanges ? try store.save(work.lines) : nil
       progress.finish()
       if !store.isDryRun, hasChanges {

@@ -25,51 +25,43 @@ enum StoreSetCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let assignments = try invocation.arguments.arguments("KEY=VALUE").map(Assignment.init)
-    return try EditableStore.with(invocation) { store in
+    return try EditableStore.with(invocation, isDryRun: invocation.arguments.flag("dry-run")) { store in
       let object = try store.object(invocation.arguments.argument("ID"))
-      let before = try ObjectSnapshot(object)
-      for assignment in assignments { try assignment.apply(to: object, in: store) }
-      store.context.processPendingChanges()
-      guard store.hasChanges else {
-        try write([], nil, backup: nil, object, store, invocation)
+      guard let edit = try ObjectEdit(setting: assignments, of: object, in: store) else {
+        try write(nil, object, store, invocation)
         return .done
       }
-      let affected = AffectedObjects(in: store.context, besides: [object])
-      let backup = try store.save()
-      // The values as the store has them, which may have fewer digits.
-      store.context.refreshAllObjects()
-      let changes = try before.changes(to: ObjectSnapshot(object))
       if !store.isDryRun {
         invocation.result.workDone =
           "\(object.shortID) of \(store.address.name) was changed."
-          + (backup.map { " The backup is \($0.path)." } ?? "")
+          + (edit.backup.map { " The backup is \($0.path)." } ?? "")
       }
-      try write(changes, affected, backup: backup, object, store, invocation)
+      try write(edit, object, store, invocation)
       return .done
     }
   }
 
   private static func write(
-    _ changes: [ValueChange], _ affected: AffectedObjects?, backup: URL?, _ object: NSManagedObject,
-    _ store: EditableStore, _ invocation: CommandInvocation
+    _ edit: ObjectEdit?, _ object: NSManagedObject, _ store: EditableStore, _ invocation: CommandInvocation
   ) throws {
     if invocation.options.format == .json {
       return try invocation.write([
         "format": "coredata.store-set/1", "store": .string(store.address.text),
         "id": .string(object.objectID.uriRepresentation().absoluteString), "dryRun": .bool(store.isDryRun),
-        "changes": .object(changes.map(\.json)), "affected": affected?.json ?? [], "backup": .optional(backup?.path),
+        "changes": .object((edit?.changes ?? []).map(\.json)), "affected": edit?.affected.json ?? [],
+        "backup": .optional(edit?.backup?.path),
       ])
     }
-    guard affected != nil else {
+    guard let edit else {
       return try invocation.result.write("\(object.shortID) already has these values. Nothing was changed.\n")
     }
     var report = invocation.report()
     report.line("\(store.isDryRun ? "Would change" : "Changed") \(object.shortID) of \(store.address.name)")
     var table = TextTable([.init("Property"), .init("Before"), .init("After")])
-    for change in changes { table.add([change.name, ValueChange.text(change.old), ValueChange.text(change.new)]) }
+    for change in edit.changes { table.add([change.name, ValueChange.text(change.old), ValueChange.text(change.new)]) }
     report.indented { $0.table(table) }
-    if let text = affected?.text { report.paragraph("Also changed: \(text)", hanging: 2) }
-    report.line(store.closingLine(backup))
+    if let text = edit.affected.text { report.paragraph("Also changed: \(text)", hanging: 2) }
+    report.line(store.closingLine(edit.backup))
     try invocation.write(report)
   }
 }

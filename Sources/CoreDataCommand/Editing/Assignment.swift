@@ -16,6 +16,16 @@ struct Assignment {
   let path: [String]
   let operation: Operation
   let text: String
+  /// Whether the text has no syntax of its own: it is the value itself, whatever it is. A file is never read.
+  private let isLiteral: Bool
+
+  /// Creates an assignment of a value as `ValueText` reads it, or of the identifiers of objects.
+  ///
+  /// - Parameter value: nil for no value.
+  init(path: [String], value: String?) {
+    (self.path, operation) = (path, .set)
+    (text, isLiteral) = (value ?? "null", value != nil)
+  }
 
   /// - Throws: `CommandFailure`.
   init(_ argument: String) throws {
@@ -31,6 +41,7 @@ struct Assignment {
     if operation != .set { key.removeLast() }
     path = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     text = String(argument[argument.index(after: mark)...])
+    isLiteral = false
   }
 
   /// Changes the property of an object.
@@ -101,6 +112,7 @@ struct Assignment {
   /// Parses the value. `null` removes it, a string in quotation marks is read as JSON, and `@FILE` names a file with
   /// binary data.
   private func value(of attribute: NSAttributeDescription) throws -> AttributeValue {
+    if isLiteral { return try ValueText.value(text, of: attribute) }
     if text == "null" { return .null }
     switch attribute.attributeType {
     case .stringAttributeType where text.hasPrefix("\"") && text.hasSuffix("\""):

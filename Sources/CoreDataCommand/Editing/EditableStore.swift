@@ -15,13 +15,16 @@ import Foundation
 final class EditableStore {
   let address: StoreAddress
   let context: NSManagedObjectContext
-  private let invocation: CommandInvocation
-  private let coordinator: NSPersistentStoreCoordinator
-  private let store: NSPersistentStore
+  let invocation: CommandInvocation
+  let coordinator: NSPersistentStoreCoordinator
+  let store: NSPersistentStore
   /// Where the copy of a store in a file is; nil if the store itself is changed, or one on a server was copied.
   private let copy: PrivateDirectory?
   private let configuration: String?
   let isDryRun: Bool
+  let makesBackup: Bool
+  /// The transaction of changes that are saved in parts; nil if there is none.
+  var parts: Parts?
 
   /// The time to wait for other programs that have the store open, in seconds.
   private static let timeout: TimeInterval = 1
@@ -55,10 +58,13 @@ final class EditableStore {
 
   /// Opens STORE.
   ///
+  /// - Parameters:
+  ///   - isDryRun: whether a private copy is changed instead.
+  ///   - makesBackup: whether the store is backed up before it is changed, unless `--no-backup` is given.
   /// - Throws: `CommandFailure` if it is read-only, open elsewhere, or was written with another model.
-  init(_ invocation: CommandInvocation) throws {
+  init(_ invocation: CommandInvocation, isDryRun: Bool, makesBackup: Bool = true) throws {
     self.invocation = invocation
-    isDryRun = invocation.arguments.flag("dry-run")
+    (self.isDryRun, self.makesBackup) = (isDryRun, makesBackup)
     try invocation.checkBackupOptions()
     address = try StoreAddress(invocation.arguments.argument("STORE"))
     var definition: Definition
@@ -237,6 +243,7 @@ final class EditableStore {
   /// - Returns: the location of the backup; nil if there is none.
   /// - Throws: `CommandFailure` with a line for each broken rule. The store is unchanged, and the backup removed.
   func save(_ lines: RecordLines = RecordLines()) throws -> URL? {
+    if parts != nil { return try finishParts(lines) }
     // From here on, stopping the command must not leave a partial backup.
     let stop = StopSignal()
     defer { stop.end() }
@@ -246,7 +253,7 @@ final class EditableStore {
     }
     switch address {
     case .file(let url):
-      let backup = try invocation.makeBackup(of: url)
+      let backup = makesBackup ? try invocation.makeBackup(of: url) : nil
       do {
         try stop.check()
         try saveChecked(lines)
@@ -258,7 +265,8 @@ final class EditableStore {
     case .server(let url, let kind):
       let identifiers = coordinator.managedObjectModel.versionIdentifiers.compactMap { $0 as? String }
       let version = identifiers.filter { !$0.isEmpty }.sorted().first
-      let backup = try invocation.makeBackup(ofServerStoreAt: url, kind, version: version ?? "before-change")
+      let backup =
+        makesBackup ? try invocation.makeBackup(ofServerStoreAt: url, kind, version: version ?? "before-change") : nil
       do {
         try stop.check()
         try saveChecked(lines)
@@ -275,11 +283,15 @@ final class EditableStore {
     do {
       try context.save()
     } catch {
-      throw SaveFailure(error as NSError, address, lines).failure
+      throw saveFailure(error, lines)
     }
   }
 
-  private func removeNeedless(_ backup: URL) {
+  func saveFailure(_ error: any Error, _ lines: RecordLines) -> CommandFailure {
+    error as? CommandFailure ?? SaveFailure(error as NSError, address, lines).failure
+  }
+
+  func removeNeedless(_ backup: URL) {
     do {
       try StoreBackup.remove(backup)
     } catch {
@@ -295,11 +307,12 @@ final class EditableStore {
 
   /// Opens STORE for a body, which runs on the queue of its context, and closes it.
   ///
+  /// - Parameters: as those of the initializer.
   /// - Throws: the errors of opening the store, and of the body.
   static func with<Result>(
-    _ invocation: CommandInvocation, _ body: (EditableStore) throws -> Result
+    _ invocation: CommandInvocation, isDryRun: Bool, makesBackup: Bool = true, _ body: (EditableStore) throws -> Result
   ) throws -> Result {
-    let store = try EditableStore(invocation)
+    let store = try EditableStore(invocation, isDryRun: isDryRun, makesBackup: makesBackup)
     let result: Result
     do {
       result = try store.context.performAndWait { try body(store) }
@@ -314,6 +327,7 @@ final class EditableStore {
 
   /// Closes the store, and removes the copy of a dry run.
   private func close() throws {
+    abandonParts()
     context.reset()
     try coordinator.remove(store)
     // A copy that remains is private, and the next copy of the same store removes it.

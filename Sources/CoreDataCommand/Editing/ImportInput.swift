@@ -21,6 +21,14 @@ struct ImportInput {
 
   private static let extensions: Set<String> = ["csv", "json", "jsonl"]
 
+  /// Whether all can be read more than once, unlike a pipe.
+  var isRepeatable: Bool {
+    sources.allSatisfy { source in
+      var status = stat()
+      return stat(source.path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+  }
+
   /// - Throws: `CommandFailure` if there is no such file, or nothing to import in the directory.
   init(path: String) throws {
     let url = URL(fileURLWithPath: path)
@@ -60,6 +68,12 @@ struct RecordLines {
   private var files: [(name: String, start: Int)] = []
   private var last = 0
 
+  /// Begins with the first file again.
+  mutating func restart() { (files, last) = ([], 0) }
+
+  /// Notes that a line of the current file was read.
+  mutating func passed(_ line: Int) { last = max(last, number(of: line)) }
+
   /// Begins with a file.
   mutating func begin(_ name: String) { files.append((name, last)) }
 
@@ -73,6 +87,9 @@ struct RecordLines {
     last = max(last, number)
     return number
   }
+
+  /// Forgets the objects, which have been saved.
+  mutating func forgetObjects() { numbers = [:] }
 
   /// Returns a text for a line: `line 3`, and of several files `Order.csv, line 3`.
   ///

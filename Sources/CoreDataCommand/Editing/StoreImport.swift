@@ -5,8 +5,7 @@ import CoreData
 import CoreDataTerminal
 import Foundation
 
-/// Creates and updates the objects that a file describes, in the context of a store. The caller saves all of them at
-/// once.
+/// Creates and updates the objects that files describe, in the context of a store.
 final class StoreImport {
   /// The numbers of objects of an entity.
   struct Count {
@@ -29,15 +28,19 @@ final class StoreImport {
     let values: [(path: String, value: Value)]
   }
 
-  /// The destinations that a record gives a relationship.
-  private struct Link {
-    let line: Int
-    let object: NSManagedObject
-    let relationship: NSRelationshipDescription
-    let ids: [String]
+  /// The objects of the lines read since the last save.
+  struct Part {
+    var recordCount = 0
+    var inserted: [(record: Int, object: NSManagedObject)] = []
+    var updated: [NSManagedObject] = []
+    var links: [ImportedLink] = []
+    var objects: [Int32: NSManagedObject] = [:]
   }
 
-  private let store: EditableStore
+  /// Relationships of lines that contradict each other, which is reported when all lines are known.
+  struct Contradiction: Error {}
+
+  let store: EditableStore
   private let entities: [String: NSEntityDescription]
   /// The entity that was named for records that name none.
   private let named: NSEntityDescription?
@@ -47,26 +50,40 @@ final class StoreImport {
   /// Called before each record.
   private let willRead: (String) throws -> Void
 
-  private var inserted: [NSManagedObject] = []
-  private var updated: [NSManagedObject] = []
-  private var links: [Link] = []
-  private var objects: [String: NSManagedObject] = [:]
-  /// The objects of the store by the value of the key, for each entity that was looked up.
-  private var known: [String: [Data: [NSManagedObjectID]]] = [:]
-  private var usedKeys: [String: [Data: Int]] = [:]
+  /// The number of records to save together.
+  var partSize: Int
+  var hasSavedPart = false
+  var part = Part()
+  var totals: [String: Count] = [:]
+  var names = ImportedNames()
+  var saved = SavedLinks()
+  /// The number of the current record among all, and of the current pass over the files.
+  private var record = 0
+  private var pass = 1
+  /// The numbers of records whose objects need objects that later lines create.
+  var heldBack: Set<Int> = []
+  /// Updated objects that did not change, and may do so by their relationships.
+  var unchanged: Set<ObjectPlace> = []
+  private var known: [String: ImportedKeys] = [:]
+  private var usedKeys: [String: [ImportedKeys.Mark: Int]] = [:]
   /// The lines of the objects.
-  private(set) var lines = RecordLines()
+  var lines = RecordLines()
+
+  /// The number of records to save together, if the store takes parts.
+  static let defaultPartSize = 4_000
 
   /// - Parameters:
   ///   - entity: the entity of records that name none.
   ///   - key: the attribute by which objects are updated; nil to insert all.
   ///   - willRead: called with the entity of each record. An error stops the import.
   /// - Throws: `CommandFailure` for an unknown entity.
-  init(
-    into store: EditableStore, entity: String?, key: String?, willRead: @escaping (String) throws -> Void
+  private init(
+    into store: EditableStore, entity: String?, key: String?, partSize: Int,
+    willRead: @escaping (String) throws -> Void
   ) throws {
     self.store = store
     self.key = key
+    self.partSize = partSize
     self.willRead = willRead
     let all = store.entities
     entities = all
@@ -79,31 +96,87 @@ final class StoreImport {
     }
   }
 
+  /// Imports files. The caller saves what has not been saved, and commits.
+  ///
+  /// Many records are saved in parts, in one transaction. If that breaks a rule, which a later line may set right, it is
+  /// rolled back, and all records are saved together. So the errors do not depend on the parts.
+  ///
+  /// - Throws: `CommandFailure` with the line, the entity and the property.
+  static func run(
+    _ input: ImportInput, into store: EditableStore, entity: String?, key: String?,
+    willRead: @escaping (String) throws -> Void
+  ) throws -> StoreImport {
+    let takesParts = store.takesParts && input.isRepeatable
+    let work = try StoreImport(
+      into: store, entity: entity, key: key, partSize: takesParts ? defaultPartSize : .max, willRead: willRead)
+    do {
+      try work.run(input)
+      return work
+    } catch  where work.hasSavedPart && (error is Contradiction || (error as NSError).isBrokenRule) {
+      store.abandonParts()
+      let whole = try StoreImport(into: store, entity: entity, key: key, partSize: .max) { _ in }
+      try whole.run(input)
+      return whole
+    }
+  }
+
   // MARK: Reading
 
   /// Reads all records, creates and changes their objects, and connects them.
-  ///
-  /// - Throws: `CommandFailure` with the line, the entity and the property.
-  func run(_ input: ImportInput) throws {
+  private func run(_ input: ImportInput) throws {
+    try read(input)
+    names.isComplete = true
+    do {
+      guard hasSavedPart else {
+        for link in part.links { try connect(link) }
+        for link in part.links where try !isKept(link) { throw try contradiction(link) }
+        count()
+        return
+      }
+      try savePart()
+      while !heldBack.isEmpty {
+        let count = heldBack.count
+        pass += 1
+        try read(input)
+        try savePart()
+        if heldBack.count < count { continue }
+        // These objects need each other.
+        pass += 1
+        partSize = .max
+        try read(input)
+        try savePart()
+      }
+      try connectSaved()
+      try checkSaved()
+    } catch let problem as LinkProblem {
+      throw Self.failure(lines.text(of: problem.line, isNamed: true), .init(line: problem.line, reason: problem.reason))
+    }
+  }
+
+  /// Reads all records, or in a later pass those that were held back.
+  private func read(_ input: ImportInput) throws {
+    record = 0
+    lines.restart()
     for source in input.sources {
       let file = try RecordFile(path: source.path)
       entity = named ?? source.entity.flatMap { entities[$0] }
       lines.begin(source.name)
       do {
         if try file.isJSON() {
-          while let (line, members) = try file.nextObject() { try add(record(members, line)) }
+          while let (line, members) = try file.nextObject() {
+            record += 1
+            lines.passed(line)
+            if pass == 1 || heldBack.contains(record) { try add(record(members, line)) }
+          }
         } else {
           try readCSV(file)
         }
       } catch let problem as RecordFile.Problem {
         throw Self.failure(lines.text(of: lines.number(of: problem.line), isNamed: true), problem)
+      } catch let problem as LinkProblem {
+        throw Self.failure(
+          lines.text(of: problem.line, isNamed: true), .init(line: problem.line, reason: problem.reason))
       }
-    }
-    do {
-      try connect()
-      try checkLinks()
-    } catch let problem as RecordFile.Problem {
-      throw Self.failure(lines.text(of: problem.line, isNamed: true), problem)
     }
   }
 
@@ -145,6 +218,9 @@ final class StoreImport {
       throw CommandFailure(.usage, "A CSV file without a column \"entity\" needs --entity E. Nothing was imported.")
     }
     while let (line, fields) = try file.nextFields() {
+      record += 1
+      lines.passed(line)
+      guard pass == 1 || heldBack.contains(record) else { continue }
       guard fields.count == names.count else {
         throw RecordFile.Problem(
           line: line,
@@ -191,22 +267,28 @@ final class StoreImport {
 
   private func add(_ record: Record) throws {
     let name = record.entity.name ?? ""
-    try willRead(name)
+    if pass == 1 { try willRead(name) }
     let object: NSManagedObject
     if let found = try existing(record) {
       object = found
-      updated.append(found)
+      part.updated.append(found)
     } else {
       object = NSManagedObject(entity: record.entity, insertInto: store.context)
-      inserted.append(object)
+      part.inserted.append((self.record, object))
     }
+    heldBack.remove(self.record)
     let line = lines.add(object, record.line)
-    if let id = record.id, objects.updateValue(object, forKey: id) != nil {
-      throw RecordFile.Problem(line: record.line, reason: "The identifier \(id) occurs twice in the file.")
+    if let id = record.id {
+      guard let number = pass == 1 ? names.declare(id) : names.number(of: id) else {
+        throw RecordFile.Problem(line: record.line, reason: "The identifier \(id) occurs twice in the file.")
+      }
+      part.objects[number] = object
     }
     for (path, value) in record.values {
       try problems(record.line, "\(name).\(path)") { try set(value, path, of: object, line) }
     }
+    part.recordCount += 1
+    if part.recordCount >= partSize { try savePart() }
   }
 
   private func set(_ value: Value, _ path: String, of object: NSManagedObject, _ line: Int) throws {
@@ -219,7 +301,8 @@ final class StoreImport {
       try setElement(value, parts, attribute, of: object)
     case let relationship as NSRelationshipDescription:
       guard parts.count == 1 else { throw ValueProblem("a path cannot lead through a relationship") }
-      links.append(Link(line: line, object: object, relationship: relationship, ids: try ids(value, relationship)))
+      let numbers = try ids(value, relationship).map { names.number(of: $0) }
+      part.links.append(ImportedLink(line: line, object: object, relationship: relationship, names: numbers))
     default: throw ValueProblem("the property is not stored")
     }
   }
@@ -295,100 +378,60 @@ final class StoreImport {
       let mark = Self.mark(object, attribute)
       let root = sequence(first: record.entity) { $0.superentity }.reduce(record.entity) { $1 }.name ?? ""
       let line = lines.number(of: record.line)
-      if let line = usedKeys[root, default: [:]].updateValue(line, forKey: mark) {
-        throw ValueProblem("\(lines.text(of: line)) has the same key")
+      if let other = usedKeys[root, default: [:]].updateValue(line, forKey: mark), other != line {
+        throw ValueProblem("\(lines.text(of: other)) has the same key")
       }
-      let found = try known(record.entity, attribute)[mark] ?? []
-      guard found.count <= 1 else {
-        throw ValueProblem("\(found.count) objects of the store have this key, which must be unique")
+      let found = try known(record.entity, attribute)
+      guard found.count(mark) <= 1 else {
+        throw ValueProblem("\(found.count(mark)) objects of the store have this key, which must be unique")
       }
-      return try found.first.map(store.context.existingObject)
+      return try found.object(mark).map { place in
+        try store.context.existingObject(with: self.object(place).objectID)
+      }
     }
   }
 
   /// Returns the objects of an entity by the values of the key.
-  private func known(
-    _ entity: NSEntityDescription, _ attribute: NSAttributeDescription
-  ) throws -> [Data: [NSManagedObjectID]] {
+  private func known(_ entity: NSEntityDescription, _ attribute: NSAttributeDescription) throws -> ImportedKeys {
     let name = entity.name ?? ""
     if let found = known[name] { return found }
-    let request = NSFetchRequest<NSManagedObject>(entityName: name)
-    request.includesPendingChanges = false
-    request.predicate = NSPredicate(format: "%K != nil", argumentArray: [attribute.name])
-    request.fetchBatchSize = 1000
-    var all: [Data: [NSManagedObjectID]] = [:]
-    for object in try store.context.fetch(request) {
-      guard let value = object.value(forKey: attribute.name) else { continue }
-      all[Self.mark(value, attribute), default: []].append(object.objectID)
+    let request = NSFetchRequest<NSManagedObjectID>(entityName: name)
+    request.resultType = .managedObjectIDResultType
+    request.predicate = try NSPredicate.checked(format: "%K != nil", argumentArray: [attribute.name])
+    var all = ImportedKeys()
+    try store.forEach(request) { object in
+      guard let value = object.value(forKey: attribute.name) else { return }
+      all.add(names.place(of: object.objectID), Self.mark(value, attribute))
     }
     known[name] = all
     return all
   }
 
-  /// Returns a value in a form that can be compared byte by byte.
-  private static func mark(_ value: Any, _ attribute: NSAttributeDescription) -> Data {
-    Data(NSManagedObject.exported(value, attribute).line().utf8)
-  }
-
-  // MARK: Relationships
-
-  /// Sets the relationships, when all objects exist.
-  private func connect() throws {
-    for link in links {
-      let place = "\(link.object.entity.name ?? "").\(link.relationship.name)"
-      try problems(link.line, place) {
-        let members = try link.ids.map { id in try destination(id, link.relationship) }
-        if link.relationship.isToMany {
-          link.object.set(members, of: link.relationship)
-        } else {
-          link.object.setValue(members.first, forKey: link.relationship.name)
-        }
-      }
-    }
-  }
-
-  private func destination(_ id: String, _ relationship: NSRelationshipDescription) throws -> NSManagedObject {
-    guard let object = try objects[id] ?? store.existing(id) else {
-      throw ValueProblem("\(id) is neither in the file nor in \(store.address.name)")
-    }
-    objects[id] = object
-    try relationship.check(object)
-    return object
-  }
-
-  /// Makes sure that every relationship is as its line says: another line may contradict it through the inverse.
-  private func checkLinks() throws {
-    for link in links {
-      let expected = link.ids.compactMap { objects[$0] }
-      let found = link.object.members(of: link.relationship)
-      let isSame = link.relationship.isOrdered ? expected == found : Set(expected) == Set(found)
-      guard !isSame else { continue }
-      let others = Set(expected).symmetricDifference(found).compactMap { lines.numbers[$0] }.filter { $0 != link.line }
-        .sorted()
-      let inverse = link.relationship.inverseRelationship
-      throw RecordFile.Problem(
-        line: link.line,
-        reason: "\(link.object.entity.name ?? "").\(link.relationship.name) contradicts its inverse"
-          + (inverse.map { ", \($0.entity.name ?? "").\($0.name)" } ?? "")
-          + (others.first.map { ", in \(lines.text(of: $0))." } ?? "."))
-    }
+  private static func mark(_ value: Any, _ attribute: NSAttributeDescription) -> ImportedKeys.Mark {
+    ImportedKeys.Mark(NSManagedObject.exported(value, attribute).line())
   }
 
   // MARK: The result
 
-  /// Returns the numbers of objects by entity. Call it before the changes are saved.
-  func counts() -> [(entity: String, count: Count)] {
-    var counts: [String: Count] = [:]
-    for object in inserted { counts[object.entity.name ?? "", default: Count()].inserted += 1 }
-    for object in updated {
+  /// Whether the store is changed.
+  var hasChanges: Bool {
+    hasSavedPart ? totals.values.contains { $0.inserted + $0.updated > 0 } : store.hasChanges
+  }
+
+  /// The numbers of objects by entity.
+  var counts: [(entity: String, count: Count)] { totals.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
+
+  /// Counts the objects in memory, before they are saved.
+  func count() {
+    for (_, object) in part.inserted { totals[object.entity.name ?? "", default: Count()].inserted += 1 }
+    for object in part.updated {
       let name = object.entity.name ?? ""
       if object.hasPersistentChangedValues {
-        counts[name, default: Count()].updated += 1
+        totals[name, default: Count()].updated += 1
       } else {
-        counts[name, default: Count()].unchanged += 1
+        totals[name, default: Count()].unchanged += 1
       }
     }
-    return counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// Runs a body, and adds a line and a property to its problems.

@@ -1,0 +1,186 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTerminal
+import Foundation
+
+/// The relationships of imported objects, and saving in parts.
+extension StoreImport {
+  func object(_ place: ObjectPlace) throws -> NSManagedObject {
+    try store.object(entity: names.entityNames[Int(place.entity)], number: place.number)
+  }
+
+  /// Returns the object with an identifier; nil if it does not exist, or not yet.
+  private func destination(_ number: Int32) throws -> NSManagedObject? {
+    if let object = part.objects[number] { return object }
+    if let place = names.place(number) { return try object(place) }
+    // The lines of a file take precedence over objects of the store.
+    guard names.isComplete, !names.isDeclared(number), let object = try store.existing(names.text(number)) else {
+      return nil
+    }
+    names.set(object.objectID, number)
+    return object
+  }
+
+  /// Sets a relationship.
+  func connect(_ link: ImportedLink) throws {
+    let (object, relationship) = (link.object, link.relationship)
+    do {
+      let members = try link.names.map { number in
+        guard let found = try destination(number) else {
+          throw ValueProblem("\(names.text(number)) is neither in the file nor in \(store.address.name)")
+        }
+        try relationship.check(found)
+        return found
+      }
+      if relationship.isToMany {
+        object.set(members, of: relationship)
+      } else {
+        object.setValue(members.first, forKey: relationship.name)
+      }
+    } catch let problem as ValueProblem {
+      throw LinkProblem(
+        line: link.line, reason: "\(object.entity.name ?? "").\(relationship.name): \(problem.reason).")
+    }
+  }
+
+  /// Returns whether a relationship is as its line says: another line may contradict it through the inverse.
+  func isKept(_ link: ImportedLink) throws -> Bool {
+    let expected = try link.names.compactMap(destination)
+    let found = link.object.members(of: link.relationship)
+    return link.relationship.isOrdered ? expected == found : Set(expected) == Set(found)
+  }
+
+  func contradiction(_ link: ImportedLink) throws -> LinkProblem {
+    let (expected, found) = (try link.names.compactMap(destination), link.object.members(of: link.relationship))
+    let others = Set(expected).symmetricDifference(found).compactMap { lines.numbers[$0] }.filter { $0 != link.line }
+      .sorted()
+    let inverse = link.relationship.inverseRelationship
+    return LinkProblem(
+      line: link.line,
+      reason: "\(link.object.entity.name ?? "").\(link.relationship.name) contradicts its inverse"
+        + (inverse.map { ", \($0.entity.name ?? "").\($0.name)" } ?? "")
+        + (others.first.map { ", in \(lines.text(of: $0))." } ?? "."))
+  }
+
+  // MARK: Saving in parts
+
+  /// Connects the objects in memory with those that exist, and saves and forgets them.
+  func savePart() throws {
+    if partSize < .max { try holdBack() }
+    var isPending: [Bool] = []
+    var incomplete: Set<NSManagedObject> = []
+    for link in part.links {
+      let waits = try link.names.contains { try isAwaited($0) }
+      if waits { incomplete.insert(link.object) } else { try connect(link) }
+      isPending.append(waits)
+    }
+    for object in part.updated where incomplete.contains(object) && !object.hasPersistentChangedValues {
+      unchanged.insert(names.place(of: object.objectID))
+    }
+    count()
+    try store.savePart(lines)
+    hasSavedPart = true
+    for (number, object) in part.objects { names.set(object.objectID, number) }
+    for (link, isPending) in zip(part.links, isPending) {
+      saved.add(link, of: names.place(of: link.object.objectID), isPending: isPending)
+    }
+    forgetObjects()
+  }
+
+  /// Returns whether a later line may create the object with an identifier.
+  private func isAwaited(_ number: Int32) throws -> Bool {
+    guard partSize < .max, !names.isComplete || names.isDeclared(number) else { return false }
+    return try destination(number) == nil
+  }
+
+  private func forgetObjects() {
+    part = Part()
+    lines.forgetObjects()
+    store.context.reset()
+  }
+
+  /// Removes new objects that need objects which do not exist yet, until a later pass.
+  private func holdBack() throws {
+    let needs = part.links.filter { $0.object.isInserted && $0.relationship.isRequired }
+    var held: Set<NSManagedObject> = []
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for link in needs where !held.contains(link.object) {
+        let isPossible = try link.names.allSatisfy { number in
+          // What is nowhere is reported with its line.
+          if try isAwaited(number) { return false }
+          return try destination(number).map { !held.contains($0) } ?? true
+        }
+        if !isPossible {
+          held.insert(link.object)
+          isSettled = false
+        }
+      }
+    }
+    guard !held.isEmpty else { return }
+    for (record, object) in part.inserted where held.contains(object) {
+      heldBack.insert(record)
+      store.context.delete(object)
+    }
+    part.inserted.removeAll { held.contains($0.object) }
+    part.links.removeAll { held.contains($0.object) }
+    for (number, object) in part.objects where held.contains(object) { part.objects[number] = nil }
+  }
+
+  /// Sets the relationships to objects that later lines have created.
+  func connectSaved() throws {
+    for start in stride(from: 0, to: saved.pending.count, by: Self.defaultPartSize) {
+      var changed: [NSManagedObject] = []
+      for position in saved.pending[start..<min(start + Self.defaultPartSize, saved.pending.count)] {
+        let link = saved.link(position, try object(saved.place(position)))
+        try connect(link)
+        if unchanged.contains(saved.place(position)) { changed.append(link.object) }
+      }
+      for object in Set(changed) where object.hasPersistentChangedValues {
+        unchanged.remove(names.place(of: object.objectID))
+        totals[object.entity.name ?? "", default: Count()].updated += 1
+        totals[object.entity.name ?? "", default: Count()].unchanged -= 1
+      }
+      try store.savePart(lines)
+      forgetObjects()
+    }
+  }
+
+  /// Makes sure that all relationships are as the lines say. A relationship to one object can only be contradicted
+  /// through an inverse that lines set too, or that has one object.
+  func checkSaved() throws {
+    let isDoubtful = saved.relationships.map { relationship in
+      guard let inverse = relationship.inverseRelationship else { return false }
+      return !inverse.isToMany || relationship.isToMany
+        || saved.relationships.contains { $0.isSameProperty(as: inverse) }
+    }
+    guard isDoubtful.contains(true) else { return }
+    for (count, position) in saved.indices.enumerated() {
+      let relationship = saved.relationship(position)
+      guard let number = saved.relationships.firstIndex(where: { $0 === relationship }), isDoubtful[number] else {
+        continue
+      }
+      guard try isKept(saved.link(position, object(saved.place(position)))) else { throw Contradiction() }
+      if count % Self.defaultPartSize == Self.defaultPartSize - 1 { store.context.reset() }
+    }
+    store.context.reset()
+  }
+}
+
+/// A problem with a relationship, whose line is numbered through all files.
+struct LinkProblem: Error {
+  let line: Int
+  let reason: String
+}
+
+extension NSRelationshipDescription {
+  /// Whether an object without destinations breaks a rule.
+  fileprivate var isRequired: Bool { !isOptional && (!isToMany || minCount > 0) }
+
+  fileprivate func isSameProperty(as other: NSRelationshipDescription) -> Bool {
+    name == other.name && entity.name == other.entity.name
+  }
+}
