@@ -47,6 +47,12 @@ extension HTMLPage {
       case search
       /// A value that is sent, and not shown.
       case hidden
+      /// Several lines of text, which are sent as they are, with line breaks of a browser.
+      case lines
+      /// One of several values.
+      case choice([String])
+      /// A box that sends its value only if it is checked.
+      case check(isChecked: Bool)
     }
 
     let name: String
@@ -62,7 +68,7 @@ extension HTMLPage {
 
     fileprivate var html: String {
       let attributes = "name=\"\(MarkupText.escaped(name))\" aria-label=\"\(MarkupText.escaped(label))\""
-      let note = note.map { "<span class=\"note\">\(MarkupText.escaped($0))</span>" } ?? ""
+      let notes = note.map { "<span class=\"note\">\(MarkupText.escaped($0))</span>" } ?? ""
       let control: String
       switch kind {
       case .hidden:
@@ -72,8 +78,39 @@ extension HTMLPage {
         control =
           "<input type=\"\(type)\" \(attributes) value=\"\(MarkupText.escaped(value))\" autocomplete=\"off\" "
           + "spellcheck=\"false\"/>"
+      case .lines:
+        let count = value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).count
+        let rows = max(1, min(20, count + value.count / 80))
+        // Browsers drop the first line break.
+        control =
+          "<textarea \(attributes) rows=\"\(rows)\" spellcheck=\"false\">\n\(Self.unchanged(value))</textarea>"
+      case .choice(let values):
+        let options = values.map { option in
+          "<option value=\"\(MarkupText.escaped(option))\"\(option == value ? " selected=\"\"" : "")>"
+            + "\(MarkupText.escaped(option.isEmpty ? "none" : option))</option>"
+        }
+        control = "<select \(attributes)>\(options.joined())</select>"
+      case .check(let isChecked):
+        let state = isChecked ? " checked=\"\"" : ""
+        return "<label class=\"check\"><input type=\"checkbox\" \(attributes) value=\"1\"\(state)/> "
+          + "\(MarkupText.escaped(label))</label>\n"
       }
-      return "<label><span>\(MarkupText.escaped(label))</span>\(control)\(note)</label>\n"
+      return "<label><span>\(MarkupText.escaped(label))</span>\(control)\(notes)</label>\n"
+    }
+
+    /// Escapes a text such that a browser sends it back as it is.
+    private static func unchanged(_ text: String) -> String {
+      var result = ""
+      for scalar in text.unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case _ where scalar.properties.generalCategory == .format: result += "&#\(scalar.value);"
+        default: result.unicodeScalars.append(scalar)
+        }
+      }
+      return result
     }
   }
 
@@ -81,10 +118,14 @@ extension HTMLPage {
   ///
   /// - Parameters:
   ///   - address: the page that receives the fields.
+  ///   - changes: whether the form is sent by POST, to change something.
   ///   - style: `bar` for fields side by side; nil for one below the other.
-  package mutating func form(to address: String, _ fields: [Field], button: String, style: String? = nil) {
+  package mutating func form(
+    to address: String, _ fields: [Field], button: String, changes: Bool = false, style: String? = nil
+  ) {
     body +=
-      "<form action=\"\(MarkupText.escaped(address))\" method=\"get\"\(Self.attribute(style))>\n"
+      "<form action=\"\(MarkupText.escaped(address))\" method=\"\(changes ? "post" : "get")\""
+      + "\(changes ? " accept-charset=\"utf-8\"" : "")\(Self.attribute(style))>\n"
       + fields.map(\.html).joined() + "<button>\(MarkupText.escaped(button))</button>\n</form>\n"
   }
 
@@ -102,9 +143,15 @@ extension HTMLPage {
     form.bar { display: flex; flex-wrap: wrap; gap: .5rem .8rem; align-items: flex-start; }
     form.bar label { flex: 1 1 14rem; margin: 0; }
     form.bar button { margin-top: 1.4rem; }
-    input, button { font: inherit; color: inherit; background: var(--box); \
+    input, button, textarea, select { font: inherit; color: inherit; background: var(--box); \
     border: 1px solid var(--line); border-radius: 6px; padding: .35rem .6rem; box-sizing: border-box; }
-    input { width: 100%; }
+    input, textarea { width: 100%; }
+    textarea { resize: vertical; }
+    form.edit { max-width: 44rem; }
+    form.edit label.check { font-size: .9rem; color: var(--dim); margin-top: -.6rem; }
+    form.edit label.check input { width: auto; }
+    form.edit .note { overflow-wrap: anywhere; }
+    form.danger button { border-color: var(--bad); color: var(--bad); }
     button { cursor: pointer; background: var(--ground); border-color: var(--accent); color: var(--accent); }
     :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 

@@ -14,13 +14,19 @@ extension BrowsePages {
   private static let shownMembers = 20
 
   /// Returns the page of an object: all its values, and links to the objects that it leads to.
-  func object(_ object: NSManagedObject) throws -> String {
+  ///
+  /// - Parameter did: what a form has done.
+  func object(_ object: NSManagedObject, did: String? = nil) throws -> String {
     let (id, entity) = (object.objectID, object.entity)
     let name = entity.name ?? ""
     var page = page(Self.name(of: id), [.link(name, address: address("list", name))])
     let title = title(of: object)
     page.heading(1, title ?? Self.name(of: id))
     page.line([.dim("\(Self.name(of: id)), \(id.uriRepresentation().absoluteString)")])
+    if editing != nil {
+      if let text = done(did) { page.paragraph(text, style: "good") }
+      page.line(editLinks(object))
+    }
     page.table(
       ["Attribute", "Type", "Value"],
       entity.storedAttributes.map { attribute in

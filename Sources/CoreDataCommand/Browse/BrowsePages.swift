@@ -11,6 +11,8 @@ struct BrowsePages {
   let store: BrowsedStore
   /// The path before all addresses, `/TOKEN`.
   let base: String
+  /// What changes the store; nil if it is only read.
+  let editing: BrowseEditing?
 
   /// The maximum length of a text in a table, and on the page of an object.
   static let shortText = 200
@@ -46,13 +48,24 @@ struct BrowsePages {
     return page
   }
 
+  /// Returns a sentence about what a form has done; nil for any other word.
+  func done(_ word: String?) -> String? {
+    let backup = editing?.backup.map { " The backup made before the first change is \($0.path)." } ?? ""
+    return switch word {
+    case "saved": "Saved.\(backup)"
+    case "deleted": "Deleted.\(backup)"
+    case "nothing": "The object has these values already. Nothing was changed."
+    default: nil
+    }
+  }
+
   // MARK: Entities
 
   /// Returns the first page: the entities with the numbers of their objects.
   func overview() throws -> String {
     var page = HTMLPage(title: store.name, isServed: true)
     page.heading(1, store.name)
-    page.line([.dim("\(store.store.type), \(store.location). Read only.")])
+    page.line([.dim("\(store.store.type), \(store.location). \(editing == nil ? "Read only" : "Changes are saved").")])
     page.line([.link("History", address: address("history"))])
     page.heading(2, "Entities")
     page.table(
@@ -81,6 +94,10 @@ struct BrowsePages {
   /// - Parameter fields: `q` is a text to find, `p` a predicate, `sort` an attribute, `desc` the direction, `page` the
   ///   number of the page, and `of` and `rel` name the object whose members are listed.
   func list(_ entity: NSEntityDescription, _ fields: FormFields) throws -> (html: String, isGood: Bool) {
+    var fields = fields
+    // Links do not repeat what a form has done.
+    let did = fields["did"]
+    fields["did"] = nil
     let name = entity.name ?? ""
     var page = page(name)
     var selection = ObjectSelection(entity)
@@ -94,6 +111,10 @@ struct BrowsePages {
         .text("\(members.relationship.name) of "),
         .link(Self.name(of: members.owner.objectID), address: address(of: members.owner.objectID)),
       ])
+    }
+    if editing != nil {
+      if let text = done(did) { page.paragraph(text, style: "good") }
+      if !entity.isAbstract { page.line([.link("New \(name)", address: address("new", name))]) }
     }
     page.form(to: address("list", name), searchFields(entity, fields), button: "Search", style: "bar")
     if let key = fields["sort"], let attribute = entity.attributesByName[key], attribute.isSortable {

@@ -6,8 +6,10 @@ import CoreDataStoreFiles
 import Foundation
 
 /// The objects of an open store, as the pages of `store browse` need them: a few at a time, whatever the store has.
-struct BrowsedStore {
-  private let objects: OpenedObjects
+final class BrowsedStore {
+  private let invocation: CommandInvocation
+  private var objects: OpenedObjects
+  private var isOpen = true
 
   var context: NSManagedObjectContext { objects.context }
   var store: NSPersistentStore { objects.store }
@@ -26,13 +28,26 @@ struct BrowsedStore {
   ///
   /// - Throws: the errors of `OpenedObjects.init(_:)`.
   init(_ invocation: CommandInvocation) throws {
+    self.invocation = invocation
     objects = try OpenedObjects(invocation, seesChanges: true)
     // Another program may write to the store meanwhile.
     context.stalenessInterval = 0
   }
 
   /// Closes the store.
-  func close() throws { try objects.close() }
+  func close() throws {
+    guard isOpen else { return }
+    isOpen = false
+    try objects.close()
+  }
+
+  /// Opens the store again, if it was closed.
+  func reopen() throws {
+    guard !isOpen else { return }
+    objects = try OpenedObjects(invocation, seesChanges: true)
+    context.stalenessInterval = 0
+    isOpen = true
+  }
 
   func entity(named name: String) -> NSEntityDescription? { entities.first { $0.name == name } }
 

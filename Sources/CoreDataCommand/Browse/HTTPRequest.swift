@@ -9,6 +9,8 @@ struct FormFields: Hashable {
 
   init() {}
 
+  init(_ name: String, _ value: String) { pairs = [(name, value)] }
+
   /// Decodes `name=value&…`.
   ///
   /// - Returns: nil if a name or a value is not valid.
@@ -61,6 +63,7 @@ struct HTTPRequest: Hashable {
   enum Method: String {
     case get = "GET"
     case head = "HEAD"
+    case post = "POST"
   }
 
   let method: Method
@@ -69,14 +72,24 @@ struct HTTPRequest: Hashable {
   let query: FormFields
   /// The values of the header fields, by names in lowercase.
   let headers: [String: String]
+  /// The fields of a form that was sent by POST.
+  var form = FormFields()
 }
 
 /// Reads one request from the bytes of a connection.
 struct HTTPRequestReader {
   /// The maximum size of the request line with the header, in bytes.
   static let headLimit = 16 << 10
+  /// The maximum size of a form, in bytes.
+  static let formLimit = 4 << 20
 
+  /// Whether forms are taken, with which something is changed.
+  private let takesForms: Bool
   private var bytes = Data()
+  /// A request whose form is being received, and its size.
+  private var head: (request: HTTPRequest, size: Int)?
+
+  init(takesForms: Bool = false) { self.takesForms = takesForms }
 
   /// Why a request is not answered.
   struct Refusal: Error, Hashable {
@@ -94,19 +107,48 @@ struct HTTPRequestReader {
   /// - Throws: `Refusal` for a request that is malformed or too long.
   mutating func add(_ received: some Sequence<UInt8>) throws -> HTTPRequest? {
     bytes.append(contentsOf: received)
-    guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
-      guard bytes.count <= Self.headLimit else { throw Self.tooLong }
-      return nil
+    if head == nil {
+      guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
+        guard bytes.count <= Self.headLimit else { throw Self.tooLong }
+        return nil
+      }
+      guard end.lowerBound <= Self.headLimit else { throw Self.tooLong }
+      let request = try request(bytes[..<end.lowerBound])
+      guard request.method == .post else { return request }
+      head = (request, try Self.formSize(request))
+      bytes = Data(bytes[end.upperBound...])
     }
-    guard end.lowerBound <= Self.headLimit else { throw Self.tooLong }
-    return try Self.request(bytes[..<end.lowerBound])
+    guard let head, bytes.count >= head.size else { return nil }
+    var request = head.request
+    guard let text = String(validating: bytes.prefix(head.size), as: UTF8.self),
+      let form = FormFields(encoded: text)
+    else { throw Refusal(.badRequest, "The form cannot be read.") }
+    request.form = form
+    return request
+  }
+
+  /// Returns the size of a request's form.
+  private static func formSize(_ request: HTTPRequest) throws -> Int {
+    let type = request.headers["content-type"]?.split(separator: ";").first.map { $0.lowercased() } ?? ""
+    guard type.trimmingCharacters(in: .whitespaces) == "application/x-www-form-urlencoded" else {
+      throw Refusal(.unsupported, "The content of the request is not a form.")
+    }
+    guard let size = request.headers["content-length"].flatMap({ UInt32($0) }).map({ Int($0) }) else {
+      throw Refusal(.lengthRequired, "The request does not say how long its form is.")
+    }
+    guard size <= formLimit else {
+      throw Refusal(
+        .tooLarge,
+        "The form is larger than \(formLimit >> 20) MB. Change large values with coredata store set.")
+    }
+    return size
   }
 
   private static var tooLong: Refusal {
     Refusal(.headerTooLong, "The address or the header of the request is longer than \(headLimit) bytes.")
   }
 
-  private static func request(_ bytes: Data) throws -> HTTPRequest {
+  private func request(_ bytes: Data) throws -> HTTPRequest {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw Refusal(.badRequest, "The header of the request is not UTF-8.")
     }
@@ -115,11 +157,15 @@ struct HTTPRequestReader {
     guard words.count == 3, words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0", words[1].hasPrefix("/") else {
       throw Refusal(.badRequest, "The first line is not that of a request.")
     }
-    guard let method = HTTPRequest.Method(rawValue: String(words[0])) else {
-      throw Refusal(.notAllowed, "This server changes nothing, so it answers only GET and HEAD.")
+    guard let method = HTTPRequest.Method(rawValue: String(words[0])), takesForms || method != .post else {
+      throw Refusal(
+        .notAllowed,
+        takesForms
+          ? "This server answers only GET, HEAD and POST."
+          : "This server changes nothing, so it answers only GET and HEAD.")
     }
-    let headers = try headers(lines.dropFirst())
-    guard headers["transfer-encoding"] == nil, headers["content-length"] ?? "0" == "0" else {
+    let headers = try Self.headers(lines.dropFirst())
+    guard headers["transfer-encoding"] == nil, method == .post || headers["content-length"] ?? "0" == "0" else {
       throw Refusal(.tooLarge, "A request must have no content.")
     }
     let target = words[1].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -142,7 +188,7 @@ struct HTTPRequestReader {
       }
       let value = line[line.index(after: colon)...].trimmingCharacters(in: CharacterSet(charactersIn: " \t"))
       // Fields that decide about the request must not have two meanings.
-      if headers[name] != nil, ["host", "content-length"].contains(name) {
+      if headers[name] != nil, ["host", "origin", "content-length", "content-type"].contains(name) {
         throw Refusal(.badRequest, "The header has two lines named \(name).")
       }
       headers[name] = value

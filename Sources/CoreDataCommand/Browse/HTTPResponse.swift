@@ -7,11 +7,15 @@ import Foundation
 struct HTTPResponse {
   enum Status: Int {
     case ok = 200
+    case seeOther = 303
     case badRequest = 400
     case forbidden = 403
     case notFound = 404
     case notAllowed = 405
+    case conflict = 409
+    case lengthRequired = 411
     case tooLarge = 413
+    case unsupported = 415
     case invalid = 422
     case headerTooLong = 431
     case failed = 500
@@ -19,11 +23,15 @@ struct HTTPResponse {
     var phrase: String {
       switch self {
       case .ok: "OK"
+      case .seeOther: "See Other"
       case .badRequest: "Bad Request"
       case .forbidden: "Forbidden"
       case .notFound: "Not Found"
       case .notAllowed: "Method Not Allowed"
+      case .conflict: "Conflict"
+      case .lengthRequired: "Length Required"
       case .tooLarge: "Content Too Large"
+      case .unsupported: "Unsupported Media Type"
       case .invalid: "Unprocessable Content"
       case .headerTooLong: "Request Header Fields Too Large"
       case .failed: "Internal Server Error"
@@ -45,6 +53,12 @@ struct HTTPResponse {
     self.status = status
     body = Data(page.utf8)
     headers = [("Content-Type", "text/html; charset=utf-8"), ("Content-Security-Policy", Self.pagePolicy)]
+  }
+
+  /// Creates an answer that leads to another page, which a browser loads by GET.
+  init(seeOther address: String) {
+    self.init(.seeOther, text: "See \(address)")
+    headers.append(("Location", address))
   }
 
   /// Creates an answer with a sentence.

@@ -17,7 +17,11 @@ final class LocalServer: Sendable {
   /// How long a browser may take to send its request, or to receive any part of the answer.
   private static let patience: TimeInterval = 30
 
+  /// How long the rest of a refused request is read, so that the browser reads the answer.
+  private static let lingering: TimeInterval = 5
+
   let port: Int
+  private let takesForms: Bool
   private let listener: Int32
   /// A byte written to the second descriptor ends `run`.
   private let wakers: (read: Int32, write: Int32)
@@ -25,9 +29,12 @@ final class LocalServer: Sendable {
 
   /// Starts listening.
   ///
-  /// - Parameter port: the port; 0 for any free one.
+  /// - Parameters:
+  ///   - port: the port; 0 for any free one.
+  ///   - takesForms: whether requests by POST are answered.
   /// - Throws: `CommandFailure` if the port is taken or cannot be used.
-  init(port: Int) throws {
+  init(port: Int, takesForms: Bool = false) throws {
+    self.takesForms = takesForms
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard listener >= 0 else { throw Self.failure("A socket cannot be created") }
     var ends: [Int32] = [-1, -1]
@@ -133,7 +140,7 @@ final class LocalServer: Sendable {
       close(descriptor)
       return nil
     }
-    return Connection(descriptor)
+    return Connection(descriptor, takesForms: takesForms)
   }
 
   /// Seconds of a clock that only goes forward.
@@ -144,17 +151,23 @@ final class LocalServer: Sendable {
     let descriptor: Int32
     var isDone = false
     private(set) var deadline = LocalServer.now + LocalServer.patience
-    private var reader = HTTPRequestReader()
+    private var reader: HTTPRequestReader
     private var answer: Data?
     private var sentCount = 0
+    private var isRefused = false
+    /// Whether the answer was sent, and what the browser still sends is discarded.
+    private var isLingering = false
 
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    init(_ descriptor: Int32, takesForms: Bool) {
+      self.descriptor = descriptor
+      reader = HTTPRequestReader(takesForms: takesForms)
+    }
 
-    var events: Int16 { Int16(answer == nil ? POLLIN : POLLOUT) }
+    var events: Int16 { Int16(answer == nil || isLingering ? POLLIN : POLLOUT) }
 
     /// Receives or sends what is possible at the moment.
     func proceed(_ answer: (HTTPRequest) -> HTTPResponse) {
-      if self.answer == nil { receive(answer) } else { send() }
+      if isLingering { discard() } else if self.answer == nil { receive(answer) } else { send() }
     }
 
     private func receive(_ answer: (HTTPRequest) -> HTTPResponse) {
@@ -167,6 +180,7 @@ final class LocalServer: Sendable {
         self.answer = answer(request).bytes(hasBody: request.method != .head)
       } catch {
         let refusal = error as? HTTPRequestReader.Refusal
+        isRefused = true
         self.answer = HTTPResponse(
           refusal?.status ?? .failed, text: refusal?.reason ?? CommandFailure(error).message
         ).bytes(hasBody: true)
@@ -188,9 +202,19 @@ final class LocalServer: Sendable {
       guard sentCount >= answer.count else { return }
       // Closing a socket with unread bytes would make the system discard the answer.
       shutdown(descriptor, Int32(SHUT_WR))
-      var rest = [UInt8](repeating: 0, count: 4096)
-      while recv(descriptor, &rest, rest.count, 0) > 0 {}
-      isDone = true
+      deadline = LocalServer.now + LocalServer.lingering
+      isLingering = isRefused
+      discard()
+      if !isLingering { isDone = true }
+    }
+
+    /// Discards what has arrived. The deadline is that of the connection, however much arrives.
+    private func discard() {
+      var rest = [UInt8](repeating: 0, count: 16 << 10)
+      var count = 1
+      // A browser that sends without end must not keep others waiting.
+      for _ in 0..<64 where count > 0 { count = recv(descriptor, &rest, rest.count, 0) }
+      if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { isDone = true }
     }
   }
 }

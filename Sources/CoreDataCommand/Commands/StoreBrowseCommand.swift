@@ -15,11 +15,16 @@ enum StoreBrowseCommand: Command {
       + "numbers of their objects, a search in all rows, predicates, sorting, relationships to follow, pictures, and "
       + "persistent history. The pages need no script and load nothing from elsewhere.\n\nThe store is opened read-only, and "
       + "objects that other programs change meanwhile are shown as they are then. The server listens on 127.0.0.1 only. "
-      + "The address contains a secret that is new each time: anyone on this machine who has it can read the store.",
+      + "The address contains a secret that is new each time: anyone on this machine who has it can read the store, and "
+      + "with --write change it.\n\nWith --write, forms change, insert and delete objects, as store set and store delete do: "
+      + "the rules of the model are checked, and a store that another program has open is refused. The store is backed up "
+      + "before the first change. A form is refused if the object was changed after it was loaded.",
     positionals: [.anyStore],
     options: [
       OptionSpecification(
         "port", .integer("N", minimum: 0), summary: "The port to listen on (default: a free one)."),
+      .flag("write", summary: "Change, insert and delete objects in the pages."),
+      .backup, .noBackup,
       OpenedObjects.model,
       .format(.text, .json),
     ])
@@ -29,9 +34,14 @@ enum StoreBrowseCommand: Command {
     guard port <= UInt16.max else {
       throw CommandFailure(.usage, "There is no port \(port). Name one from 1 to \(UInt16.max), or omit --port.")
     }
-    let server = try LocalServer(port: port)
+    let writes = invocation.arguments.flag("write")
+    guard writes || !invocation.arguments.flag("backup") && !invocation.arguments.flag("no-backup") else {
+      throw CommandFailure(.usage, "--backup and --no-backup belong to --write. Add that, or omit them.")
+    }
+    try invocation.checkBackupOptions()
+    let server = try LocalServer(port: port, takesForms: writes)
     let store = try BrowsedStore(invocation)
-    let site = BrowseSite(store, port: server.port)
+    let site = BrowseSite(store, port: server.port, editing: writes ? BrowseEditing(invocation) : nil)
     UnfinishedFiles.handleSignals {
       // A request that takes long is not waited for when the signal comes again. Reading leaves nothing to finish.
       if server.stop() > 1 { UnfinishedFiles.end() }
