@@ -3,6 +3,7 @@
 
 import CoreDataPostgreSQLClient
 import CoreDataStoreFiles
+import Foundation
 
 /// What the catalog of a server says about the tables of a store, besides their names and columns: privileges,
 /// constraints, indexes, sequences, triggers, and columns that are not declared as this framework declares them.
@@ -94,7 +95,8 @@ struct SchemaFacts {
       case "index":
         indexes.insert(name)
         if flags == "t" {
-          uniqueKeys.insert(UniqueKey(table: table, columns: Set(detail.split(separator: "\n").map(String.init))))
+          let columns = try JSONDecoder().decode(Set<String>.self, from: Data(detail.utf8))
+          uniqueKeys.insert(UniqueKey(table: table, columns: columns))
         }
       case "trigger", "rule":
         triggers.append(
@@ -139,7 +141,7 @@ struct SchemaFacts {
       UNION ALL SELECT 'exclusion', o.name, k.conname::text, '', '' FROM own o \
       JOIN pg_constraint k ON k.conrelid = o.oid AND k.contype = 'x' AND NOT \(isDisabled) \
       UNION ALL SELECT 'index', o.name, x.relname::text, CASE WHEN i.indisunique THEN \
-      (SELECT string_agg(a.attname::text, E'\\n') FROM pg_attribute a \
+      (SELECT coalesce(json_agg(a.attname::text), '[]')::text FROM pg_attribute a \
       WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)) ELSE '' END, \
       \(flag("i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT \(isDisabledIndex)")) FROM own o \
       JOIN pg_index i ON i.indrelid = o.oid AND i.indisvalid JOIN pg_class x ON x.oid = i.indexrelid \

@@ -255,6 +255,29 @@ struct SchemaCheckTests {
       #expect(try PostgreSQLStore.problems(at: url) == [])
     }
   }
+
+  @Test(
+    "A store whose entity and properties have control characters, quotation marks or letters beyond ASCII opens again",
+    arguments: ["A\nB", "A\tB", "A\"B", "A'B", "A\\B", "A;B", "A\u{1}B", "\u{DC}n\u{EF}", "A\u{2028}B"])
+  func unusualNames(_ name: String) throws {
+    func makeModel() -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      let entity = builder.entity(
+        name, [.make("\(name) key", .stringAttributeType), .make("\(name) number", .integer64AttributeType)])
+      builder.entity("Other", [.make("title", .stringAttributeType)])
+      builder.relate(.init("Other", "\(name) many", toMany: true), .init(name, "\(name) back", toMany: true))
+      entity.uniquenessConstraints = [["\(name) key", "\(name) number"]]
+      return builder.model()
+    }
+    for round in 1...2 {
+      let context = bench.context(try bench.coordinator(nil, makeModel()))
+      let other = context.make("Other")
+      context.make(name, ["\(name) key": "v\(round)", "\(name) number": round, "\(name) back": Set([other])])
+      try context.save()
+      #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: name)) == round)
+    }
+    #expect(try PostgreSQLStore.problems(at: bench.url) == [])
+  }
 }
 
 extension ServerBench {
