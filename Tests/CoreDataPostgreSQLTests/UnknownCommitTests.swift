@@ -447,4 +447,55 @@ struct UnknownCommitTests {
     try connection.rollback()
     #expect(try transaction(open, run).outcome(other) == .rolledBack)
   }
+
+  @Test("Only the next run of the server can tell that its log had the commit, and no run after that one")
+  func laterRuns() throws {
+    let server = try TestServer()
+    let bench = ServerBench(url: server.schemaURL())
+    let context = bench.context(try bench.coordinator())
+    context.make("Employee", ["name": "standing"])
+    try context.save()
+    let first = try bench.connection()
+    let run = try ServerTransaction.serverRun(first)
+    let number = try first.transaction {
+      try first.execute("UPDATE zemployee SET z_opt = z_opt + 1")
+      return try #require(UInt64(try first.query("SELECT pg_current_xact_id()::text").string(0, 0)))
+    }
+    first.close()
+    let address = try PostgreSQLAddress(bench.url)
+    // No row tells anything, as when others have changed it since.
+    let transaction = ServerTransaction(
+      number: number, processID: 0, serverRun: run, schema: address.schema, rows: [])
+    let commit = ServerCommit(transaction, address, url: bench.url, timeout: 0.1, PostgreSQLError("cut"))
+    func expectUnknown(isNextRun: Bool) throws {
+      let connection = try bench.connection()
+      defer { connection.close() }
+      let outcome = try transaction.outcome(connection, isNextRun: isNextRun)
+      guard case .unknown = outcome else {
+        Issue.record("\(outcome)")
+        return
+      }
+    }
+    func expectCommitted() throws {
+      let connection = try bench.connection()
+      defer { connection.close() }
+      #expect(try transaction.outcome(connection) == .committed)
+    }
+
+    try server.restart()
+    try expectCommitted()
+    try expectUnknown(isNextRun: false)
+    // A later checkpoint of the next run says nothing any more.
+    let next = try bench.connection()
+    try next.execute("CHECKPOINT")
+    next.close()
+    try expectUnknown(isNextRun: true)
+    #expect(throws: PostgreSQLError.self) { try commit.askForOutcome() }
+
+    // The run after it begins with a checkpoint of its own. Its log had the ID, perhaps of another transaction.
+    try server.restart()
+    try expectCommitted()
+    try expectUnknown(isNextRun: false)
+    #expect(throws: PostgreSQLError.self) { try commit.askForOutcome() }
+  }
 }
