@@ -35,6 +35,8 @@
 #                 Documentation/Reliability.md
 #   make servers  the suites of stores in PostgreSQL with other settings, with ICU's collations, behind PgBouncer, and with each
 #                 installed version of PostgreSQL
+#   make servers-faults   processes that save to a server whose connections end, are cut in COMMIT, are pooled or too few, that restarts,
+#                 or whose store is migrated (Tests/Servers/README.md): nothing is lost, doubled or reported wrongly; two hours
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
 #                 property through a store
 #   make pages    looks at the tool's HTML pages in Chromium, which is installed where apt-get can; PICTURES=Documentation/pictures
@@ -208,6 +210,15 @@ servers: libraries
 	@Scripts/postgresql.sh install
 	swift build --build-tests --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 	@Scripts/postgresql.sh suites swift test --skip-build --disable-xctest --scratch-path $(SCRATCH) --filter CoreDataPostgreSQLTests
+
+# FAULTS names some of the programs; FAULTS_SHORT=yes runs them with small numbers.
+.PHONY: servers-faults
+FAULTS ?=
+FAULTS_SHORT ?=
+servers-faults: libraries
+	@Scripts/postgresql.sh install
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS) --product ServerFaults
+	@SHORT=$(FAULTS_SHORT) Tests/Servers/run.sh $(abspath $(SCRATCH))/debug/ServerFaults $(FAULTS)
 
 # CHECKS names some of address, threads, torture and fuzz; all without it.
 CHECKS ?=

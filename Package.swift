@@ -119,6 +119,13 @@ let package = Package(
       path: "Tests/CoreDataTestSupport"),
     // A PostgreSQL server for tests: in a temporary directory, with a socket and no port.
     .target(name: "PostgreSQLTestServer", path: "Tests/PostgreSQLTestServer"),
+    // `make servers-faults`: processes that use a store in a server while something goes wrong. No product holds it.
+    .executableTarget(
+      name: "ServerFaults",
+      dependencies: [
+        "CoreData", "CoreDataPostgreSQL", "CoreDataPostgreSQLClient", "CoreDataTestSupport", "PostgreSQLTestServer",
+      ],
+      path: "Tests/Servers", exclude: ["README.md", "run.sh"]),
     .testTarget(
       name: "CoreDataPostgreSQLClientTests", dependencies: ["CoreDataPostgreSQLClient", "PostgreSQLTestServer"]),
     .testTarget(

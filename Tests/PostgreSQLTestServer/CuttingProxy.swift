@@ -98,6 +98,9 @@ package final class CuttingProxy: @unchecked Sendable {
     }
   }
 
+  /// Whether the fault has happened.
+  package var isTriggered: Bool { condition.withLock { state.isTriggered } }
+
   /// The messages since the last call of `arm(_:_:)`.
   package var messageCounts: (client: Int, server: Int) {
     condition.withLock { (state.counts[.fromClient]?.messages ?? 0, state.counts[.fromServer]?.messages ?? 0) }
