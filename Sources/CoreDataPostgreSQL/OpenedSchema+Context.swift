@@ -7,7 +7,9 @@ import CoreDataPostgreSQLClient
 extension OpenedSchema {
   var suitsContext: Bool { connection.showsContext }
 
+  /// Throws, so that the connection is closed, if the server has too few for others.
   func readingNewest<Result>(_ body: () throws -> Result) throws -> Result {
+    try reserve?.check(connection)
     try connection.showContext()
     return try body()
   }

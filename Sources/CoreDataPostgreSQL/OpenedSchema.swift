@@ -61,6 +61,9 @@ final class OpenedSchema {
 
   func noteIdentity() { entities.noteIdentity() }
 
+  /// The connections to leave to others, for a connection that only reads.
+  var reserve: ConnectionReserve?
+
   func interrupt() { connection.cancel() }
 
   func end() { if isOwned { connection.close() } }

@@ -181,8 +181,18 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
     let shared = state.entities
     connections.begin { [unowned self] in
       let connection = try connect(address)
-      try connection.forbidWriting()
-      return OpenedSchema(connection, schema: address.schema, entities: StoredEntities(sharing: shared), isOwned: true)
+      var reserve = ConnectionReserve()
+      do {
+        try reserve.check(connection)
+        try connection.forbidWriting()
+      } catch {
+        connection.close()
+        throw error
+      }
+      let reader = OpenedSchema(
+        connection, schema: address.schema, entities: StoredEntities(sharing: shared), isOwned: true)
+      reader.reserve = reserve
+      return reader
     }
   }
 

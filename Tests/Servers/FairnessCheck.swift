@@ -18,7 +18,7 @@ struct FairnessCheck {
 
   init(_ options: Options) throws {
     seconds = try options.number("seconds", default: 60)
-    connections = try options.count("connections", default: 15)
+    connections = try options.count("connections", default: Self.instances + 1)
     server = try TestServer()
     url = server.url(user: "app", "schema=fair")
   }
