@@ -24,7 +24,7 @@ final class MergedChanges {
   func observe(_ context: ContextCore) {
     guard observer == nil else { return }
     // The context posts it on its own queue.
-    nonisolated(unsafe) weak let core = context
+    weak let core = context
     observer = NotificationCenter.default.addObserver(
       forName: NSManagedObjectContext.didMergeChangesObjectIDsNotification, object: context.managed, queue: nil
     ) { _ in core?.finishMerge() }
