@@ -29,8 +29,6 @@ final class ContextCore: @unchecked Sendable {
   let session = EditingSession()
   /// The fetch that a data store executes; nil for one of Core Data.
   var runningFetch: (any StoreFetch)?
-  /// The rows that a data store must save with the changed ones.
-  var ownersToSave: Set<NSManagedObject> = []
   /// The rows that a data store has changed while saving.
   var reregistered: [NSManagedObjectID] = []
   /// The positions in the history of data stores after the last save.

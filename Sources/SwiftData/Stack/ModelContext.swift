@@ -107,7 +107,7 @@ public final class ModelContext {
   /// - Throws: Core Data's error in `NSCocoaErrorDomain`, such as 1570 for a missing value; the changes stay unsaved.
   public func save() throws {
     guard managed.hasChanges else { return }
-    core.prepareDataStores()
+    (core.reregistered, core.historyTokens) = ([], [])
     let notice = SaveNotice(self)
     NotificationCenter.default.post(name: Self.willSave, object: self)
     let kept = try core.save()

@@ -9,11 +9,8 @@ extension DataStoreBridge {
   func write(_ request: NSSaveChangesRequest, of core: ContextCore) throws {
     let inserted = ordered(request.insertedObjects ?? [])
     let deleted = ordered(request.deletedObjects ?? [])
-    // Core Data considers a relationship whose inverse is stored as derived. A snapshot has both sides.
-    let owners = core.ownersToSave.filter {
-      $0.objectID.persistentStore === self && !$0.isDeleted && !$0.isInserted && $0.managedObjectContext != nil
-    }
-    let updated = ordered((request.updatedObjects ?? []).union(owners))
+    // Rows whose relationships have changed as the inverses of others are among them.
+    let updated = ordered(request.updatedObjects ?? [])
     let changes = StoreChanges(
       inserted: inserted.map { core.model(of: $0) }, updated: updated.map { core.model(of: $0) },
       deleted: deleted.map { core.model(of: $0) }, state: state(of: core))
@@ -32,7 +29,7 @@ extension DataStoreBridge {
       if (try? keep(snapshot)) == nil { forget(id) }
       core.reregistered.append(id)
     }
-    if let token = outcome.token { core.historyTokens.append(token) }
+    core.historyTokens += outcome.token.map { [$0] } ?? []
   }
 
   /// Returns the rows in the order of their identifiers, which is that of their insertion for numbers.

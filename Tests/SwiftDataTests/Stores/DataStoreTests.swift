@@ -82,6 +82,11 @@ struct DataStoreTests {
     #expect(try context.fetchIdentifiers(byName()).count == 5)
     let batched = try context.fetch(byName(), batchSize: 2)
     #expect(batched.map(\.name) == ["Bern", "Oslo", "Rhodes", "Riga", "Rome"])
+    for name in ["Rome", "Oslo", "Riga", "Bern", "Rhodes"] {
+      var one = FetchDescriptor<Trip>(predicate: #Predicate { $0.name == name })
+      one.fetchLimit = 1
+      #expect(try context.fetch(one).map(\.name) == [name])
+    }
     var some = FetchDescriptor<Trip>()
     (some.fetchOffset, some.fetchLimit) = (1, 2)
     #expect(try context.fetch(some).count == 2 && context.fetchCount(some) == 2)
@@ -175,6 +180,34 @@ struct DataStoreTests {
     let found = try #require(folders.first { $0.name == "root" })
     #expect(found.children.map(\.name).sorted() == ["a", "b"] && found.parent == nil)
     #expect(found.children.allSatisfy { $0.parent === found })
+  }
+
+  @Test("Both ends of a many-to-many relationship are in the file, also after one is deleted without the other")
+  func manyToMany() throws {
+    func open() throws -> ModelContext {
+      ModelContext(try ModelContainer(for: Borrower.self, configurations: JSONStoreConfiguration(url: fixture.url)))
+    }
+    func borrowed(_ context: ModelContext) throws -> [String: [String]] {
+      let borrowers = try context.fetch(FetchDescriptor<Borrower>())
+      return Dictionary(uniqueKeysWithValues: borrowers.map { ($0.name, $0.books.map(\.title).sorted()) })
+    }
+    let context = try open()
+    let (ann, bob) = (Borrower(name: "Ann"), Borrower(name: "Bob"))
+    let (first, second) = (Volume(title: "first"), Volume(title: "second"))
+    ann.books = [first, second]
+    context.insert(ann)
+    context.insert(bob)
+    second.borrowers.append(bob)
+    try context.save()
+    #expect(try borrowed(open()) == ["Ann": ["first", "second"], "Bob": ["second"]])
+    let deleting = try open()
+    try deleting.delete(model: Volume.self, where: #Predicate { $0.title == "second" })
+    try deleting.save()
+    #expect(try borrowed(open()) == ["Ann": ["first"], "Bob": []])
+    let last = try open()
+    try last.delete(model: Borrower.self, where: #Predicate { $0.name == "Ann" })
+    try last.save()
+    #expect(try open().fetch(FetchDescriptor<Volume>()).map { $0.borrowers.count } == [0])
   }
 
   // MARK: Identifiers
@@ -323,5 +356,25 @@ struct DataStoreTests {
     try context.save()
     #expect(try other.fetchCount(FetchDescriptor<Stop>()) == 0)
     #expect(known.persistentModelID == stop)
+  }
+}
+
+@Model
+final class Borrower {
+  var name: String
+  var books: [Volume] = []
+
+  init(name: String) {
+    self.name = name
+  }
+}
+
+@Model
+final class Volume {
+  var title: String
+  @Relationship(inverse: \Borrower.books) var borrowers: [Borrower] = []
+
+  init(title: String) {
+    self.title = title
   }
 }

@@ -67,7 +67,7 @@ final class NumberingStore: DataStore, HistoryProviding {
     var remapped: [PersistentIdentifier: PersistentIdentifier] = [:]
     var numbered: [PersistentIdentifier: NoteSnapshot] = [:]
     for note in request.inserted {
-      let number = notes.count + 1
+      let number = notes.count + numbered.count + 1
       let final = try PersistentIdentifier.identifier(for: identifier, entityName: "Note", primaryKey: number)
       remapped[note.persistentIdentifier] = final
       var copy = note.copy(persistentIdentifier: final, remappedIdentifiers: nil)
