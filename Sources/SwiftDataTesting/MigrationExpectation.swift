@@ -116,10 +116,11 @@ private struct CaseRun {
   private func unreadable(_ store: TestStore, _ version: PlanRehearsal.Version) throws -> [MigrationIssue] {
     let container = try ModelContainer(for: version.schema, configurations: [ModelConfiguration(url: store.url)])
     return try ModelContext(container).unreadableValues().map { value in
-      let row = value.persistentModelID.uri?.lastPathComponent ?? "a row"
-      return MigrationIssue(
+      MigrationIssue(
         stage: item.stage, store: item.store, entity: value.entity, property: value.property,
-        text: "'\(value.entity).\(value.property)' of \(row) \(value.reason), so that \(version.name) cannot read it.")
+        text:
+          "'\(value.entity).\(value.property)' of \(value.row) \(value.reason), so that \(version.name) cannot read it."
+      )
     }
   }
 

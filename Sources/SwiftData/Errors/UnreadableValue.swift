@@ -16,6 +16,9 @@ public struct UnreadableValue: Hashable, Sendable, CustomStringConvertible {
   /// What is stored, and what the property needs.
   public let reason: String
 
+  /// The identifier of the row in its table, such as `p3`.
+  package var row: String { persistentModelID.uri?.lastPathComponent ?? "a model that was not saved" }
+
   /// The property, the row and the reason, as a sentence.
   public var description: String {
     "'\(entity).\(property)' of \(persistentModelID.uri?.absoluteString ?? "a model that was not saved") \(reason)."
