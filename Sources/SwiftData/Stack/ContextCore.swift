@@ -122,8 +122,13 @@ final class ContextCore: @unchecked Sendable {
     var seen: Set<ObjectIdentifier> = []
     while let model = pending.popLast() {
       let storage = model.storage
-      guard seen.insert(ObjectIdentifier(storage)).inserted, storage.row == nil else {
-        check(storage, model)
+      guard seen.insert(ObjectIdentifier(storage)).inserted else { continue }
+      // What the model refers to is not brought back.
+      if model === first { storage.leaveDeletedRow() }
+      if storage.hasLostRow { continue }
+      check(storage, model)
+      if let row = storage.row {
+        if model === first, row.isDeleted { revive(row) }
         continue
       }
       storage.extend(to: type(of: model))
@@ -135,6 +140,12 @@ final class ContextCore: @unchecked Sendable {
     for (storage, row, model) in added { storage.prepare(row, in: self, model: model) }
     for (storage, _, _) in added { storage.moveValues() }
     noteChange()
+  }
+
+  /// Undoes a deletion that has not been saved.
+  private func revive(_ row: ModelRow) {
+    managed.insert(row)
+    row.storage?.holdModel()
   }
 
   func check(_ storage: StorageCore, _ model: any PersistentModel) {
@@ -214,9 +225,10 @@ final class ContextCore: @unchecked Sendable {
     return entity
   }
 
-  /// Returns the row of a model for a relationship of another one, inserting it if it has none.
-  func row(of model: any PersistentModel, for owner: StorageCore, _ slot: PropertySlot) -> ModelRow {
+  /// Returns the row of a model for a relationship of another one, inserting it if it has none; nil if it was deleted.
+  func row(of model: any PersistentModel, for owner: StorageCore, _ slot: PropertySlot) -> ModelRow? {
     let storage = model.storage
+    if storage.hasLostRow { return nil }
     if storage.row == nil, storage.pendingRow == nil { insert(any: model) }
     check(storage, model)
     guard let row = storage.row ?? storage.pendingRow else {

@@ -102,6 +102,17 @@ final class StorageCore {
     (row, context) = (nil, nil)
   }
 
+  /// Whether the row was deleted, and the deletion has been saved.
+  var hasLostRow: Bool { row.map { $0.managedObjectContext == nil } ?? false }
+
+  /// Prepares a model whose deletion has been saved for being inserted again, as a new one with the same attributes.
+  func leaveDeletedRow() {
+    guard hasLostRow else { return }
+    copyValues()
+    leaveRow()
+    temporaryIdentifier = nil
+  }
+
   /// The models to which relationships lead that are not inserted.
   var looseModels: [any PersistentModel] {
     layout.slots.flatMap { slot -> [any PersistentModel] in

@@ -24,7 +24,7 @@ extension StorageCore {
   /// Inserts the model of this storage into the context of one of the models that it will refer to, if there is one.
   func join(_ model: any PersistentModel, contextOf others: @autoclosure () -> [any PersistentModel]) {
     guard row == nil, pendingRow == nil else { return }
-    let contexts = others().lazy.compactMap { $0.storage.row == nil ? nil : $0.storage.context }
+    let contexts = others().lazy.compactMap { $0.storage.row?.managedObjectContext == nil ? nil : $0.storage.context }
     contexts.first?.insert(any: model)
   }
 
@@ -36,7 +36,7 @@ extension StorageCore {
 
   func connect(_ slot: PropertySlot, to value: (any PersistentModel)?) {
     guard let row, let context else { trap("\(place(of: slot)) cannot be set: the model is not inserted.") }
-    let destination = value.map { context.row(of: $0, for: self, slot) }
+    let destination = value.flatMap { context.row(of: $0, for: self, slot) }
     // The array of the other side gets this model at its end.
     var others: CollectionCache.AnyArray?
     if let destination, let inverse = row.entity.relationshipsByName[slot.name]?.inverseRelationship, inverse.isToMany,
@@ -66,7 +66,9 @@ extension StorageCore {
   fileprivate func connect<Model: PersistentModel>(_ slot: PropertySlot, to models: [Model], from old: [Model]) {
     guard let row, let context else { trap("\(place(of: slot)) cannot be set: the model is not inserted.") }
     let change = CollectionChange(from: old, to: models)
-    func rows(_ models: some Sequence<Model>) -> [ModelRow] { models.map { context.row(of: $0, for: self, slot) } }
+    func rows(_ models: some Sequence<Model>) -> [ModelRow] {
+      models.compactMap { context.row(of: $0, for: self, slot) }
+    }
     let set = row.mutableSetValue(forKey: slot.name)
     row.setting(slot.name) {
       if change.isSmall {

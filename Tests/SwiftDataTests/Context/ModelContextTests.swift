@@ -151,6 +151,58 @@ struct ModelContextTests {
     #expect(found.days == 8 && found.place?.city == "Roma" && found.stops.map(\.title) == ["Forum"])
   }
 
+  @Test("A deleted model can be inserted again, before and after its deletion is saved")
+  func deletedAndInserted() throws {
+    let trip = Trip(name: "Rome")
+    trip.days = 8
+    context.insert(trip)
+    context.delete(trip)
+    context.insert(trip)
+    #expect(!trip.isDeleted && context.insertedModelsArray.count == 1)
+    try context.save()
+    let identifier = trip.persistentModelID
+    context.delete(trip)
+    context.insert(trip)
+    #expect(!trip.isDeleted && trip.persistentModelID == identifier)
+    try context.save()
+    #expect(try trips(ModelContext(container)).map(\.days) == [8])
+    context.delete(trip)
+    try context.save()
+    #expect(trip.isDeleted && trip.days == 8)
+    context.insert(trip)
+    #expect(!trip.isDeleted && trip.persistentModelID != identifier)
+    try context.save()
+    #expect(try trips(ModelContext(container)).map(\.days) == [8])
+
+    let draft = Trip(name: "Oslo")
+    context.insert(draft)
+    context.delete(draft)
+    context.processPendingChanges()
+    context.insert(draft)
+    try context.save()
+    #expect(try trips(ModelContext(container)).map(\.name) == ["Oslo", "Rome"])
+  }
+
+  @Test("A relationship does not lead to a model whose deletion was saved")
+  func deletedDestination() throws {
+    let (trip, stop) = (Trip(name: "Rome"), Stop(title: "Forum"))
+    trip.stops = [stop]
+    context.insert(trip)
+    try context.save()
+    context.delete(stop)
+    try context.save()
+    trip.stops.append(stop)
+    #expect(trip.stops.isEmpty)
+    context.delete(trip)
+    try context.save()
+    let late = Stop(title: "late")
+    late.trip = trip
+    context.insert(late)
+    #expect(late.trip == nil)
+    try context.save()
+    #expect(try context.fetchCount(FetchDescriptor<Stop>()) == 1)
+  }
+
   @Test("A transaction saves, or discards its changes when it throws")
   func transaction() throws {
     try context.transaction { context.insert(Trip(name: "saved")) }
