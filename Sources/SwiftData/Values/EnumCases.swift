@@ -45,7 +45,8 @@ struct EnumCases {
     // Such an enum is the index of its case, in as many bytes as it has.
     return withUnsafeTemporaryAllocation(byteCount: max(MemoryLayout<Value>.size, 8), alignment: 16) { bytes in
       bytes.initializeMemory(as: UInt8.self, repeating: 0)
-      withUnsafeBytes(of: UInt64(number % cases.names.count).littleEndian) { bytes.copyBytes(from: $0) }
+      let index = UInt64(number.magnitude % UInt(cases.names.count))
+      withUnsafeBytes(of: index.littleEndian) { bytes.copyBytes(from: $0) }
       return bytes.baseAddress?.load(as: Value.self)
     }
   }
