@@ -16,7 +16,11 @@ let package = Package(
         .product(name: "SwiftData", package: "OpenCoreData")
       ],
       path: ".",
-      exclude: ["README.md", "check.sh", "expected.txt", "Stores"],
-      sources: ["Sources"])
+      exclude: ["README.md", "Schemas", "Stores", "Tests", "check.sh", "expected.txt"],
+      sources: ["Sources"]),
+    .testTarget(
+      name: "TripsTests",
+      dependencies: ["trips", .product(name: "SwiftDataTesting", package: "OpenCoreData")],
+      path: "Tests"),
   ]
 )

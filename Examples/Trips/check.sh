@@ -36,6 +36,7 @@ for run in first second; do
   "$trips" "$folder"/v{1,2,3}.store | diff expected.txt - || fail "the output of the $run run differs"
 done
 if [[ -n ${COREDATA:-} ]]; then
+  "$COREDATA" model lock --check Schemas/Trips.xcdatamodeld >"$folder/lock.txt" || fail "$(cat "$folder/lock.txt")"
   for store in "$folder"/*.store; do
     "$COREDATA" store verify "$store" >"$folder/findings.txt" || fail "$(cat "$folder/findings.txt")"
   done
