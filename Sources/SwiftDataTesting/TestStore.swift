@@ -91,9 +91,9 @@ struct TestStore {
   func keep(as name: String) throws -> URL {
     let place = FileManager.default.temporaryDirectory.appendingPathComponent("FailedMigrations", isDirectory: true)
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    // Tests of several plans run at the same time.
     let file = place.appendingPathComponent(
-      name.map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined() + ".store")
-    if FileCalls.exists(file) { try FileCalls.removeFile(file) }
+      name.map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined() + "-\(UUID().uuidString.prefix(8)).store")
     try FileManager.default.copyItem(at: url, to: file)
     return file
   }

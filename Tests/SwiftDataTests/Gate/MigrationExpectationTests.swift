@@ -109,21 +109,23 @@ struct MigrationExpectationTests {
     let folder = try TemporaryDirectory()
     let model = folder.url.appendingPathComponent("Library.xcdatamodeld")
     let lock = folder.url.appendingPathComponent("coredata.lock")
-    try writeSchemas(of: LibraryPlan.self, to: model)
-    _ = try VersionLock.lock(
-      ModelVersions(contentsOf: model), in: lock, model: "Library.xcdatamodeld", replacesEdited: false)
     let allowed = FindingAllowances([FindingAllowance(.attributeRemoved, entity: "Book")])
+    func write() throws {
+      _ = try VersionLock.lock(
+        ModelVersions(contentsOf: model), in: lock, model: "Library.xcdatamodeld", replacesEdited: true)
+    }
+    try writeSchemas(of: LibraryPlan.self, to: model)
+    try write()
     try expectPlan(LibraryPlan.self, lock: lock.path, allowing: allowed)
-    let text = try String(contentsOf: lock, encoding: .utf8)
-    let key = try #require(text.firstRange(of: "\"checksum\""))
-    let value = try #require(text[key.upperBound...].firstRange(of: "\""))
-    var edited = text
-    edited.replaceSubrange(value.upperBound..<text.index(value.upperBound, offsetBy: 4), with: "AAAA")
-    try edited.write(to: lock, atomically: true, encoding: .utf8)
+    let edited = model.appendingPathComponent("1.0.0.xcdatamodel/contents")
+    let text = try String(contentsOf: edited, encoding: .utf8)
+    try text.replacingOccurrences(of: "name=\"author\"", with: "name=\"author\" optional=\"YES\"")
+      .write(to: edited, atomically: true, encoding: .utf8)
+    try write()
     let failure = try #require(throws: PlanFailure.self) {
       try expectPlan(LibraryPlan.self, lock: lock.path, allowing: allowed)
     }
-    #expect(failure.description.contains("lock"))
+    #expect(failure.description.contains("Book.author"))
   }
 }
 
