@@ -103,6 +103,22 @@ struct SourceReadingTests {
     #expect(try context.fetchCount(FetchDescriptor<LibraryV2.Book>()) == 6)
   }
 
+  @Test("What a process has left that was killed after the last write of a stage is removed", arguments: [false, true])
+  func leftovers(isFinished: Bool) throws {
+    try Library.make(at: url)
+    _ = try isFinished ? Library.container(LibraryPlan.self, at: url) : Library.container(FirstStage.self, at: url)
+    try directory.write("", to: ".Library.store-source/Library~.store")
+    try directory.write("", to: ".Library.store-stages")
+    let context = ModelContext(try Library.container(LibraryPlan.self, at: url))
+    #expect(try context.fetch(FetchDescriptor<LibraryV3.Book>()).map(\.readings) == Array(repeating: 2, count: 6))
+    #expect(try directory.files().filter { !$0.hasPrefix("Library.store") } == [])
+  }
+
+  private enum FirstStage: SchemaMigrationPlan {
+    static var schemas: [any VersionedSchema.Type] { Array(LibraryPlan.schemas.prefix(2)) }
+    static var stages: [MigrationStage] { Array(LibraryPlan.stages.prefix(1)) }
+  }
+
   // MARK: Types that change
 
   fileprivate enum Texts: VersionedSchema {
