@@ -126,9 +126,9 @@ struct StagedMigrationKillTests {
     private var names: [String] = []
     private var failure: (any Error)?
 
-    /// Adds a state, but no more than the first three of those with the same name.
+    /// Adds a state, but no more than the first two of those with the same name.
     func add(_ name: String, _ copy: (String) throws -> Void) {
-      guard names.filter({ $0.hasSuffix(" \(name)") }).count < 3 else { return }
+      guard names.filter({ $0.hasSuffix(" \(name)") }).count < 2 else { return }
       let name = "state \(names.count) \(name)"
       do { try copy(name) } catch { failure = failure ?? error }
       names.append(name)
