@@ -134,11 +134,14 @@ extension GuideItems {
       directory.check(
         error,
         """
-        loadIssueModelContainer: The store /data/Shop.store has a version that is none of the migration plan
-        ShopPlan (version identifier 1.0.0, checksum …, entity hashes Item 02fd3645). The nearest schema is
-        EditedV1. The property 'Item.note': isOptional is true in the store, false in EditedV1. Declare in
-        EditedV1 exactly what was shipped, or add the store's version to the plan. The store is unchanged.
-        Cannot use staged migration with an unknown model version. (NSCocoaErrorDomain 134504)
+        loadIssueModelContainer: The store /data/Shop.store has a version that
+        is none of the migration plan ShopPlan (version identifier 1.0.0,
+        checksum …, entity hashes Item 02fd3645). The nearest schema is
+        EditedV1. The property 'Item.note': isOptional is true in the store,
+        false in EditedV1. Declare in EditedV1 exactly what was shipped, or add
+        the store's version to the plan. The store is unchanged. Cannot use
+        staged migration with an unknown model version. (NSCocoaErrorDomain
+        134504)
         """)
     }
 
@@ -168,9 +171,10 @@ extension GuideItems {
       directory.check(
         try failure(Plan<ShopV1, SameV2>.self),
         """
-        loadIssueModelContainer: The migration plan ShopPlan has two equal schemas, ShopV1 and SameV2:
-        initial values, delete rules, indexes and the names of types do not distinguish versions. Remove
-        SameV2, or give one of its properties a hashModifier if its stage has code to run.
+        loadIssueModelContainer: The migration plan ShopPlan has two equal
+        schemas, ShopV1 and SameV2: initial values, delete rules, indexes and
+        the names of types do not distinguish versions. Remove SameV2, or give
+        one of its properties a hashModifier if its stage has code to run.
         """)
     }
 
@@ -182,8 +186,9 @@ extension GuideItems {
       directory.check(
         warnings,
         """
-        LooseV1 contains Shop.Tag, which is declared outside of it. A change of the class changes a schema
-        that was shipped: declare a copy inside LooseV1.
+        LooseV1 contains Shop.Tag, which is declared outside of it. A change of
+        the class changes a schema that was shipped: declare a copy inside
+        LooseV1.
         """)
     }
 
@@ -193,11 +198,13 @@ extension GuideItems {
       directory.check(
         try failure(MixedPlan.self),
         """
-        loadIssueModelContainer: The willMigrate of the stage ShopV1 to ShopV2 of the migration plan
-        MixedPlan has failed. Nothing that it changed is in the store /data/Shop.store, which is of ShopV1.
-        It runs again when the store is next opened. The schema of the context does not contain
-        Shop.ShopV2.Item. In a migration stage, willMigrate uses the classes of the old version, and
-        didMigrate those of the new one. Use Shop.ShopV1.Item, the class of the same name in version 1.0.0.
+        loadIssueModelContainer: The willMigrate of the stage ShopV1 to ShopV2
+        of the migration plan MixedPlan has failed. Nothing that it changed is
+        in the store /data/Shop.store, which is of ShopV1. It runs again when
+        the store is next opened. The schema of the context does not contain
+        Shop.ShopV2.Item. In a migration stage, willMigrate uses the classes of
+        the old version, and didMigrate those of the new one. Use
+        Shop.ShopV1.Item, the class of the same name in version 1.0.0.
         """)
     }
 
@@ -209,8 +216,9 @@ extension GuideItems {
       directory.check(
         error,
         """
-        unknownSchema: The schema of the context does not contain Shop.ShopV2.Item. Use Shop.ShopV1.Item,
-        the class of the same name in version 1.0.0.
+        unknownSchema: The schema of the context does not contain
+        Shop.ShopV2.Item. Use Shop.ShopV1.Item, the class of the same name in
+        version 1.0.0.
         """)
     }
 
@@ -229,8 +237,9 @@ extension GuideItems {
       directory.check(
         try failure(GapPlan.self),
         """
-        loadIssueModelContainer: The migration plan GapPlan has no stage from ShopV2, because the stage
-        ShopV1 to ShopV3 passes over it: a store of that version could not be migrated.
+        loadIssueModelContainer: The migration plan GapPlan has no stage from
+        ShopV2, because the stage ShopV1 to ShopV3 passes over it: a store of
+        that version could not be migrated.
         """)
       let other = try #require(throws: SwiftDataError.self) {
         try ModelContainer(
@@ -240,9 +249,10 @@ extension GuideItems {
       directory.check(
         other,
         """
-        loadIssueModelContainer: The migration plan ShopPlan ends with ShopV2, but the container has another
-        schema. The property 'Item.stock' is in the container's schema, but not in ShopV2. Add a schema and
-        a stage for the container's version, or make the container with ShopV2.
+        loadIssueModelContainer: The migration plan ShopPlan ends with ShopV2,
+        but the container has another schema. The property 'Item.stock' is in
+        the container's schema, but not in ShopV2. Add a schema and a stage for
+        the container's version, or make the container with ShopV2.
         """)
     }
 
@@ -252,10 +262,12 @@ extension GuideItems {
       directory.check(
         try failure(Plan<ShopV1, ShopV2>.self),
         """
-        loadIssueModelContainer: The store /data/Shop.store is of version 3.0.0, later than the last schema
-        of the migration plan ShopPlan, ShopV2 2.0.0: a newer version of the app has migrated it (version
-        identifier 3.0.0, checksum …, entity hashes Item d1c5c25d). Open it with that version, or restore a
-        backup. The store is unchanged. Staged migration would go backwards. (NSCocoaErrorDomain 134506)
+        loadIssueModelContainer: The store /data/Shop.store is of version 3.0.0,
+        later than the last schema of the migration plan ShopPlan, ShopV2 2.0.0:
+        a newer version of the app has migrated it (version identifier 3.0.0,
+        checksum …, entity hashes Item d1c5c25d). Open it with that version, or
+        restore a backup. The store is unchanged. Staged migration would go
+        backwards. (NSCocoaErrorDomain 134506)
         """)
     }
   }

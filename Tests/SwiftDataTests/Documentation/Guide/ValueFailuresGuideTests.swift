@@ -159,13 +159,15 @@ extension GuideItems {
       directory.check(
         try failure(Plan<ShopV1, Required>.self),
         """
-        loadIssueModelContainer: The stage ShopV1 to Required of the migration plan ShopPlan has failed. The
-        store /data/Shop.store is of ShopV1. An error occurred during persistent store migration. Cannot
-        migrate store in-place: Validation error missing attribute values on mandatory destination
-        attribute: 'price' of entity 'Item' is required and has no default value in the destination, and
-        Item/p1 is without a value. The store is '/data/Shop.store'. Give the attribute 'price' of entity
-        'Item' a default value, make it optional, or set its values by a mapping model. (NSCocoaErrorDomain
-        134110)
+        loadIssueModelContainer: The stage ShopV1 to Required of the migration
+        plan ShopPlan has failed. The store /data/Shop.store is of ShopV1. An
+        error occurred during persistent store migration. Cannot migrate store
+        in-place: Validation error missing attribute values on mandatory
+        destination attribute: 'price' of entity 'Item' is required and has no
+        default value in the destination, and Item/p1 is without a value. The
+        store is '/data/Shop.store'. Give the attribute 'price' of entity 'Item'
+        a default value, make it optional, or set its values by a mapping model.
+        (NSCocoaErrorDomain 134110)
         """)
     }
 
@@ -175,11 +177,13 @@ extension GuideItems {
       directory.check(
         try failure(Plan<ShopV1, Owned>.self),
         """
-        loadIssueModelContainer: The stage ShopV1 to Owned of the migration plan ShopPlan cannot be
-        inferred. Add a version in between that has both the old and the new property, and copy the values
-        in the didMigrate of its stage. The store /data/Shop.store is unchanged. A mapping model could not
-        be inferred. The relationship 'owner' of entity 'Item' is new and required, but existing objects
-        have no value for it. Make it optional. (NSCocoaErrorDomain 134190)
+        loadIssueModelContainer: The stage ShopV1 to Owned of the migration plan
+        ShopPlan cannot be inferred. Add a version in between that has both the
+        old and the new property, and copy the values in the didMigrate of its
+        stage. The store /data/Shop.store is unchanged. A mapping model could
+        not be inferred. The relationship 'owner' of entity 'Item' is new and
+        required, but existing objects have no value for it. Make it optional.
+        (NSCocoaErrorDomain 134190)
         """)
     }
 
@@ -215,7 +219,8 @@ extension GuideItems {
       directory.check(
         [words],
         """
-        … Item.color of x-coredata://… has the raw value red, which Color does not have.…
+        … Item.color of x-coredata://… has the raw value red, which Color does
+        not have.…
         """)
     }
 
@@ -242,8 +247,9 @@ extension GuideItems {
       directory.check(
         error,
         """
-        loadIssueModelContainer: The model container could not be made. Dated.day cannot be stored: its type
-        is Shop.Day, which does not decode itself by keys; @Attribute(.codable) stores it as a whole.
+        loadIssueModelContainer: The model container could not be made.
+        Dated.day cannot be stored: its type is Shop.Day, which does not decode
+        itself by keys; @Attribute(.codable) stores it as a whole.
         """)
     }
 
@@ -253,11 +259,13 @@ extension GuideItems {
       directory.check(
         try failure(Plan<ShopV1, Unique>.self),
         """
-        loadIssueModelContainer: The stage ShopV1 to Unique of the migration plan ShopPlan has failed. The
-        store /data/Shop.store is of ShopV1. Make the stage a custom one whose willMigrate removes the
-        duplicates. Persistent store migration failed, uniqueness constraint violated. Rows of entity 'Item'
-        have the same value of 'title', which must be unique in the new model: 'Tea' (2 rows). The store is
-        '/data/Shop.store'. Remove the duplicates first, or remove the constraint from the model.
+        loadIssueModelContainer: The stage ShopV1 to Unique of the migration
+        plan ShopPlan has failed. The store /data/Shop.store is of ShopV1. Make
+        the stage a custom one whose willMigrate removes the duplicates.
+        Persistent store migration failed, uniqueness constraint violated. Rows
+        of entity 'Item' have the same value of 'title', which must be unique in
+        the new model: 'Tea' (2 rows). The store is '/data/Shop.store'. Remove
+        the duplicates first, or remove the constraint from the model.
         (NSCocoaErrorDomain 134111)
         """)
     }
@@ -268,10 +276,12 @@ extension GuideItems {
       directory.check(
         try failure(Renamed.self),
         """
-        loadIssueModelContainer: The store /data/Shop.store could not be migrated to the container's schema.
-        It is unchanged. Write a migration plan whose schemas say what is removed, or allow the loss with
-        ModelConfiguration.migration.allowedLosses. If 'Item.note' was renamed to 'remark', give it
-        originalName: "note". … would drop 1 value of 'Item.note'. … (NSCocoaErrorDomain 134130)
+        loadIssueModelContainer: The store /data/Shop.store could not be
+        migrated to the container's schema. It is unchanged. Write a migration
+        plan whose schemas say what is removed, or allow the loss with
+        ModelConfiguration.migration.allowedLosses. If 'Item.note' was renamed
+        to 'remark', give it originalName: "note". … would drop 1 value of
+        'Item.note'. … (NSCocoaErrorDomain 134130)
         """)
       // guide: failure-renamed
       let warnings = try Plan<ShopV1, Renamed>.validate()
@@ -279,8 +289,8 @@ extension GuideItems {
       directory.check(
         warnings,
         """
-        The stage ShopV1 to Renamed drops 'Item.note' and adds 'remark', of the same type. If it was
-        renamed, give it originalName: "note".
+        The stage ShopV1 to Renamed drops 'Item.note' and adds 'remark', of the
+        same type. If it was renamed, give it originalName: "note".
         """)
     }
 
