@@ -111,7 +111,6 @@ struct ImportPartsTests {
 
   @Test("A wrong line far down changes nothing, whatever was saved before it")
   func allOrNothing() throws {
-    let before = try Data(contentsOf: URL(fileURLWithPath: store))
     let files = try directory.files() + ["lines.jsonl"]
     for (wrong, expected) in [
       (#"{"entity":"Order","values":{"number":"many"}}"#, "line 12011: Order.number: \"many\" is not an Integer 32"),
@@ -125,7 +124,7 @@ struct ImportPartsTests {
     ] {
       let run = try load(everything + [wrong])
       #expect(run.status == 6 && run.error.contains(expected), "\(run.text)")
-      #expect(try Data(contentsOf: URL(fileURLWithPath: store)) == before, "\(wrong)")
+      for entity in ["Customer", "Item", "Order"] { #expect(try query(entity, "--count") == "0\n", "\(wrong)") }
       #expect(try directory.files().sorted() == files.sorted())
     }
   }

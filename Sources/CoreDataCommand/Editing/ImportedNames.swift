@@ -33,9 +33,11 @@ struct ImportedNames {
   }
 
   private var numbers: [String: Int32] = [:]
-  private var keys: [String] = []
+  /// The texts of those that no line has yet, which may be sought in the store.
+  private var keys: [Int32: String] = [:]
   private var states: [State] = []
-  private var places: [ObjectPlace] = []
+  private var placeEntities: [UInt16] = []
+  private var placeNumbers: [Int64] = []
   /// What identifiers begin with: `x-coredata://UUID/`. Without it, most are short enough to need no memory of their own.
   private var prefixes: [String] = []
   private var entities: [String: UInt16] = [:]
@@ -47,11 +49,12 @@ struct ImportedNames {
   mutating func number(of id: String) -> Int32 {
     let key = shortened(id)
     if let number = numbers[key] { return number }
-    let number = Int32(keys.count)
+    let number = Int32(states.count)
     numbers[key] = number
-    keys.append(key)
+    keys[number] = key
     states.append(.mentioned)
-    places.append(ObjectPlace(entity: 0, number: 0))
+    placeEntities.append(0)
+    placeNumbers.append(0)
     return number
   }
 
@@ -60,6 +63,7 @@ struct ImportedNames {
     let number = number(of: id)
     guard states[Int(number)] == .mentioned else { return nil }
     states[Int(number)] = .declared
+    keys[number] = nil
     return number
   }
 
@@ -67,12 +71,14 @@ struct ImportedNames {
 
   /// Returns the object with an identifier; nil if it has not been saved.
   func place(_ number: Int32) -> ObjectPlace? {
-    states[Int(number)] == .stored ? places[Int(number)] : nil
+    guard states[Int(number)] == .stored else { return nil }
+    return ObjectPlace(entity: placeEntities[Int(number)], number: placeNumbers[Int(number)])
   }
 
   mutating func set(_ id: NSManagedObjectID, _ number: Int32) {
+    let place = place(of: id)
     states[Int(number)] = .stored
-    places[Int(number)] = place(of: id)
+    (placeEntities[Int(number)], placeNumbers[Int(number)]) = (place.entity, place.number)
   }
 
   mutating func place(of id: NSManagedObjectID) -> ObjectPlace {
@@ -88,7 +94,8 @@ struct ImportedNames {
   }
 
   func text(_ number: Int32) -> String {
-    let key = keys[Int(number)]
+    // Only messages need that of a line.
+    let key = keys[number] ?? numbers.first { $0.value == number }?.key ?? ""
     guard let mark = key.unicodeScalars.first, mark.value < Self.maxPrefixes, Int(mark.value) < prefixes.count else {
       return key
     }
@@ -115,12 +122,16 @@ struct ImportedNames {
 
 /// The relationships of objects that have been saved and are no longer in memory.
 struct SavedLinks {
+  /// The fields are in an order that leaves no gaps.
   private struct Entry {
+    let number: Int64
     let line: Int32
-    let relationship: UInt16
-    let count: Int32
     let start: Int32
-    let object: ObjectPlace
+    let count: Int32
+    let entity: UInt16
+    let relationship: UInt16
+
+    var object: ObjectPlace { ObjectPlace(entity: entity, number: number) }
   }
 
   private var entries: [Entry] = []
@@ -137,8 +148,8 @@ struct SavedLinks {
     if isPending { pending.append(Int32(entries.count)) }
     entries.append(
       Entry(
-        line: Int32(truncatingIfNeeded: link.line), relationship: UInt16(number), count: Int32(link.names.count),
-        start: Int32(names.count), object: object))
+        number: object.number, line: Int32(truncatingIfNeeded: link.line), start: Int32(names.count),
+        count: Int32(link.names.count), entity: object.entity, relationship: UInt16(number)))
     names += link.names
   }
 

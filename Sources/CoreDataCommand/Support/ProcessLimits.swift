@@ -28,14 +28,14 @@ enum ProcessLimits {
       + "(ulimit -f)."
   }
 
-  /// SQLite's SQLITE_IOERR_WRITE, which SQLite reports for a file that became too large, too.
-  private static let writeFailure = 778
+  /// SQLite's SQLITE_IOERR: SQLite has no code of its own for a file that became too large.
+  private static let sqliteIOError = 10
 
   private static func isFileTooLarge(_ error: any Error) -> Bool {
     if let failure = error as? FileFailure { return failure.number == EFBIG }
     let error = error as NSError
     if error.domain == NSPOSIXErrorDomain, error.code == EFBIG { return true }
-    if error.userInfo[NSSQLiteErrorDomain] as? Int == writeFailure { return true }
+    if error.userInfo[NSSQLiteErrorDomain] as? Int == sqliteIOError { return true }
     return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isFileTooLarge) ?? false
   }
 
