@@ -133,6 +133,7 @@ extension HTMLPage {
     nav { margin: 0 0 1rem; overflow-wrap: anywhere; }
     .lines { white-space: pre-wrap; }
     td { max-width: 32rem; min-width: 3rem; }
+    td:has(> .lines) { min-width: 10rem; }
     th a { text-decoration: none; }
     td img { max-height: 4rem; max-width: 8rem; vertical-align: middle; background: var(--box); }
     .large img { max-height: 24rem; max-width: 100%; }

@@ -153,6 +153,17 @@ struct SavedLinks {
     names += link.names
   }
 
+  /// Sorts those that have not been set by their destination, and those to many objects, which have an order, to the end.
+  mutating func sortPending() {
+    let keys = pending.map { position -> Int64 in
+      let entry = entries[Int(position)]
+      if relationships[Int(entry.relationship)].isToMany { return .max }
+      return entry.count == 0 ? -1 : Int64(entry.relationship) << 32 | Int64(names[Int(entry.start)])
+    }
+    let order = keys.indices.sorted { keys[$0] == keys[$1] ? $0 < $1 : keys[$0] < keys[$1] }
+    pending = order.map { pending[$0] }
+  }
+
   func relationship(_ position: Int32) -> NSRelationshipDescription {
     relationships[Int(entries[Int(position)].relationship)]
   }

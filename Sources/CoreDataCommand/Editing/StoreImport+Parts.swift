@@ -72,7 +72,7 @@ extension StoreImport {
     var isPending: [Bool] = []
     var incomplete: Set<NSManagedObject> = []
     for link in part.links {
-      let waits = try link.names.contains { try isAwaited($0) }
+      let waits = try isPostponed(link) || link.names.contains { try isAwaited($0) }
       if waits { incomplete.insert(link.object) } else { try connect(link) }
       isPending.append(waits)
     }
@@ -87,6 +87,16 @@ extension StoreImport {
       saved.add(link, of: names.place(of: link.object.objectID), isPending: isPending)
     }
     forgetObjects()
+  }
+
+  /// Returns whether a relationship to an object that was saved before is set at the end, together with the others to the
+  /// same object: setting one loads all members of the inverse.
+  private func isPostponed(_ link: ImportedLink) -> Bool {
+    let relationship = link.relationship
+    guard partSize < .max, !relationship.isToMany, !relationship.isRequired,
+      relationship.inverseRelationship?.isToMany == true
+    else { return false }
+    return link.names.contains { part.objects[$0] == nil }
   }
 
   /// Returns whether a later line may create the object with an identifier.
@@ -132,6 +142,7 @@ extension StoreImport {
 
   /// Sets the relationships to objects that later lines have created.
   func connectSaved() throws {
+    saved.sortPending()
     for start in stride(from: 0, to: saved.pending.count, by: Self.defaultPartSize) {
       var changed: [NSManagedObject] = []
       for position in saved.pending[start..<min(start + Self.defaultPartSize, saved.pending.count)] {
