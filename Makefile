@@ -34,7 +34,7 @@
 #                 (Scripts/other-swift.sh); hours on two cores. CHECKS="torture fuzz" names some; `Scripts/release-check.sh report --write` puts their figures into
 #                 Documentation/Reliability.md
 #   make servers  the suites of stores in PostgreSQL with other settings, with ICU's collations, behind PgBouncer, and with each
-#                 installed version of PostgreSQL
+#                 installed version of PostgreSQL; NEWER=yes also with PostgreSQL 17, in a bare Debian 13 of its own (needs root)
 #   make servers-faults   processes that save to a server whose connections end, are cut in COMMIT, are pooled or too few, that restarts,
 #                 or whose store is migrated (Tests/Servers/README.md): nothing is lost, doubled or reported wrongly; two hours
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each

@@ -10,6 +10,9 @@
 #                                        and no port; SERVER is its URL. Does nothing where there is no server
 #   Scripts/postgresql.sh suites COMMAND runs a command that tests stores once for each kind of server: with other
 #                                        settings, behind PgBouncer, and with each installed version
+#   Scripts/postgresql.sh newer COMMAND  runs it with PostgreSQL 17 of Debian 13, which is installed in a bare system of its
+#                                        own by debootstrap; needs root. ROOT=DIR keeps the system for the next time.
+#                                        `suites` does this too with NEWER=yes
 # INSTALL=no keeps it from installing.
 set -euo pipefail
 
@@ -106,13 +109,82 @@ suites() {
   for folder in /usr/lib/postgresql/*/bin; do
     [[ $folder == "$(programs)" || ! -x $folder/initdb ]] || try "$folder" COREDATA_POSTGRESQL_BIN="$folder" "$@"
   done
+  if [[ ${NEWER:-} == yes ]]; then try "PostgreSQL of Debian 13" "${BASH_SOURCE[0]}" newer "$@"; fi
   [[ ${#failed[@]} -eq 0 ]] && return 0
   say "Failed: $(printf '%s; ' "${failed[@]}")"
   return 1
 }
 
+# Mounts what a server in another system shares with this one: processes, devices, and the directories of the tests.
+mount_into() {
+  local place
+  for place in proc dev tmp; do
+    mountpoint --quiet "$1/$place" || mount --rbind --make-rslave "/$place" "$1/$place"
+  done
+}
+
+# Unmounts them, and removes the system unless it is kept. Nothing is removed as long as something is mounted in it, since
+# that would be removed too.
+leave() {
+  local root=$1 kept=$2 place
+  for place in proc dev tmp; do
+    if mountpoint --quiet "$root/$place"; then umount --recursive --lazy "$root/$place"; fi
+  done
+  [[ -z $kept ]] || return 0
+  if grep -q " $root/" /proc/self/mounts; then
+    say "Something is still mounted in $root, which is left there."
+  else
+    rm -rf --one-file-system "$root"
+  fi
+}
+
+# Runs a command with the server of a newer Debian. Its programs run in that system, as the user of this one.
+newer() {
+  local root=${ROOT:-} suite=trixie version=17 wrappers program status=0
+  if [[ $(id -u) -ne 0 ]]; then
+    say "A system of its own for PostgreSQL $version needs root."
+    return 1
+  fi
+  command -v debootstrap >/dev/null || apt-get install --yes debootstrap >/dev/null
+  # Not below /tmp, which is mounted into it.
+  [[ -n $root ]] || root=$(mktemp -d /var/tmp/coredata-debian-XXXXXX)
+  wrappers=$(mktemp -d /tmp/coredata-pg-bin-XXXXXX)
+  chmod 755 "$wrappers"
+  # shellcheck disable=SC2064
+  trap "rm -rf '$wrappers'; leave '$root' '${ROOT:-}'" EXIT
+  if [[ ! -x $root/usr/lib/postgresql/$version/bin/postgres ]]; then
+    say "== a bare Debian ($suite) with PostgreSQL $version"
+    mkdir -p "$root"
+    [[ -d $root/etc/apt ]] || debootstrap --variant=minbase "$suite" "$root" >/dev/null
+    # Debian would start a server.
+    mkdir -p "$root/etc/postgresql-common"
+    printf 'create_main_cluster = false\n' >"$root/etc/postgresql-common/createcluster.conf"
+    mountpoint --quiet "$root/proc" || mount -t proc proc "$root/proc"
+    chroot "$root" /bin/sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq \
+      --no-install-recommends postgresql-$version" >/dev/null 2>&1 ||
+      { say "PostgreSQL $version could not be installed in $root."; return 1; }
+    umount "$root/proc"
+  fi
+  mount_into "$root"
+  for program in initdb pg_ctl postgres pg_basebackup pg_dump pg_restore; do
+    # A user namespace lets a user without privileges enter the system, and keeps its number.
+    printf '#!/bin/sh\nexec unshare --user --map-current-user --root=%q --wd=/ %q "$@"\n' \
+      "$root" "/usr/lib/postgresql/$version/bin/$program" >"$wrappers/$program"
+    chmod 755 "$wrappers/$program"
+  done
+  # `initdb` looks the user up. Where it has that number already, nothing is changed.
+  chroot "$root" usermod --uid "$(id -u postgres)" --non-unique postgres >/dev/null 2>&1 || true
+  say "== $("$wrappers/postgres" --version) of $root"
+  COREDATA_POSTGRESQL_BIN=$wrappers "$@" || status=$?
+  return $status
+}
+
 case ${1:-} in
 install) install ;;
+newer)
+  shift
+  newer "$@"
+  ;;
 suites)
   shift
   suites "$@"
@@ -122,7 +194,7 @@ run)
   run "$@"
   ;;
 *)
-  say "usage: Scripts/postgresql.sh install | run COMMAND | suites COMMAND"
+  say "usage: Scripts/postgresql.sh install | run COMMAND | suites COMMAND | newer COMMAND"
   exit 2
   ;;
 esac
