@@ -60,7 +60,7 @@ extension NSPersistentStoreCoordinator {
         reason: "Cannot create a store of type '\(storeType)' with a nil URL, or with one that names no file.")
     }
     guard let storeURL else { return try addStoreWithoutURL(kind, configuration, options) }
-    let store = try withLock {
+    return try adding {
       // Every store at /dev/null is a separate in-memory store.
       let known = persistentStore(for: storeURL)
       if let known = known as? any RowStore, known.isDisconnected {
@@ -72,17 +72,22 @@ extension NSPersistentStoreCoordinator {
       let opening = StoreOpening(
         of: kind, at: storeURL, with: managedObjectModel, configuration: configuration, options: options,
         stageContainer: NSPersistentContainer.self)
-      let store: NSPersistentStore
       if kind == SQLiteStore.self {
-        store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, opening.settings) {
+        return try SettingAside.open(storeURL, model: managedObjectModel, configuration, opening.settings) {
           try open(opening)
         }
-      } else {
-        guard !opening.settings.setsAside else {
-          throw StoreErrors.invalidOption(StoreSetAsideOption, true, wanted: "it for SQLite stores only")
-        }
-        store = try open(opening)
       }
+      guard !opening.settings.setsAside else {
+        throw StoreErrors.invalidOption(StoreSetAsideOption, true, wanted: "it for SQLite stores only")
+      }
+      return try open(opening)
+    }
+  }
+
+  /// Adds the store that a body opens under the coordinator's lock, and posts a notification.
+  private func adding(_ open: () throws -> NSPersistentStore) rethrows -> NSPersistentStore {
+    let store = try withLock {
+      let store = try open()
       adopt(store)
       return store
     }
@@ -126,18 +131,14 @@ extension NSPersistentStoreCoordinator {
   private func addStoreWithoutURL(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
-    let store = try withLock {
+    try adding {
       let location = URL(fileURLWithPath: "/dev/null")
       let store = kind.init(
         persistentStoreCoordinator: self, configurationName: configuration, at: location, options: options)
       store.url = nil
       try finishOpening(store)
-      adopt(store)
       return store
     }
-    NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [NSAddedPersistentStoresKey: [store]])
-    return store
   }
 
   /// Opens a store.
