@@ -69,15 +69,7 @@ final class BrowsedStore {
   /// Returns an object; nil if the store does not have it.
   ///
   /// - Throws: the errors of reading the store.
-  func object(_ id: NSManagedObjectID) throws -> NSManagedObject? {
-    do {
-      return try context.existingObject(with: id)
-    } catch let error as NSError
-      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
-    {
-      return nil
-    }
-  }
+  func object(_ id: NSManagedObjectID) throws -> NSManagedObject? { try context.storedObject(id) }
 
   /// Returns the number of objects that match a selection.
   func count(_ selection: ObjectSelection) throws -> Int {

@@ -207,16 +207,10 @@ final class EditableStore {
     // The number may stand without the p.
     let short = id.replacing(/^([^\/:]+)\/([0-9]+)$/) { "\($0.1)/p\($0.2)" }
     let text = id.contains("://") ? id : "x-coredata://\(store.identifier ?? "")/\(short)"
-    guard let url = URL(string: text), let found = coordinator.managedObjectID(forURIRepresentation: url) else {
-      return nil
-    }
-    do {
-      let object = try context.existingObject(with: found)
-      return object.entity.name == url.pathComponents[1] || object.entity.isKind(of: url.pathComponents[1])
-        ? object : nil
-    } catch let error as NSError where error.isMissingObject {
-      return nil
-    }
+    guard let url = URL(string: text), let found = coordinator.managedObjectID(forURIRepresentation: url),
+      let object = try context.storedObject(found)
+    else { return nil }
+    return object.entity.name == url.pathComponents[1] || object.entity.isKind(of: url.pathComponents[1]) ? object : nil
   }
 
   /// The entities of the store, by name.
@@ -339,13 +333,6 @@ extension NSEntityDescription {
   /// Whether the entity is one of this name, or a subentity of it.
   func isKind(of name: String) -> Bool {
     sequence(first: self) { $0.superentity }.contains { $0.name == name }
-  }
-}
-
-extension NSError {
-  /// Whether the error means that an object has no row.
-  fileprivate var isMissingObject: Bool {
-    domain == NSCocoaErrorDomain && code == NSManagedObjectReferentialIntegrityError
   }
 }
 

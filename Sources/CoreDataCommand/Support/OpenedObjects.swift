@@ -116,13 +116,10 @@ struct OpenedObjects {
   /// - Throws: `CommandFailure` for another text, and if the store has no such object; the errors of reading the store.
   func object(_ text: String) throws -> NSManagedObject {
     let id = try id(text)
-    do {
-      return try context.existingObject(with: id)
-    } catch let error as NSError
-      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
-    {
+    guard let object = try context.storedObject(id) else {
       throw CommandFailure(.unreadableStore, "\(address.name) has no object \(Self.short(id)).")
     }
+    return object
   }
 
   private func id(_ text: String) throws -> NSManagedObjectID {
@@ -158,5 +155,18 @@ struct OpenedObjects {
   /// Returns the end of an identifier's URI, such as `Note/p3`.
   static func short(_ id: NSManagedObjectID) -> String {
     id.uriRepresentation().pathComponents.suffix(2).joined(separator: "/")
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Returns the object of an identifier; nil if the store has no such row.
+  func storedObject(_ id: NSManagedObjectID) throws -> NSManagedObject? {
+    do {
+      return try existingObject(with: id)
+    } catch let error as NSError
+      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
+    {
+      return nil
+    }
   }
 }
