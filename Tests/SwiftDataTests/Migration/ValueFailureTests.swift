@@ -15,7 +15,7 @@ extension Items {
 }
 
 private enum Kind: String, Codable { case small, large, huge }
-private struct Spot: Codable, Equatable {
+private struct Viewpoint: Codable, Equatable {
   var x: Int
   var label: String?
 }
@@ -29,10 +29,10 @@ private enum Before: Items {
   @Model final class Item {
     var title: String
     var kind: Kind = Kind.small
-    var spot: Spot?
+    var spot: Viewpoint?
     var loose: Loose?
     var kept: Loose = Loose()
-    var spots: [Spot] = []
+    var spots: [Viewpoint] = []
     init(title: String) { self.title = title }
   }
 }
@@ -74,7 +74,7 @@ private enum Reduced: Items {
   @Model final class Item {
     var title: String
     var kind: Kind = Kind.small
-    var spot: Spot?
+    var spot: Viewpoint?
     var loose: Loose?
     var kept: Loose = Loose()
     var spots: [Point] = []
@@ -95,7 +95,7 @@ private enum Reshaped: Items {
     var spot: Point?
     var loose: Loose?
     var kept: Loose = Loose()
-    var spots: [Spot] = []
+    var spots: [Viewpoint] = []
     init(title: String) { self.title = title }
   }
 }
@@ -148,9 +148,9 @@ struct ValueFailureTests {
     let context = try self.context(Before.self)
     let first = Before.Item(title: "a")
     first.kind = .huge
-    first.spot = Spot(x: 1, label: "here")
+    first.spot = Viewpoint(x: 1, label: "here")
     first.loose = Loose()
-    first.spots = [Spot(x: 2)]
+    first.spots = [Viewpoint(x: 2)]
     context.insert(first)
     let second = Before.Item(title: "b")
     second.loose = Loose(first: 0)
