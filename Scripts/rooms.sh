@@ -17,6 +17,7 @@ known=(
   "Sources/CoreData: ObjectGraph/Context, ObjectGraph/Object"
   "Sources/CoreData: ObjectGraph/Context, ObjectGraph/Saving"
   "Sources/CoreData: Stores, Stores/Kinds"
+  "Sources/SwiftData: Stack, Stack/DataStores"
 )
 
 # Reads all files of a target twice: for the types that they declare, and for those that they name.

@@ -122,10 +122,11 @@ private final class TransactionCounter: Sendable {
       let request = NSPersistentHistoryChangeRequest.fetchHistory(after: token)
       request.resultType = .transactionsAndChanges
       request.affectedStores = stores
+      // An error means that the transactions after the token have been deleted; see below.
       if let result = try? context.execute(request) as? NSPersistentHistoryResult {
         return result.result as? [NSPersistentHistoryTransaction] ?? []
       }
-      // The transactions after the token have been deleted. Those that remain are told apart by their numbers.
+      // Those that remain are told apart by their numbers.
       guard token != nil else { return [] }
       return transactions(after: nil)
     }

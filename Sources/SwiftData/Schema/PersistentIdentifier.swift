@@ -52,7 +52,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
   /// Creates the identifier of a saved row.
   init(_ objectID: NSManagedObjectID) {
     let store = objectID.persistentStore
-    if let identifier = (store as? DataStoreBridge)?.identifier(of: objectID) {
+    if let identifier = (store as? any IdentifyingStore)?.identifier(of: objectID) {
       self = identifier
       return
     }
@@ -113,4 +113,10 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
         primaryKey: id.primaryKey, uriRepresentation: uri, isTemporary: isTemporary, storeIdentifier: storeIdentifier,
         entityName: entityName), forKey: .implementation)
   }
+}
+
+/// A store that gives its rows identifiers of its own.
+protocol IdentifyingStore: NSPersistentStore {
+  /// Returns the identifier of a row; nil if it has none yet. May be called on any thread.
+  func identifier(of id: NSManagedObjectID) -> PersistentIdentifier?
 }

@@ -5,7 +5,7 @@ import CoreData
 import Foundation
 
 /// The managed object in which the values of an inserted model are kept.
-final class ModelRow: NSManagedObject {
+final class ModelRow: NSManagedObject, ArrayStoring {
   /// The storage of the model, while the model exists.
   weak var storage: StorageCore?
   /// The storages of further models, which were inserted with the unique values of this row.
@@ -39,7 +39,6 @@ final class ModelRow: NSManagedObject {
     if model == nil { storage = other } else { others.append(Other(storage: other)) }
   }
 
-  /// Whether arrays are stored as their JSON text, as the framework does that wrote the store.
   var storesArraysAsText: Bool { storage?.context?.storesArraysAsText ?? false }
 
   /// Sets a property on behalf of a model.

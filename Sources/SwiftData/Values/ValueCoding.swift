@@ -4,6 +4,12 @@
 import CoreData
 import Foundation
 
+/// A row that knows the form of arrays in its store.
+protocol ArrayStoring: NSManagedObject {
+  /// Whether arrays are stored as their JSON text, as the framework does that wrote the store.
+  var storesArraysAsText: Bool { get }
+}
+
 /// Converts values of `Codable` types to what Core Data stores for them, and back.
 struct ValueCoding {
   private let shape: ValueShape
@@ -18,7 +24,7 @@ struct ValueCoding {
 
   /// Returns the coding of values for a row, whose store may be one that needs an older form.
   func storing(in row: NSManagedObject) -> ValueCoding {
-    storing(asText: (row as? ModelRow)?.storesArraysAsText ?? false)
+    storing(asText: (row as? any ArrayStoring)?.storesArraysAsText ?? false)
   }
 
   func storing(asText: Bool) -> ValueCoding {

@@ -109,6 +109,7 @@ private struct Release: Codable {
       throw DecodingError.dataCorruptedError(forKey: .link, in: container, debugDescription: "no link")
     }
     date = try container.decode(String.self, forKey: .date)
+    // Whether it is a date is all that counts.
     guard (try? Date(date, strategy: .iso8601)) != nil else {
       throw DecodingError.dataCorruptedError(forKey: .date, in: container, debugDescription: "no date")
     }

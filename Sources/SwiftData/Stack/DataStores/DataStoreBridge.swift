@@ -11,7 +11,7 @@ import Synchronization
 /// Core Data keeps the object graph: unsaved changes, delete rules, conflicts, rollback and the notification of other
 /// contexts are the same as with a SQLite store. This class translates fetches and saves to the requests of the
 /// protocol, and snapshots to rows.
-final class DataStoreBridge: NSIncrementalStore, @unchecked Sendable {
+final class DataStoreBridge: NSIncrementalStore, IdentifyingStore, @unchecked Sendable {
   // Guarded by the coordinator's lock, which is held during all calls of an incremental store.
 
   let store: any DataStore

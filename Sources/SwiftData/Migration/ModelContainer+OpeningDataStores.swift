@@ -96,17 +96,4 @@ extension ModelContainer {
   private static func relationships(of schema: Schema) -> [(String, String, String)] {
     schema.entities.flatMap { entity in entity.relationships.map { (entity.name, $0.name, $0.destination) } }
   }
-
-  /// Returns the data store of an entity; nil if it is in a Core Data store.
-  func dataStore(for entity: NSEntityDescription) -> DataStoreBridge? {
-    dataStores.first { $0.entityNames.contains(entity.name ?? "") }
-  }
-
-  /// The stores that are not data stores of the program's own.
-  var coreDataStores: [NSPersistentStore] { coordinator.persistentStores.filter { !($0 is DataStoreBridge) } }
-
-  /// Returns the data store with an identifier.
-  func dataStore(_ identifier: String?) -> DataStoreBridge? {
-    dataStores.first { $0.storeIdentifier == identifier }
-  }
 }
