@@ -57,6 +57,11 @@ package struct MigrationReference {
     return result
   }
 
+  /// Returns the old entities whose objects become objects of a new entity or of its descendants.
+  package func sources(of entity: String) -> [String] {
+    entities.filter { new.isKind($0.key, of: entity) }.map(\.value)
+  }
+
   /// Returns the primary-key offset of each old root entity that was merged under a new common parent.
   ///
   /// It is taken from the first object of one entity. Comparing the images then shows whether all other objects have
