@@ -14,7 +14,7 @@ final class ContextCore: @unchecked Sendable {
   let container: ModelContainer
   let managed: NSManagedObjectContext
   var temporaryIdentifiers = TemporaryIdentifiers()
-  private let policy = UpsertPolicy()
+  let mergePolicy = UniqueValueMergePolicy()
   let collections = CollectionCache()
   let merging = MergedChanges()
   /// How models of an entity are made, by the entity.
@@ -42,7 +42,7 @@ final class ContextCore: @unchecked Sendable {
     } else {
       managed.persistentStoreCoordinator = container.coordinator
     }
-    managed.mergePolicy = policy
+    managed.mergePolicy = mergePolicy
     managed.undoManager = nil
     register()
   }
@@ -165,14 +165,14 @@ final class ContextCore: @unchecked Sendable {
       if managed.parent != nil { try managed.obtainPermanentIDs(for: Array(managed.insertedObjects)) }
       try managed.save()
     } catch {
-      policy.forget()
+      mergePolicy.forget()
       collections.removeAll()
       throw error
     }
     collections.noteSave()
     merging.discard()
     temporaryIdentifiers.noteSave()
-    let kept = policy.moveModels()
+    let kept = mergePolicy.moveModels()
     releaseModels(of: changed)
     return kept
   }

@@ -24,10 +24,9 @@ final class MergedChanges {
   func observe(_ context: ContextCore) {
     guard observer == nil else { return }
     // The context posts it on its own queue.
-    weak let core = context
     observer = NotificationCenter.default.addObserver(
       forName: NSManagedObjectContext.didMergeChangesObjectIDsNotification, object: context.managed, queue: nil
-    ) { _ in core?.finishMerge() }
+    ) { [weak context] _ in context?.finishMerge() }
   }
 
   /// Keeps the values of a row that is about to turn into a fault.

@@ -134,8 +134,10 @@ struct SchemaFailureTests {
 
     let reports = Reports()
     context.uniqueValuePolicy = .updateReporting { reports.add($0) }
-    context.insert(Users.User(mail: "m", name: "third"))
+    let third = Users.User(mail: "m", name: "third")
+    context.insert(third)
     try context.save()
+    #expect(!third.isDeleted && third.persistentModelID == first.persistentModelID)
     #expect(try names() == ["m third kept"])
     #expect(reports.all.count == 1)
     #expect(reports.all.first?.contains("/User/p1 has too: 'User.mail' = m") == true, "\(reports.all)")
