@@ -192,6 +192,6 @@ struct BrowseWriteTests {
         .0)
     #expect(try browser.submit("edit/\(id)", ("v.name", "Zoe")).status == 303)
     #expect(try shelf.objects(store, "--model", shelf.model).contains { $0.contains("Zoe") })
-    #expect(try shelf.directory.exists("Books~.\(type)"))
+    #expect(shelf.directory.exists("Books~.\(type)"))
   }
 }
