@@ -39,8 +39,8 @@ struct ImportInput {
     }
     guard isDirectory.boolValue else {
       sources = [Source(path: path, name: name, entity: nil)]
-      // A file that cannot be read is refused before the store is opened.
-      _ = try RecordFile(path: path)
+      // A file that cannot be read is refused before the store is opened. What is in a pipe can be read only once.
+      if isRepeatable { _ = try RecordFile(path: path) }
       return
     }
     let names: [String]
