@@ -45,7 +45,8 @@ final class BrowseClient {
   }
 
   deinit {
-    process.terminate()
+    // A program that was started while a command of this process caught SIGTERM ignores that.
+    kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
   }
 
