@@ -202,9 +202,10 @@ extension GuideItems {
         of the migration plan MixedPlan has failed. Nothing that it changed is
         in the store /data/Shop.store, which is of ShopV1. It runs again when
         the store is next opened. The schema of the context does not contain
-        Shop.ShopV2.Item. In a migration stage, willMigrate uses the classes of
-        the old version, and didMigrate those of the new one. Use
-        Shop.ShopV1.Item, the class of the same name in version 1.0.0.
+        Shop.ShopV2.Item. In a migration stage, willMigrate and the source of
+        didMigrate have the classes of the old version, and the context that
+        didMigrate changes has those of the new one. Use Shop.ShopV1.Item, the
+        class of the same name in version 1.0.0.
         """)
     }
 

@@ -178,11 +178,12 @@ extension GuideItems {
         try failure(Plan<ShopV1, Owned>.self),
         """
         loadIssueModelContainer: The stage ShopV1 to Owned of the migration plan
-        ShopPlan cannot be inferred. Add a version in between that has both the
-        old and the new property, and copy the values in the didMigrate of its
-        stage. The store /data/Shop.store is unchanged. A mapping model could
-        not be inferred. The relationship 'owner' of entity 'Item' is new and
-        required, but existing objects have no value for it. Make it optional.
+        ShopPlan cannot be inferred. An initial value is for new models alone.
+        Make 'Item.owner' optional in Owned, connect the old rows in the
+        didMigrate of a custom stage, and require it in the version after that.
+        The store /data/Shop.store is unchanged. A mapping model could not be
+        inferred. The relationship 'owner' of entity 'Item' is new and required,
+        but existing objects have no value for it. Make it optional.
         (NSCocoaErrorDomain 134190)
         """)
     }
