@@ -83,7 +83,7 @@ tests:
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Trips/check.sh $(EXAMPLES) $(BUILD_FLAGS)
-	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
 	@Scripts/corpus-check.sh
 
