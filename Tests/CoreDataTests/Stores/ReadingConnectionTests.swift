@@ -5,7 +5,6 @@ import CoreDataSQLite
 import CoreDataTestSupport
 import Dispatch
 import Foundation
-import Synchronization
 import Testing
 
 @testable import CoreData
@@ -267,7 +266,7 @@ struct ReadingConnectionTests {
     func committed() throws -> Int {
       Int(try observer.scalar("SELECT ZTITLE FROM ZTASK WHERE Z_PK = 1")?.text ?? "") ?? -1
     }
-    let isDone = Mutex(false)
+    let isDone = DispatchSemaphore(value: 0)
     let path = place.url.path
     let killing = Task {
       for _ in 0..<12 {
@@ -286,18 +285,21 @@ struct ReadingConnectionTests {
           }
         }
       }
-      isDone.withLock { $0 = true }
+      isDone.signal()
     }
-    var (reads, stale) = (0, 0)
-    while !isDone.withLock({ $0 }) {
-      let before = try committed()
-      context.performAndWait { context.refresh(faults[0], mergeChanges: false) }
-      let found = Int(faults[0]["title"] as? String ?? "") ?? -1
-      let after = try committed()
-      reads += 1
-      if found < before || found > after { stale += 1 }
-      // Otherwise the loop holds a thread that the other task may need.
-      await Task.yield()
+    // In the context's queue: a loop here would hold a thread that other tests wait for.
+    let (reads, stale) = try await context.perform {
+      var (reads, stale) = (0, 0)
+      // The pause is for other tests, for which the next writer may have to wait.
+      while isDone.wait(timeout: .now() + .microseconds(500)) == .timedOut {
+        let before = try committed()
+        context.refresh(faults[0], mergeChanges: false)
+        let found = Int(faults[0]["title"] as? String ?? "") ?? -1
+        let after = try committed()
+        reads += 1
+        if found < before || found > after { stale += 1 }
+      }
+      return (reads, stale)
     }
     await killing.value
     #expect(try stale == 0 && reads > 100 && committed() > 10)
