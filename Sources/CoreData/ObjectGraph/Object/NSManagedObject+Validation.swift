@@ -5,6 +5,9 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
+/// A subclass of the framework's own that has no validation of values without restrictions in the model.
+package protocol ValidatedByModel: NSManagedObject {}
+
 extension NSManagedObject {
   /// Validates all properties, one after another, with `validateValue(_:forKey:)`.
   final func validateProperties() throws {
@@ -14,8 +17,8 @@ extension NSManagedObject {
       ValidationErrors.unreadable(.init(attribute, nil, self), value.problem, url: identifier.persistentStore?.url)
     }
     // Only subclasses can override `validateValue`. Otherwise, properties without restrictions in the model are valid.
-    let positions =
-      type(of: self) == NSManagedObject.self ? table.restricted + outOfRange() : Array(table.properties.indices)
+    let isByModel = type(of: self) == NSManagedObject.self || self is any ValidatedByModel
+    let positions = isByModel ? table.restricted + outOfRange() : Array(table.properties.indices)
     for position in positions {
       do {
         let before = needsNoValue(at: position) ? nil : resolvedValue(at: position)
@@ -123,16 +126,28 @@ enum ValidationRules {
     )
   }
 
+  /// Returns whether validation has left a value as it was.
+  ///
+  /// Casts to types that a value does not have take longer than all the rest, hence the look at its type.
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {
-    // Validation that does not change the value returns the same object, which may be a large set.
-    if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
-      return true
+    guard let a, let b else { return a == nil && b == nil }
+    let type = Swift.type(of: a)
+    guard type == Swift.type(of: b) else { return isEqual(a, b) }
+    // Validation that does not change the value returns the same object or set, which may be large.
+    if type is AnyClass, (a as AnyObject) === (b as AnyObject) { return true }
+    if type == Set<NSManagedObject>.self, let a = a as? Set<NSManagedObject>, let b = b as? Set<NSManagedObject> {
+      return a == b
     }
+    if type == Date.self, let a = a as? Date, let b = b as? Date { return a == b }
+    return isEqual(a, b)
+  }
+
+  private static func isEqual(_ a: Any, _ b: Any) -> Bool {
+    // Strings that are equal by Unicode's rules may differ.
     if let a = a as? String, let b = b as? String { return a.utf8.elementsEqual(b.utf8) }
     // Foundation compares `NSData` objects byte by byte.
     if let a = a as? Data, let b = b as? Data { return a == b }
     return switch (a, b) {
-    case (nil, nil): true
     case (let a as NSObject, let b as NSObject): a.isEqual(b)
     case (let a as AnyHashable, let b as AnyHashable): a == b
     default: false
