@@ -39,16 +39,20 @@ open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   /// Returns a URI that identifies the object across launches: `x-coredata://STORE-UUID/Entity/p12`.
   open func uriRepresentation() -> URL {
     let name = entityDescription.name ?? ""
-    let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
     // A store's metadata may contain any string as its UUID, whereas a host may contain only letters, digits and
     // hyphens.
     let host = (store?.identifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
-    guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
+    guard let url = URL(string: "x-coredata://\(host)/\(path)/\(referenceText)") else {
       trap(
-        "x-coredata://\(host)/\(path)/\(reference) is not a URI, although it contains only valid characters.")
+        "x-coredata://\(host)/\(path)/\(referenceText) is not a URI, although it contains only valid characters.")
     }
     return url
+  }
+
+  /// The last component of the URI, which names the object in its store.
+  package final var referenceText: String {
+    isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
   }
 
   /// The permanent identifier that replaced this temporary one, or the identifier itself.

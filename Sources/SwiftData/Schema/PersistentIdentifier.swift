@@ -58,7 +58,7 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
     }
     self.init(
       storeIdentifier: store?.identifier, entityName: objectID.entity.name ?? "",
-      primaryKey: objectID.uriRepresentation().lastPathComponent, isTemporary: objectID.isTemporaryID)
+      primaryKey: objectID.referenceText, isTemporary: objectID.isTemporaryID)
   }
 
   /// Returns an identifier from its parts, for a store of the program's own.

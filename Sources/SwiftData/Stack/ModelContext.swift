@@ -185,9 +185,8 @@ private struct SaveNotice {
 
   /// - Parameter kept: the rows that got the values of inserted models.
   func afterwards(_ kept: [ModelRow]) -> [AnyHashable: Any] {
-    let known = Set(updated)
-    let further = Set(kept.map { PersistentIdentifier($0.objectID) }).subtracting(known)
     let inserted = inserted.filter { $0.managedObjectContext != nil }.map { PersistentIdentifier($0.objectID) }
+    let further = kept.isEmpty ? [] : Set(kept.map { PersistentIdentifier($0.objectID) }).subtracting(updated)
     return [
       ModelContext.NotificationKey.insertedIdentifiers.rawValue: inserted,
       ModelContext.NotificationKey.updatedIdentifiers.rawValue: updated + further.subtracting(inserted),
