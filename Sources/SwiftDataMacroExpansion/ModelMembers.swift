@@ -28,7 +28,7 @@ extension MacroExpansion {
     let (name, access) = (model.name, model.type.access)
     add(
       """
-      private var _$backingData: any SwiftData.BackingData<\(name)> = \(name).createBackingData()
+      @exclusivity(unchecked) private var _$backingData: any SwiftData.BackingData<\(name)> = \(name).createBackingData()
 
       \(model.type.overridable)var persistentBackingData: any SwiftData.BackingData<\(name)> {
         get { _$backingData }

@@ -13,7 +13,7 @@ struct ModelMacroTests {
     #expect(result.diagnostics.isEmpty)
     #expect(
       result.source == #"""
-        private var _$backingData: any SwiftData.BackingData<Trip> = Trip.createBackingData()
+        @exclusivity(unchecked) private var _$backingData: any SwiftData.BackingData<Trip> = Trip.createBackingData()
 
         var persistentBackingData: any SwiftData.BackingData<Trip> {
           get { _$backingData }

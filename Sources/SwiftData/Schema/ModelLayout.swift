@@ -12,6 +12,8 @@ final class ModelLayout: @unchecked Sendable {
   // Immutable, but for what key paths consist of.
 
   let type: any PersistentModel.Type
+  /// The superclass of all, which has the backing data.
+  let root: any PersistentModel.Type
   let slots: [PropertySlot]
   private let byName: [String: PropertySlot]
   private let byKeyPath: [AnyKeyPath: PropertySlot]
@@ -35,7 +37,9 @@ final class ModelLayout: @unchecked Sendable {
     self.type = type
     var slots: [PropertySlot] = []
     var byKeyPath: [AnyKeyPath: PropertySlot] = [:]
-    for owner in Self.classes(of: type) {
+    let classes = Self.classes(of: type)
+    root = classes[0]
+    for owner in classes {
       for property in owner.schemaMetadata where !(property.metadata is any PropertyGroups) {
         let slot = PropertySlot(property, of: owner, index: slots.count)
         slots.append(slot)
@@ -54,6 +58,14 @@ final class ModelLayout: @unchecked Sendable {
       classes.append(parent)
     }
     return classes.reversed()
+  }
+
+  /// Returns an object of the class as a model.
+  func model(_ object: AnyObject) -> any PersistentModel {
+    func downcast<Model: PersistentModel>(_ type: Model.Type) -> any PersistentModel {
+      unsafeDowncast(object, to: type)
+    }
+    return _openExistential(type, do: downcast)
   }
 
   func slot(named name: String) -> PropertySlot? { byName[name] }
@@ -124,6 +136,14 @@ final class PropertySlot: @unchecked Sendable {
         isWhole: options.contains(.codable))
       kind = access.map { .attribute($0) } ?? .unstorable
     }
+  }
+
+  /// Returns the access to an attribute; nil if its values do not have the type.
+  @inline(__always)
+  func access<Value>(for type: Value.Type) -> AttributeAccess<Value>? {
+    // A cast would look up the class for the type at each access.
+    guard case .attribute(let access) = kind, access.valueType == ObjectIdentifier(type) else { return nil }
+    return unsafeDowncast(access, to: AttributeAccess<Value>.self)
   }
 
   /// Returns the class of a relationship's destinations; nil if the type is that of an attribute.

@@ -269,19 +269,3 @@ final class ContextCore: @unchecked Sendable {
     return identifier.uri.flatMap { container.coordinator.managedObjectID(forURIRepresentation: $0) }
   }
 }
-
-/// Makes the models of a class.
-protocol ModelMaking {
-  func make(_ row: ModelRow, _ context: ContextCore) -> any PersistentModel
-}
-
-struct ModelFactory<Model: PersistentModel>: ModelMaking {
-  private let layout = ModelLayout.of(Model.self)
-
-  func make(_ row: ModelRow, _ context: ContextCore) -> any PersistentModel {
-    let storage = StorageCore(layout, row: row, in: context)
-    let model = Model(backingData: ModelStorage<Model>(storage))
-    storage.model = model
-    return model
-  }
-}

@@ -5,9 +5,13 @@ import CoreData
 import Foundation
 
 /// The managed object in which the values of an inserted model are kept.
-final class ModelRow: NSManagedObject, ArrayStoring {
+final class ModelRow: NSManagedObject, ArrayStoring, ValidatedByModel {
   /// The storage of the model, while the model exists.
-  weak var storage: StorageCore?
+  var storage: StorageCore? {
+    get { storageAddress?.object }
+    set { storageAddress = newValue.map { WeakAddress($0) } }
+  }
+  private var storageAddress: WeakAddress<StorageCore>?
   /// The storages of further models, which were inserted with the unique values of this row.
   private var others: [Other] = []
   /// The model while it has unsaved changes, so that a fetch returns the object that was changed.

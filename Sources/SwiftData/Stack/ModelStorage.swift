@@ -14,15 +14,31 @@ final class StorageCore {
   private(set) var context: ContextCore?
   /// The identifier of a model until its first save; nil until the program asks for it.
   private(set) var temporaryIdentifier: PersistentIdentifier?
-  /// The model that has this storage.
-  weak var model: (any PersistentModel)?
+  /// The model that has this storage; nil once it is being deallocated.
+  var model: (any PersistentModel)? {
+    get { modelAddress?.object.map { layout.model($0) } }
+    set { modelAddress = newValue.map { WeakAddress($0) } }
+  }
+  private var modelAddress: WeakAddress<AnyObject>?
 
   init(_ layout: ModelLayout) {
     self.layout = layout
+    isDiscarding = false
     values = Array(repeating: nil, count: layout.slots.count)
   }
 
+  /// Whether values that are set are forgotten: those that declarations give a model of a row, which has its own.
+  let isDiscarding: Bool
+
+  /// Creates the storage that a model of a row has until it gets that of the row.
+  init(discarding layout: ModelLayout) {
+    self.layout = layout
+    values = []
+    isDiscarding = true
+  }
+
   init(_ layout: ModelLayout, row: ModelRow, in context: ContextCore) {
+    isDiscarding = false
     self.layout = layout
     values = []
     self.row = row
@@ -61,10 +77,17 @@ final class StorageCore {
   func moveValues() {
     let values = self.values
     (row, pendingRow, self.values) = (pendingRow, nil, [])
+    guard let row else { return }
+    row.isSettingAttribute = true
     for slot in layout.slots {
-      if let value = values[slot.index] { slot.move(value, to: self) }
+      guard case .attribute(let access) = slot.kind, let value = values[slot.index] else { continue }
+      write(slot) { try access.write(any: value, to: row) }
     }
-    if let row, let temporaryIdentifier { context?.temporaryIdentifiers.add(temporaryIdentifier, of: row) }
+    row.isSettingAttribute = false
+    for slot in layout.slots {
+      if let value = values[slot.index] { slot.connect(value, to: self) }
+    }
+    if let temporaryIdentifier { context?.temporaryIdentifiers.add(temporaryIdentifier, of: row) }
     holdModel()
   }
 
@@ -143,12 +166,14 @@ final class StorageCore {
     trap("\(slot.name) of \(layout.type) has no value yet: the initializer must set it before it is read.")
   }
 
-  func setLoose(_ slot: PropertySlot, _ value: Any) { values[slot.index] = value }
+  func setLoose(_ slot: PropertySlot, _ value: Any) {
+    if !isDiscarding { values[slot.index] = value }
+  }
 
   func attribute<Value>(_ keyPath: AnyKeyPath, as type: Value.Type) -> Value {
     let slot = slot(keyPath)
     guard let row else { return loose(slot, as: type) }
-    guard case .attribute(let access as AttributeAccess<Value>) = slot.kind else { stop(slot, Value.self) }
+    guard let access = slot.access(for: Value.self) else { stop(slot, Value.self) }
     do {
       return try access.read(row)
     } catch {
@@ -163,22 +188,17 @@ final class StorageCore {
   }
 
   private func write<Value>(_ value: Value, to slot: PropertySlot) {
-    guard let row, case .attribute(let access as AttributeAccess<Value>) = slot.kind else { stop(slot, Value.self) }
-    report(slot, row) { try access.write(value, to: row) }
-  }
-
-  func write(any value: Any, _ access: AnyAttributeAccess, _ slot: PropertySlot) {
-    guard let row else { stop(slot, type(of: value)) }
-    report(slot, row) { try access.write(any: value, to: row) }
-  }
-
-  private func report(_ slot: PropertySlot, _ row: ModelRow, _ writing: () throws -> Void) {
+    guard let row, let access = slot.access(for: Value.self) else { stop(slot, Value.self) }
     row.isSettingAttribute = true
-    defer { row.isSettingAttribute = false }
+    write(slot) { try access.write(value, to: row) }
+    row.isSettingAttribute = false
+    row.notifyOthers(than: self, slot)
+    holdModel()
+  }
+
+  private func write(_ slot: PropertySlot, _ writing: () throws -> Void) {
     do {
       try writing()
-      row.notifyOthers(than: self, slot)
-      holdModel()
     } catch {
       trap("\(place(of: slot)) \((error as? UnreadableAttribute)?.reason ?? "cannot be set: \(error)").")
     }
@@ -205,7 +225,9 @@ final class StorageCore {
 struct ModelStorage<Model: PersistentModel>: BackingData {
   let core: StorageCore
 
-  init(for modelType: Model.Type) { core = StorageCore(ModelLayout.of(modelType)) }
+  init(for modelType: Model.Type) {
+    core = ModelInCreation.takeStorage(of: modelType) ?? StorageCore(ModelLayout.of(modelType))
+  }
   init(_ core: StorageCore) { self.core = core }
 
   var metadata: Any { "\(Model.self) \(core.identifier.id.primaryKey)" }

@@ -172,16 +172,15 @@ extension PropertySlot {
     return value as? [any PersistentModel] ?? []
   }
 
-  /// Moves a value from the memory of a model into its row.
-  func move(_ value: Any, to storage: StorageCore) {
+  /// Moves the destinations of a relationship from the memory of a model into its row.
+  func connect(_ value: Any, to storage: StorageCore) {
     switch kind {
-    case .attribute(let access): storage.write(any: value, access, self)
     case .toOne:
       if let model = Self.models(in: value).first { storage.connect(self, to: model) }
     case .toMany:
       let value = (value as? any OptionalValue)?.someValue ?? value
       (value as? any RelationshipCollection)?.add(to: storage, self)
-    case .unstorable: break
+    case .attribute, .unstorable: break
     }
   }
 }

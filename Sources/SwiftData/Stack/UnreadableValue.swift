@@ -33,9 +33,7 @@ extension PersistentModel {
   /// - Throws: `SwiftDataError.modelValidationFailure` with the entity, the property, the row and the stored value.
   public func readValue<Value>(forKey keyPath: KeyPath<Self, Value>) throws -> Value {
     let storage = self.storage
-    guard let slot = storage.layout.slot(for: keyPath),
-      case .attribute(let access as AttributeAccess<Value>) = slot.kind
-    else {
+    guard let slot = storage.layout.slot(for: keyPath), let access = slot.access(for: Value.self) else {
       throw SwiftDataError(.unsupportedKeyPath, "\(keyPath) is not a stored attribute of \(type(of: self)).")
     }
     guard let row = storage.row else { return self[keyPath: keyPath] }

@@ -17,6 +17,12 @@ protocol PlainStorable: Codable, Hashable, Sendable {
   static func value(of property: ManagedProperty<Self?>, in row: NSManagedObject) -> Self?
   /// Writes a property.
   static func set(_ value: Self?, of property: ManagedProperty<Self?>, in row: NSManagedObject)
+  /// Returns the access to an attribute that must have a value.
+  ///
+  /// A requirement, like the next, so that there is a function compiled for each type.
+  static func access(to name: String) -> AnyAttributeAccess
+  /// Returns the access to an attribute that may lack a value.
+  static func optionalAccess(to name: String) -> AnyAttributeAccess
 }
 
 extension PlainStorable {
@@ -26,6 +32,32 @@ extension PlainStorable {
 
   static func set(_ value: Self?, of property: ManagedProperty<Self?>, in row: NSManagedObject) {
     row.setValue(value?.stored, forKey: property.name)
+  }
+
+  static func access(to name: String) -> AnyAttributeAccess {
+    let property = ManagedProperty<Self?>(name)
+    return AttributeAccess<Self>(
+      read: { row in
+        if let value = value(of: property, in: row) { return value }
+        guard let other = row.value(forKey: name) else { throw UnreadableAttribute(reason: "has no value") }
+        throw unreadable(other)
+      },
+      write: { value, row in set(value, of: property, in: row) })
+  }
+
+  static func optionalAccess(to name: String) -> AnyAttributeAccess {
+    let property = ManagedProperty<Self?>(name)
+    return AttributeAccess<Self?>(
+      read: { row in
+        if let value = value(of: property, in: row) { return value }
+        guard let other = row.value(forKey: name) else { return nil }
+        throw unreadable(other)
+      },
+      write: { value, row in set(value, of: property, in: row) })
+  }
+
+  private static func unreadable(_ value: Any) -> UnreadableAttribute {
+    UnreadableAttribute(reason: "has the value \(value), which is not a \(Self.self)")
   }
 }
 
