@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
 import CoreDataStoreFiles
 import Foundation
 
@@ -10,13 +9,9 @@ import Foundation
 ///
 /// Operations on SQLite files, such as migrations by mapping models and the tool's commands, also work on the copy. It
 /// has the UUID, the model and the metadata of the store, and the numbers of its objects.
-package final class ServerCopy {
-  /// The location of the SQLite store.
-  package let url: URL
-  private let original: URL
+package final class ServerCopy: PrivateCopy {
   private let model: NSManagedObjectModel
   private let configuration: String?
-  private let directory: PrivateDirectory
 
   /// Creates a copy without rows.
   ///
@@ -29,16 +24,13 @@ package final class ServerCopy {
   package init(
     of original: URL, metadata: [String: Any], _ model: NSManagedObjectModel, configuration: String?
   ) throws {
-    self.original = original.withoutPassword
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
     // Messages about the copy use the original's name.
-    let location = FileManager.default.temporaryDirectory.appendingPathComponent(
-      original.storeName.replacingOccurrences(of: "/", with: "_"))
-    directory = try ErrorTranslation.translating(url: location, during: .opening) {
-      try CopyDirectory.make(for: location)
-    }
-    url = directory.url.appendingPathComponent(location.lastPathComponent)
+    try super.init(
+      of: original.withoutPassword,
+      at: FileManager.default.temporaryDirectory.appendingPathComponent(
+        original.storeName.replacingOccurrences(of: "/", with: "_")))
     do {
       // The copy also carries the names of custom classes, which its own objects do not use.
       try withStore(metadata) { copy, _ in try copy.opened?.file.setCachedModel(model.document) }
@@ -88,14 +80,10 @@ package final class ServerCopy {
     _ model: NSManagedObjectModel, configuration: String?,
     to open: (NSPersistentStoreCoordinator, [String: Any]) throws -> any RowStore
   ) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
-    let copy = SQLiteStore(
-      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
-      options: [NSReadOnlyPersistentStoreOption: true])
-    try naming { try copy.loadMetadata() }
-    defer { copy.willRemove(from: coordinator) }
-    let destination = try open(coordinator, copy.metadata ?? [:])
-    try StoreCopy(source: copy, destination: destination, coordinator: coordinator, Self.settings(copy)).run()
+    try reading(model, configuration: configuration) { copy, coordinator in
+      let destination = try open(coordinator, copy.metadata ?? [:])
+      try StoreCopy(source: copy, destination: destination, coordinator: coordinator, Self.settings(copy)).run()
+    }
   }
 
   /// Returns settings that copy the history together with the rows.
@@ -109,25 +97,7 @@ package final class ServerCopy {
     _ metadata: [String: Any]?, _ body: (SQLiteStore, NSPersistentStoreCoordinator) throws -> Void
   ) throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    // The copy is private, and is removed as a whole after a failure.
-    let copy = SQLiteStore(
-      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
-      options: [NSSQLitePragmasOption: ["journal_mode": "MEMORY", "synchronous": "OFF"]])
-    if let metadata { copy.metadata = metadata.filter { !StoreMetadata.ownKeys.contains($0.key) } }
-    try naming { try copy.loadMetadata() }
-    defer { copy.willRemove(from: coordinator) }
-    try body(copy, coordinator)
-  }
-
-  /// Removes the SQLite store and its directory.
-  package func remove() {
-    // If this fails, the directory remains private, and the next copy with the same name removes it.
-    try? directory.remove()
-  }
-
-  /// Runs work on the SQLite store. Errors of this framework name the original store instead.
-  package func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    try ErrorLocation.naming(original, insteadOf: url, body)
+    try writing(for: coordinator, configuration: configuration, metadata: metadata) { try body($0, coordinator) }
   }
 
   /// Returns an error of this framework with the name of the original store instead of the SQLite store; nil for any

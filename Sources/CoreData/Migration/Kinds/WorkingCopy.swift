@@ -1,8 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
-import CoreDataStoreFiles
 import Foundation
 
 /// A SQLite store in a private directory that represents an XML or binary store during a migration.
@@ -12,13 +10,8 @@ import Foundation
 /// not replaced if another program has changed it meanwhile.
 ///
 /// Both copies keep the UUID, the numbers of objects in their identifiers, and the app's own metadata.
-final class WorkingCopy {
-  /// The location of the XML or binary store.
-  let original: URL
-  /// The location of the SQLite store.
-  let url: URL
+final class WorkingCopy: PrivateCopy {
   private let kind: FileStore.Type
-  private let directory: PrivateDirectory
   /// The store as it was read; nil if there was none.
   private var source: FileStore?
 
@@ -26,12 +19,8 @@ final class WorkingCopy {
   ///
   /// - Throws: the errors of the file system.
   init(for original: URL, _ kind: FileStore.Type) throws {
-    self.original = original
     self.kind = kind
-    directory = try ErrorTranslation.translating(url: original, during: .opening) {
-      try CopyDirectory.make(for: original)
-    }
-    url = directory.url.appendingPathComponent(original.lastPathComponent)
+    try super.init(of: original, at: original)
   }
 
   /// Copies a store.
@@ -62,14 +51,9 @@ final class WorkingCopy {
     try source.loadMetadata()
     try source.finishOpening()
     try naming {
-      // The copy is private, and is removed as a whole after a failure.
-      let copy = SQLiteStore(
-        persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
-        options: [NSSQLitePragmasOption: ["journal_mode": "MEMORY", "synchronous": "OFF"]])
-      copy.metadata = source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }
-      try copy.loadMetadata()
-      defer { copy.willRemove(from: coordinator) }
-      try StoreCopy(source: source, destination: copy, coordinator: coordinator).run()
+      try writing(for: coordinator, configuration: configuration, metadata: source.metadata) {
+        _ = try StoreCopy(source: source, destination: $0, coordinator: coordinator).run()
+      }
     }
     self.source = source
   }
@@ -83,17 +67,13 @@ final class WorkingCopy {
   /// - Throws: 134070 if another program has changed or created the original store; the errors of the file system. On
   ///   an error, the original store is unchanged.
   func replaceOriginal(model: NSManagedObjectModel, configuration: String?) throws -> Bool {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
-    let copy = SQLiteStore(
-      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
-      options: [NSReadOnlyPersistentStoreOption: true])
-    try naming { try copy.loadMetadata() }
-    defer { copy.willRemove(from: coordinator) }
-    let result = kind.init(
-      persistentStoreCoordinator: coordinator, configurationName: configuration, at: original, options: nil)
-    try result.begin(inPlaceOf: source, identifier: copy.identifier)
-    let rows = StoreCopy(source: copy, destination: result, coordinator: coordinator)
-    return try naming { try rows.run().keepsNumbers }
+    try reading(model, configuration: configuration) { copy, coordinator in
+      let result = kind.init(
+        persistentStoreCoordinator: coordinator, configurationName: configuration, at: original, options: nil)
+      try result.begin(inPlaceOf: source, identifier: copy.identifier)
+      let rows = StoreCopy(source: copy, destination: result, coordinator: coordinator)
+      return try naming { try rows.run().keepsNumbers }
+    }
   }
 
   /// Copies the original store's file, in the state in which it was read, to a free name beside it.
@@ -101,15 +81,4 @@ final class WorkingCopy {
   /// - Returns: the location of the copy.
   /// - Throws: the errors of the file system.
   func keepOriginal() throws -> URL { try FileStore.backUp(original, in: nil) }
-
-  /// Removes the SQLite store and its directory.
-  func remove() {
-    // If this fails, the directory remains private, and the next copy of the same store removes it.
-    try? directory.remove()
-  }
-
-  /// Runs work on the SQLite store. Errors of this framework name the original store instead.
-  func naming<Result>(_ body: () throws -> Result) throws -> Result {
-    try ErrorLocation.naming(original, insteadOf: url, body)
-  }
 }
