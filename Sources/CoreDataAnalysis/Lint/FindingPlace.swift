@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataModelFiles
 import Foundation
 
 /// The location of a finding in the sources of a model, for editors and code review pages.
@@ -44,10 +45,6 @@ public struct FindingPlace: Hashable, Sendable {
   }
 
   private static func isElement(_ line: Substring, _ kinds: [String], named name: String) -> Bool {
-    kinds.contains { line.contains("<\($0) ") } && line.contains(" name=\"\(escaped(name))\"")
-  }
-
-  private static func escaped(_ name: String) -> String {
-    name.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+    kinds.contains { line.contains("<\($0) ") } && line.contains(" name=\"\(XMLOutput.escaped(name))\"")
   }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An XML element to write, with its attributes in Xcode's order.
-struct XMLOutput {
+package struct XMLOutput {
   let name: String
   private var attributes: [(name: String, value: String)] = []
   var children: [XMLOutput] = []
@@ -44,7 +44,7 @@ struct XMLOutput {
   static func escapedText(_ value: String) -> String { escaped(value, isAttribute: false) }
 
   /// Escapes the value of an attribute.
-  static func escaped(_ value: String) -> String { escaped(value, isAttribute: true) }
+  package static func escaped(_ value: String) -> String { escaped(value, isAttribute: true) }
 
   private static func escaped(_ value: String, isAttribute: Bool) -> String {
     var result = ""
