@@ -85,11 +85,8 @@ enum MigrateRunCommand: Command {
         if let backup { invocation.remark("The backup was kept: \(backup.file.path)") }
         throw error
       }
-      invocation.result.workDone =
-        "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.file.path)." } ?? "")
       if let backup { invocation.remarkRestoring(backup) }
-      try write(plan, backup: backup?.file, rows, invocation)
-      return .done
+      return try finish(url, plan, backup: backup?.file, rows, invocation)
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only and cannot be migrated. Check its permissions.")
@@ -117,9 +114,16 @@ enum MigrateRunCommand: Command {
       }
       throw error
     }
+    return try finish(url, plan, backup: backup, rows, invocation)
+  }
+
+  /// Reports that the store was migrated.
+  private static func finish(
+    _ url: URL, _ plan: MigrationPlan, backup: URL?, _ rows: [String: (before: Int, after: Int)],
+    _ invocation: CommandInvocation
+  ) throws -> ExitStatus {
     invocation.result.workDone =
-      "\(url.storeName) was migrated to \(plan.to)."
-      + (backup.map { " The backup is \($0.path)." } ?? "")
+      "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.path)." } ?? "")
     try write(plan, backup: backup, rows, invocation)
     return .done
   }
@@ -167,9 +171,12 @@ enum MigrateRunCommand: Command {
   ) throws -> [String: (before: Int, after: Int)]? {
     let witness = ServerMigrationWitness()
     try open(
-      url, type: .sqlite, nil, target, allowances, options: [ServerMigrationWitness.option: witness], invocation)
+      url, type: .sqlite, target, allowances, options: [ServerMigrationWitness.option: witness], invocation)
     guard witness.didMigrate else { return nil }
-    let after = try ServerRows(of: url, kind).counts(target.document)
+    return rows(plan, after: try ServerRows(of: url, kind).counts(target.document))
+  }
+
+  private static func rows(_ plan: MigrationPlan, after: [String: Int]) -> [String: (before: Int, after: Int)] {
     var rows: [String: (before: Int, after: Int)] = [:]
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
     return rows
@@ -177,7 +184,7 @@ enum MigrateRunCommand: Command {
 
   /// Opens and closes a store, and so migrates it.
   private static func open(
-    _ url: URL, type: NSPersistentStore.StoreType, _ configuration: String?, _ target: ModelArgument.Version,
+    _ url: URL, type: NSPersistentStore.StoreType, _ target: ModelArgument.Version,
     _ allowances: FindingAllowances, options: [AnyHashable: Any], _ invocation: CommandInvocation
   ) throws {
     let model = try NSManagedObjectModel(document: target.document)
@@ -192,7 +199,7 @@ enum MigrateRunCommand: Command {
     options[MigrationOption.mappings] = invocation.mappings
     options[MigrationOption.allowsLoss] = allowances.losses
     try coordinator.remove(
-      coordinator.addPersistentStore(type: type, configuration: configuration, at: url, options: options))
+      coordinator.addPersistentStore(type: type, configuration: nil, at: url, options: options))
   }
 
   /// Migrates an XML or binary store by opening it, after a backup.
@@ -204,7 +211,7 @@ enum MigrateRunCommand: Command {
     do {
       // The backup is the one of this command.
       try open(
-        url, type: type, nil, target, allowances, options: [MigrationOption.keepsReplacedStore: false], invocation)
+        url, type: type, target, allowances, options: [MigrationOption.keepsReplacedStore: false], invocation)
     } catch {
       if let backup {
         if FileManager.default.contentsEqual(atPath: backup.path, andPath: url.path) {
@@ -215,13 +222,8 @@ enum MigrateRunCommand: Command {
       }
       throw error
     }
-    invocation.result.workDone =
-      "\(url.storeName) was migrated to \(plan.to)." + (backup.map { " The backup is \($0.path)." } ?? "")
-    let after = try FileStoreSummary(of: url)?.objectCounts ?? [:]
-    var rows: [String: (before: Int, after: Int)] = [:]
-    for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
-    try write(plan, backup: backup, rows, invocation)
-    return .done
+    let after = rows(plan, after: try FileStoreSummary(of: url)?.objectCounts ?? [:])
+    return try finish(url, plan, backup: backup, after, invocation)
   }
 
   /// Removes the backup of a store that the failed migration has not changed.
