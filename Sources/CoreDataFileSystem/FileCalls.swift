@@ -107,19 +107,6 @@ package enum FileCalls {
     try check(Foundation.rename(old.path, new.path), "rename", old)
   }
 
-  /// Makes a hard link, or a copy where the file system has no hard links.
-  ///
-  /// - Parameter copyBytes: See `OpenDirectory.link(_:to:_:copyBytes:)`.
-  /// - Returns: false if the new name is taken.
-  /// - Throws: `RegularFile.Problem.notRegular` for anything but a regular file; `FileFailure`.
-  package static func link(
-    _ old: URL, to new: URL, copyBytes: ((_ old: URL, _ new: URL) throws -> Void)? = nil
-  ) throws -> Bool {
-    try OpenDirectory.open(old.deletingLastPathComponent()).link(
-      old.lastPathComponent, to: OpenDirectory.open(new.deletingLastPathComponent()), new.lastPathComponent,
-      copyBytes: copyBytes)
-  }
-
   /// Copies the contents of a regular file into a new file that only its owner can read.
   ///
   /// - Throws: `FileFailure`, also if `new` exists; `RegularFile.Problem`. Leaves no partial copy behind.

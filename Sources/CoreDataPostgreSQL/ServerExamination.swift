@@ -40,7 +40,7 @@ private struct ServerExamination {
     try examineDurability()
     try examineEncryption()
     try examineConnections()
-    try examineTransactions(isStandby: isStandby)
+    try examineTransactions()
     try examineTimeouts()
     guard try schema.isPresent() else {
       add(
@@ -128,7 +128,7 @@ private struct ServerExamination {
       cure: used * 10 > limit * 8 ? "Lower the number of connections of each instance, or raise max_connections." : nil)
   }
 
-  private mutating func examineTransactions(isStandby: Bool) throws {
+  private mutating func examineTransactions() throws {
     let rows = try connection.query(
       "SELECT pid::text, coalesce(usename::text, ''), coalesce(application_name, ''), coalesce(state, ''), "
         + "(extract(epoch FROM now() - xact_start) / 60)::bigint FROM pg_stat_activity "

@@ -149,7 +149,7 @@ struct InterruptedCopyTests {
         + "1, 'theirs', true FROM generate_series(1, 3) n")
     let error =
       try #require(throws: (any Error).self) {
-        _ = try PostgreSQLStore.removeUnfinishedCopy(at: bench.url)
+        _ = try PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false)
       } as NSError
     #expect(error.localizedFailureReason?.contains("3 of 'Employee'") == true, "\(error)")
     #expect(try connection.query("SELECT count(*) FROM zemployee").int64(0, 0) == 23)
@@ -159,6 +159,6 @@ struct InterruptedCopyTests {
     #expect(throws: Interruption.self) {
       try coordinator.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
     }
-    #expect(try PostgreSQLStore.removeUnfinishedCopy(at: bench.url))
+    #expect(try PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false))
   }
 }

@@ -368,17 +368,17 @@ struct StoreTests {
 
   @Test("An unfinished copy is removed, unless another process is writing it; a complete store is not")
   func unfinishedCopy() throws {
-    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url))
+    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false))
     _ = try bench.coordinator()
-    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url))
+    #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false))
     #expect(try PostgreSQLStore.hasStore(at: bench.url))
     let other = SchemaInDatabase(try bench.connection(), try PostgreSQLAddress(bench.url), url: bench.url)
     try other.setMetadata(other.metadata().merging([StoreMetadata.Key.unfinishedCopy: ["source": "x"]]) { $1 })
     #expect(try other.lockForCopy())
-    #expect(throws: (any Error).self) { try PostgreSQLStore.removeUnfinishedCopy(at: bench.url) }
+    #expect(throws: (any Error).self) { try PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false) }
     #expect(try PostgreSQLStore.hasStore(at: bench.url))
     try other.unlockAfterCopy()
-    #expect(try PostgreSQLStore.removeUnfinishedCopy(at: bench.url))
+    #expect(try PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false))
     #expect(try !PostgreSQLStore.hasStore(at: bench.url))
     // The lock is not kept.
     #expect(try other.lockForCopy())

@@ -87,14 +87,6 @@ package protocol ServerStore: RowWritingStore, CopyDestination, ModelCarryingSto
 }
 
 extension ServerStore {
-  /// Removes a store that has nothing but an unfinished copy of another store.
-  ///
-  /// - Returns: false if there is a complete store or none; nothing has been changed then.
-  /// - Throws: the errors of the other method.
-  package static func removeUnfinishedCopy(at url: URL) throws -> Bool {
-    try removeUnfinishedCopy(at: url, discardsOthers: false)
-  }
-
   package static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
 }
 

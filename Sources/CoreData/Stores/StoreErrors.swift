@@ -225,7 +225,7 @@ package enum StoreErrors {
   ///   - metadata: the store's metadata.
   ///   - differences: the known differences between the store's model and the given one.
   package static func incompatibleVersionHash(
-    url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
+    url: URL?, metadata: [String: Any], differences: [VersionDifference]
   ) -> NSError {
     let opening = "The model used to open the store is incompatible with the one used to create the store"
     let details = VersionDifference.text(differences, limit: listedDifferences)
@@ -234,8 +234,7 @@ package enum StoreErrors {
       "The managed object model version used to open the persistent store is incompatible with the one that was used "
         + "to create the persistent store.",
       reason: details.isEmpty ? "\(opening)." : "\(opening): \(details)",
-      suggestion: suggestion
-        ?? "Open the store with the model version it was written with, or migrate it: set "
+      suggestion: "Open the store with the model version it was written with, or migrate it: set "
         + "NSMigratePersistentStoresAutomaticallyOption and NSInferMappingModelAutomaticallyOption.",
       url,
       ErrorDetail.store(metadata: metadata).merging(["differences": differences.map(\.sentence)]) { $1 })

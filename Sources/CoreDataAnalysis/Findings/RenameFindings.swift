@@ -17,13 +17,7 @@ struct RenameFindings {
     self.new = EntityIndex(new)
     self.judge = judge
     let entities = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier)
-    findUnclear(entities, old.entities) {
-      $0.name
-    } declared: {
-      $0.renamingIdentifier
-    } place: {
-      ($0.name, nil)
-    }
+    findUnclear(entities, name: \.name, declared: \.renamingIdentifier, place: { ($0.name, nil) })
     for pair in entities.matched { findUnclear(in: pair) }
     let removed = changes.filter { $0.kind == .removed }
     let added = changes.filter { if case .added = $0.kind { true } else { false } }
@@ -96,15 +90,15 @@ struct RenameFindings {
     findUnclear(
       Pairing(
         pair.source.attributes, pair.destination.attributes, name: \.name, declared: \.renamingIdentifier),
-      pair.source.attributes, name: \.name, declared: \.renamingIdentifier, place: { (entity, $0.name) })
+      name: \.name, declared: \.renamingIdentifier, place: { (entity, $0.name) })
     findUnclear(
       Pairing(
         pair.source.relationships, pair.destination.relationships, name: \.name, declared: \.renamingIdentifier),
-      pair.source.relationships, name: \.name, declared: \.renamingIdentifier, place: { (entity, $0.name) })
+      name: \.name, declared: \.renamingIdentifier, place: { (entity, $0.name) })
   }
 
   private mutating func findUnclear<Element>(
-    _ pairing: Pairing<Element>, _ old: [Element], name: (Element) -> String, declared: (Element) -> String?,
+    _ pairing: Pairing<Element>, name: (Element) -> String, declared: (Element) -> String?,
     place: (Element) -> (entity: String, property: String?)
   ) {
     for element in pairing.added {

@@ -84,25 +84,12 @@ package struct MigrationPlan {
 
   /// - Parameters:
   ///   - url: the location of the store.
-  ///   - modelURL: the location of its model's versions.
+  ///   - server: the server that contains the rows, if the store is a private copy without rows; the rows are counted
+  ///     there, and the copy's disk does not matter.
   ///   - version: the destination version; nil for the current one.
   ///   - mappings: mapping models, or directories of them.
   ///   - allowances: findings that are allowed, which must include everything that the migration drops.
-  /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
-  package init(
-    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [],
-    allowances: FindingAllowances = []
-  ) throws {
-    try self.init(
-      storeAt: url, known: ModelVersions(contentsOf: modelURL), version: version, mappings: mappings,
-      allowances: allowances)
-  }
-
-  /// Plans a migration with versions that have been read.
-  /// - Parameter server: the server that contains the rows, if the store is a private copy without rows; the rows are
-  ///   counted there, and the copy's disk does not matter.
-  /// - Throws: the same errors as `init(storeAt:modelsAt:version:mappings:allowances:)`; `ServerRows.Changed`; the
-  ///   errors of the server.
+  /// - Throws: `StoreProblem`; the errors of `StoreMigration`; `ServerRows.Changed`; the errors of the server.
   package init(
     storeAt url: URL, rowsIn server: ServerRows? = nil, known: ModelVersions, version: String? = nil,
     mappings: [URL] = [], allowances: FindingAllowances = []

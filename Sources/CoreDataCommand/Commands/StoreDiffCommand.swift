@@ -85,7 +85,7 @@ enum StoreDiffCommand: Command {
       report.line()
       report.section(entity.title) { report in
         for note in notes(entity) { report.paragraph(note, hanging: 2) }
-        for example in entity.examples { write(example, entity, to: &report) }
+        for example in entity.examples { write(example, to: &report) }
         let more = entity.changed + entity.onlyBefore + entity.onlyAfter - entity.examples.count
         if more > 0 { report.line("… and \(NumberText.grouped(more)) more.") }
       }
@@ -107,9 +107,7 @@ enum StoreDiffCommand: Command {
     return notes
   }
 
-  private static func write(
-    _ example: StoreDifference.Example, _ entity: StoreDifference.Entity, to report: inout TextReport
-  ) {
+  private static func write(_ example: StoreDifference.Example, to report: inout TextReport) {
     switch example {
     case .onlyBefore(let key): report.line("- p\(key)  only in A")
     case .onlyAfter(let key): report.line("+ p\(key)  only in B")

@@ -96,7 +96,7 @@ enum StoreVerifyCommand: Command {
     let defects = remaining.map { problem in
       StoreDefect(problem, isRefused: outcome?.refused.contains { $0.text == problem.text } ?? false)
     }
-    let (verdict, opened) = try rows(of: url, defects, invocation)
+    let (verdict, opened) = try rows(defects, invocation)
     let repair = outcome.map {
       StoreRepair(
         before: verdict.adding($0.repaired.map { StoreDefect($0) }), after: verdict,
@@ -110,9 +110,9 @@ enum StoreVerifyCommand: Command {
 
   /// Verifies the rows of a store in a server, in addition to the defects of its declarations, which may be the reason
   /// why the rows cannot be read.
-  private static func rows(
-    of url: URL, _ defects: [StoreDefect], _ invocation: CommandInvocation
-  ) throws -> (StoreVerdict, OpenedStore?) {
+  private static func rows(_ defects: [StoreDefect], _ invocation: CommandInvocation) throws -> (
+    StoreVerdict, OpenedStore?
+  ) {
     let arguments = invocation.arguments
     do {
       let opened = try OpenedStore(

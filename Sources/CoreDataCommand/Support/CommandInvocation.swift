@@ -196,8 +196,6 @@ extension PositionalSpecification {
     "STORE",
     summary: "A SQLite store, an XML or binary store, which contains no model, or the URL of a store in a database "
       + "server.")
-  /// A store that the command uses in place.
-  static let storeFile = PositionalSpecification("STORE", summary: "A SQLite store.")
   static let model = PositionalSpecification(
     "MODEL",
     summary:

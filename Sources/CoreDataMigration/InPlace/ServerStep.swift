@@ -25,15 +25,14 @@ package struct ServerStep {
   /// - Parameters:
   ///   - schema: The layout of the store before the step.
   ///   - primaryKeys: The rows of `Z_PRIMARYKEY` before the step.
-  ///   - mapping: The mapping between the two versions; nil to infer it.
   /// - Throws: `ServerStepObstacle` if the step cannot be run as statements; `InPlaceProblem`, `SchemaProblem` and
   ///   `InferenceFailure` as for a step inside a file.
   package init(
     from source: ModelDocument, schema: StoreSchema, primaryKeys: [PrimaryKeyRow], to destination: ModelDocument,
-    configuration: String?, mapping: InferredMapping? = nil, values: some ProgramValues
+    configuration: String?, values: some ProgramValues
   ) throws {
     step = try InPlaceStep(
-      from: source, schema: schema, to: destination, configuration: configuration, mapping: mapping, values: values)
+      from: source, schema: schema, to: destination, configuration: configuration, mapping: nil, values: values)
     var entities = ServerEntities(step: step, before: primaryKeys)
     self.primaryKeys = try entities.rows()
     statements = try ServerStepBuilder(step: step).statements() + entities.statements

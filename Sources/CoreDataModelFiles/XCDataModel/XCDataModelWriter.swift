@@ -66,7 +66,7 @@ struct XCDataModelWriter {
     element.children = try entity.attributes.map { try attribute($0, entity: entity.name) }
     element.children += try entity.relationships.map { try relationship($0, entity: entity.name) }
     element.children += try entity.fetchedProperties.map { try fetchedProperty($0, entity: entity.name) }
-    element.children += try entity.indexes.map { try fetchIndex($0, entity: entity.name) }
+    element.children += try entity.indexes.map { try fetchIndex($0) }
     if !entity.compoundIndexes.isEmpty {
       element.children.append(Self.lists(entity.compoundIndexes, ("compoundIndexes", "compoundIndex", "index")))
     }
@@ -173,7 +173,7 @@ extension XCDataModelWriter {
     return element
   }
 
-  func fetchIndex(_ index: FetchIndexDocument, entity: String) throws -> XMLOutput {
+  func fetchIndex(_ index: FetchIndexDocument) throws -> XMLOutput {
     var element = Self.named("fetchIndex", index.name)
     element.set("partialIndexPredicate", index.partialIndexPredicate.map { PredicatePrinter().format($0) })
     element.children = index.elements.map { part in

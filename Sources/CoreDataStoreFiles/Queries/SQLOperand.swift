@@ -210,10 +210,7 @@ package struct SQLNames {
   /// Translates expressions that have another meaning here than in a row; nil for other expressions.
   var resolve: ((ExpressionSyntax) throws -> SQLOperand?)?
 
-  package init(evaluated: SQLScope, variables: [String: SQLScope] = [:]) {
-    self.evaluated = evaluated
-    self.variables = variables
-  }
+  package init(evaluated: SQLScope) { self.evaluated = evaluated }
 }
 
 /// A row in the scope of a statement, and the rows joined to it.

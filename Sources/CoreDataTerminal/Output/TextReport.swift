@@ -51,8 +51,8 @@ package struct TextReport: Sendable {
   }
 
   /// Adds a table.
-  package mutating func table(_ table: TextTable, gap: Int = 2) {
-    for text in table.lines(styler: styler, gap: gap, width: width.map { $0 - 2 * depth }) {
+  package mutating func table(_ table: TextTable) {
+    for text in table.lines(styler: styler, width: width.map { $0 - 2 * depth }) {
       line(StyledText(safe: text))
     }
   }
@@ -104,22 +104,19 @@ package struct TextTable: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - styler: Makes the titles bold.
-  ///   - gap: The number of spaces between columns.
   ///   - width: The width of a line in columns, to which the text in the widest columns is wrapped; nil for no limit.
-  package func lines(
-    styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2, width: Int? = nil
-  ) -> [String] {
+  package func lines(styler: TextStyler = TextStyler(isEnabled: false), width: Int? = nil) -> [String] {
     let hasTitles = columns.contains { !$0.title.isEmpty }
     let titles = columns.map { styler.style($0.title, .bold) }
     var cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
     var widths = Self.widths(of: cells, columns.count)
     // Narrow the widest column first, then others, until the lines fit.
     var narrowed: Set<Int> = []
-    while let width, widths.reduce(gap * (columns.count - 1), +) > width,
+    while let width, widths.reduce(Self.gap * (columns.count - 1), +) > width,
       let widest = widths.indices.filter({ columns[$0].alignment == .leading && !narrowed.contains($0) })
         .max(by: { widths[$0] < widths[$1] })
     {
-      let excess = widths.reduce(gap * (columns.count - 1), +) - width
+      let excess = widths.reduce(Self.gap * (columns.count - 1), +) - width
       let limit = max(Self.leastWidth, widths[widest] - excess)
       for row in cells.indices { cells[row][widest] = cells[row][widest].flatMap { Self.wrapped($0, to: limit) } }
       widths = Self.widths(of: cells, columns.count)
@@ -128,11 +125,14 @@ package struct TextTable: Hashable, Sendable {
     var lines: [String] = []
     for row in cells {
       for part in 0..<(row.map(\.count).max() ?? 1) {
-        lines.append(line(row.map { part < $0.count ? $0[part] : "" }, widths, gap))
+        lines.append(line(row.map { part < $0.count ? $0[part] : "" }, widths))
       }
     }
     return lines
   }
+
+  /// The number of spaces between columns.
+  private static let gap = 2
 
   /// The width in columns below which a table column is not narrowed. Narrower columns are hard to read.
   private static let leastWidth = 18
@@ -151,7 +151,7 @@ package struct TextTable: Hashable, Sendable {
     }
   }
 
-  private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
+  private func line(_ cells: [String], _ widths: [Int]) -> String {
     var line = ""
     var blanks = 0
     for (index, cell) in cells.enumerated() {
@@ -161,7 +161,7 @@ package struct TextTable: Hashable, Sendable {
         line += String(repeating: " ", count: blanks + (isLeading ? 0 : padding)) + cell
         blanks = 0
       }
-      blanks += gap + (cell.isEmpty ? widths[index] : isLeading ? padding : 0)
+      blanks += Self.gap + (cell.isEmpty ? widths[index] : isLeading ? padding : 0)
     }
     return line
   }

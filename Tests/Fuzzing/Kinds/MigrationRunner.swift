@@ -26,7 +26,7 @@ struct MigrationRunner: FuzzRunner {
     let before = try DirectoryContent(folder)
     var results: [String] = []
     do {
-      let plan = try MigrationPlan(storeAt: store, modelsAt: model, mappings: places)
+      let plan = try MigrationPlan(storeAt: store, known: ModelVersions(contentsOf: model), mappings: places)
       results.append("plan \(plan.steps.count)")
     } catch {
       results.append("plan: \(ErrorText.of(error))")

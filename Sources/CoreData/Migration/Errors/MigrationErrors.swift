@@ -312,14 +312,12 @@ internal enum MigrationErrors {
   // Errors of migration managers about the two stores.
 
   /// 134150
-  static func sourceStore(
-    url: URL?, destination: URL? = nil, reason: String, underlying: (any Error)? = nil
-  ) -> NSError {
+  static func sourceStore(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       NSMigrationManagerSourceStoreError, "Persistent store migration failed, problem with the source store.",
       reason: reason,
       suggestion: (underlying as NSError?)?.localizedRecoverySuggestion
-        ?? "Check that the source store exists and can be read.", underlying: underlying, stores(url, destination))
+        ?? "Check that the source store exists and can be read.", underlying: underlying, stores(url, nil))
   }
 
   /// 134150: the source cannot be read, for the reason in another error.
@@ -379,13 +377,12 @@ internal enum MigrationErrors {
   }
 
   /// 134504: the model of a stage's version cannot be found.
-  static func missingStageModel(url: URL?, checksum: String, underlying: (any Error)? = nil) -> NSError {
+  static func missingStageModel(url: URL?, checksum: String) -> NSError {
     NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "The model of a migration stage could not be found.",
-      reason: "No model has the version checksum \(checksum), which a stage names."
-        + ((underlying as NSError?)?.localizedFailureReason.map { " \($0)" } ?? ""),
+      reason: "No model has the version checksum \(checksum), which a stage names.",
       suggestion: "Add the version to the model bundle, or set the stage's checksum to the version's current one.",
-      underlying: underlying, url.map { [ErrorDetail.url: $0] } ?? [:])
+      url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
   /// 134505

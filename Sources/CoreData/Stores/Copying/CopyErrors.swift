@@ -36,11 +36,11 @@ package enum CopyErrors {
   }
 
   /// 134030: a server has not answered the commit of a part of a copy.
-  package static func unconfirmed(url: URL?, _ cause: any Error) -> NSError {
+  package static func unconfirmed(_ cause: any Error) -> NSError {
     let reason = (cause as NSError).localizedFailureReason ?? "\(cause)"
     return .cocoa(
       NSPersistentStoreSaveError, "It is not known whether the last part of the copy was written.", reason: reason,
-      suggestion: "Copy the same store again: the copy continues, or is complete.", underlying: cause, [:])
+      suggestion: "Copy the same store again: the copy continues, or is complete.", underlying: cause)
   }
 
   /// 134070: a copy that cannot be continued.

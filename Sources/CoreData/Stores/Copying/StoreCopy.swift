@@ -191,7 +191,7 @@ private final class RowCopy {
       let isUnconfirmed = destination.takeUnconfirmedCommit() != nil
       // The error of the copy is the one to report.
       try? destination.rollBackWriting()
-      throw isUnconfirmed ? CopyErrors.unconfirmed(url: destination.url, error) : error
+      throw isUnconfirmed ? CopyErrors.unconfirmed(error) : error
     }
     return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest, leftOutLinks: done.leftOutLinks)
   }

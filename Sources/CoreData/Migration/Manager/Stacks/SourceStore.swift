@@ -112,17 +112,14 @@ struct AttachedSource {
 /// The check for source rows that no entity mapping sees, because their table holds several entities and their
 /// `Z_ENT` is the number of none of them.
 enum StrayRows {
-  /// - Parameter database: the schema name of the source on the connection.
   /// - Throws: 134110 if there are such rows, which a migration would lose.
-  static func check(
-    _ schema: StoreSchema, _ connection: SQLiteConnection, database: String = "main", url: URL?
-  ) throws {
+  static func check(_ schema: StoreSchema, _ connection: SQLiteConnection, url: URL?) throws {
     for table in schema.tables {
       let numbers = schema.entities(inTable: table.name).map(\.number)
       guard numbers.count > 1 else { continue }
       let list = numbers.map(String.init).joined(separator: ", ")
-      let name = "\(database).\(SQLName.quoted(table.name))"
-      let sql = "SELECT Z_PK, Z_ENT FROM \(name) WHERE IFNULL(Z_ENT NOT IN (\(list)), 1) LIMIT 1"
+      let sql =
+        "SELECT Z_PK, Z_ENT FROM main.\(SQLName.quoted(table.name)) WHERE IFNULL(Z_ENT NOT IN (\(list)), 1) LIMIT 1"
       guard let row = try connection.rows(sql).first else { continue }
       throw MigrationErrors.failed(
         url: url,
