@@ -121,7 +121,7 @@ final class BrowseClient {
 }
 
 /// A connection to a server on this machine.
-private final class ClientSocket {
+final class ClientSocket {
   private let descriptor: Int32
 
   struct Failure: Error {

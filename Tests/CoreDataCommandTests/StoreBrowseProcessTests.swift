@@ -35,19 +35,19 @@ struct StoreBrowseProcessTests {
     let run = try ProgramRun("store", "browse", library.store)
     let address = try Address(run.firstLine())
     // Browsers connect before they need it.
-    let idle = try (0..<5).map { _ in try TestSocket(port: address.port) }
-    let slow = try TestSocket(port: address.port)
-    try slow.send("GET \(address.path) HTTP/1.1\r\nHost: 127.0")
+    let idle = try (0..<5).map { _ in try ClientSocket(port: address.port) }
+    let slow = try ClientSocket(port: address.port)
+    slow.send("GET \(address.path) HTTP/1.1\r\nHost: 127.0")
     let page = try ask(address, "list/Book?q=volume+119")
     #expect(page.status == 200 && page.text.contains("Volume 119"))
-    try slow.send(".0.1:\(address.port)\r\n\r\n")
+    slow.send(".0.1:\(address.port)\r\n\r\n")
     #expect(try BrowseAnswer(slow.rest()).text.contains("Library.sqlite"))
     #expect(try ask(address, "", host: "evil.example").status == 403)
-    let wrong = try TestSocket(port: address.port)
-    try wrong.send("\u{1}\r\n\r\n")
+    let wrong = try ClientSocket(port: address.port)
+    wrong.send("\u{1}\r\n\r\n")
     #expect(try BrowseAnswer(wrong.rest()).status == 400)
-    let form = try TestSocket(port: address.port)
-    try form.send("POST \(address.path) HTTP/1.1\r\nHost: 127.0.0.1:\(address.port)\r\nContent-Length: 0\r\n\r\n")
+    let form = try ClientSocket(port: address.port)
+    form.send("POST \(address.path) HTTP/1.1\r\nHost: 127.0.0.1:\(address.port)\r\nContent-Length: 0\r\n\r\n")
     #expect(try BrowseAnswer(form.rest()).status == 405)
     run.send(signal)
     let end = try run.end()
@@ -60,9 +60,9 @@ struct StoreBrowseProcessTests {
   func manyConnections() throws {
     let run = try ProgramRun("store", "browse", library.store, "-q")
     let address = try Address(run.firstLine())
-    var idle = try (0..<40).map { _ in try TestSocket(port: address.port) }
-    let waiting = try TestSocket(port: address.port)
-    try waiting.send("GET \(address.path) HTTP/1.1\r\nHost: 127.0.0.1:\(address.port)\r\n\r\n")
+    var idle = try (0..<40).map { _ in try ClientSocket(port: address.port) }
+    let waiting = try ClientSocket(port: address.port)
+    waiting.send("GET \(address.path) HTTP/1.1\r\nHost: 127.0.0.1:\(address.port)\r\n\r\n")
     idle.removeAll()
     #expect(try BrowseAnswer(waiting.rest()).status == 200)
     run.send(SIGTERM)
@@ -93,50 +93,9 @@ struct StoreBrowseProcessTests {
   }
 
   private func ask(_ address: Address, _ path: String, host: String? = nil) throws -> BrowseAnswer {
-    let socket = try TestSocket(port: address.port)
+    let socket = try ClientSocket(port: address.port)
     let host = host ?? "127.0.0.1:\(address.port)"
-    try socket.send("GET \(address.path)\(path) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+    socket.send("GET \(address.path)\(path) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
     return try BrowseAnswer(socket.rest())
-  }
-}
-
-/// A connection to a server on this machine.
-private final class TestSocket {
-  private let descriptor: Int32
-
-  struct Failure: Error {
-    let number = errno
-  }
-
-  init(port: Int) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var place = sockaddr_in()
-    place.sin_family = sa_family_t(AF_INET)
-    place.sin_port = UInt16(port).bigEndian
-    place.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isConnected = withUnsafePointer(to: &place) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) == 0 }
-    }
-    guard isConnected else { throw Failure() }
-  }
-
-  deinit { close(descriptor) }
-
-  func send(_ text: String) throws {
-    let bytes = Array(text.utf8)
-    guard Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { throw Failure() }
-  }
-
-  /// Everything until the server closes the connection.
-  func rest() throws -> Data {
-    var found = Data()
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = recv(descriptor, &buffer, buffer.count, 0)
-      guard count >= 0 else { throw Failure() }
-      guard count > 0 else { return found }
-      found.append(contentsOf: buffer[..<count])
-    }
   }
 }
