@@ -293,12 +293,7 @@ struct NumberMatrixTests {
   func totals() throws {
     func model(_ derived: [(name: String, key: String)]) -> NSManagedObjectModel {
       var builder = ModelBuilder()
-      let attributes = derived.map { item -> NSAttributeDescription in
-        let attribute = NSDerivedAttributeDescription()
-        (attribute.name, attribute.attributeType, attribute.isOptional) = (item.name, .decimalAttributeType, true)
-        attribute.derivationExpression = CoreData.NSExpression(format: item.key)
-        return attribute
-      }
+      let attributes = derived.map { NSAttributeDescription.derived($0.name, .decimalAttributeType, $0.key) }
       builder.entity("Order", [.make("name", .stringAttributeType)] + attributes)
       builder.entity("Line", [.make("price", .decimalAttributeType)])
       builder.relate(.init("Order", "lines", toMany: true), .init("Line", "order"))

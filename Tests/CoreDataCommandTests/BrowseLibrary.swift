@@ -55,15 +55,11 @@ final class BrowseLibrary {
       </model>
       """, to: "Library.xcdatamodeld/Library.xcdatamodel/contents")
     let model = try NSManagedObjectModel.load(contentsOf: directory.file("Library.xcdatamodeld"), version: "Library")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let added = try coordinator.addPersistentStore(
-      type: .sqlite, configuration: nil, at: URL(fileURLWithPath: store),
-      options: [NSPersistentHistoryTrackingKey: true])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    context.transactionAuthor = "librarian"
-    try context.performAndWait { try Self.fill(context) }
-    try coordinator.remove(added)
+    try withContext(model, at: URL(fileURLWithPath: store), options: [NSPersistentHistoryTrackingKey: true]) {
+      context in
+      context.transactionAuthor = "librarian"
+      try Self.fill(context)
+    }
   }
 
   private static func fill(_ context: NSManagedObjectContext) throws {

@@ -95,19 +95,13 @@ final class Workshop {
   /// Makes a store of the second version with objects, as many as named for each entity.
   func makeStore(at path: String, _ counts: [String: Int]) throws {
     let model = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: "Shop 2")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: path),
-      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(model, at: URL(fileURLWithPath: path), options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
+    { context in
       for (entity, count) in counts {
         for _ in 0..<count { _ = NSEntityDescription.insertNewObject(forEntityName: entity, into: context) }
       }
       try context.save()
     }
-    try coordinator.remove(added)
   }
 
   private static func model(_ entities: String) -> String {

@@ -39,19 +39,13 @@ struct ConfigurationCommandTests {
       fromPropertyList: ["_XCCurrentVersionName": "Writing 2.xcdatamodel"], format: .xml, options: 0)
     try directory.write(marker, to: "Writing.xcdatamodeld/.xccurrentversion")
     let first = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: "Writing")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: first)
-    let opened = try coordinator.addPersistentStore(
-      type: .sqlite, configuration: "Local", at: URL(fileURLWithPath: store), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(first, at: URL(fileURLWithPath: store), configuration: "Local") { context in
       for number in 1...3 {
         let draft = NSEntityDescription.insertNewObject(forEntityName: "Draft", into: context)
         draft.setValue("Draft \(number)", forKey: "text")
       }
       try context.save()
     }
-    try coordinator.remove(opened)
   }
 
   /// The texts of the drafts that the store exports.

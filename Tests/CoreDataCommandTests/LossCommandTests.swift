@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -78,17 +79,12 @@ struct LossCommandTests {
       NSManagedObjectModel.load(contentsOf: url, version: "A"), NSManagedObjectModel.load(contentsOf: url, version: "B")
     )
     let store = workshop.path("Two.sqlite")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: old)
-    let opened = try coordinator.addPersistentStore(type: .sqlite, at: URL(fileURLWithPath: store))
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(old, at: URL(fileURLWithPath: store)) { context in
       for name in ["Customer", "Order", "Order"] {
         _ = NSEntityDescription.insertNewObject(forEntityName: name, into: context)
       }
       try context.save()
     }
-    try coordinator.remove(opened)
     var mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new).document
     mapping.entityMappings.removeAll { $0.sourceEntityName == "Order" }
     try mapping.writeCompiled(to: URL(fileURLWithPath: workshop.path("Two.cdm")))

@@ -183,17 +183,11 @@ struct MigrateCheckCommandTests {
     let stores = workshop.path("Stores")
     try FileManager.default.createDirectory(atPath: stores, withIntermediateDirectories: true)
     let old = stores + "/Old.backup"
-    let coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: try .load(contentsOf: URL(fileURLWithPath: model), version: "Book"))
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: old), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(.load(contentsOf: URL(fileURLWithPath: model), version: "Book"), at: URL(fileURLWithPath: old)) {
+      context in
       _ = NSEntityDescription.insertNewObject(forEntityName: "Book", into: context)
       try context.save()
     }
-    try coordinator.remove(added)
     let run = CommandRun(["migrate", "rehearse", old, model])
     #expect(run.status == .no && run.output.contains("error: Old.backup (Book) was refused."))
     #expect(CommandRun(["migrate", "rehearse", old, model, "--allow-refusal", "Book"]).status == .done)

@@ -66,12 +66,7 @@ final class PictureShop {
   ///   - pictures: how many pictures to add, of which every other one has a file.
   ///   - configuration: the configuration of the model; nil for all entities.
   func fill(_ path: String, pictures: Int, configuration: String? = nil) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: pictureModel)
-    let added = try coordinator.addPersistentStore(
-      type: .sqlite, configuration: configuration, at: URL(fileURLWithPath: path), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(pictureModel, at: URL(fileURLWithPath: path), configuration: configuration) { context in
       let album = NSEntityDescription.insertNewObject(forEntityName: "Album", into: context)
       album.setValue("All", forKey: "title")
       for number in 0..<pictures {
@@ -83,7 +78,6 @@ final class PictureShop {
       }
       if pictures > 0 { try context.save() }
     }
-    try coordinator.remove(added)
   }
 
   /// What a store exports, without the UUID in identifiers.

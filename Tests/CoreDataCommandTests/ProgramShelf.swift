@@ -122,19 +122,13 @@ final class ProgramShelf {
   /// Changes a store as an app that records persistent history: a transaction for each closure.
   func record(_ author: String, _ changes: ((NSManagedObjectContext) throws -> Void)...) throws {
     let version = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil)
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: version)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
-      options: [NSPersistentHistoryTrackingKey: true])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    context.transactionAuthor = author
-    try context.performAndWait {
+    try withContext(version, at: URL(fileURLWithPath: store), options: [NSPersistentHistoryTrackingKey: true]) {
+      context in
+      context.transactionAuthor = author
       for change in changes {
         try change(context)
         try context.save()
       }
     }
-    try coordinator.remove(added)
   }
 }

@@ -39,13 +39,8 @@ struct StoreQueryCommandTests {
   /// Makes a store with two authors and four books, one of which is a novel.
   private func store(_ type: String = NSSQLiteStoreType) throws -> String {
     let path = directory.path("Shelf.\(type)")
-    let coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil))
-    let added = try coordinator.addPersistentStore(
-      ofType: type, configurationName: nil, at: URL(fileURLWithPath: path), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    let version = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil)
+    try withContext(version, at: URL(fileURLWithPath: path), type: .init(rawValue: type)) { context in
       let authors = ["Ada", "Ben"].map { name in
         let author = NSEntityDescription.insertNewObject(forEntityName: "Author", into: context)
         author.setValue(name, forKey: "name")
@@ -64,7 +59,6 @@ struct StoreQueryCommandTests {
       }
       try context.save()
     }
-    try coordinator.remove(added)
     return path
   }
 
@@ -200,13 +194,8 @@ struct StoreQueryCommandTests {
     let none = CommandRun("store", "history", store)
     #expect(none.status == .unreadableStore && none.error.contains("has no persistent history"), "\(none.error)")
     let version = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil)
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: version)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
-      options: [NSPersistentHistoryTrackingKey: true])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(version, at: URL(fileURLWithPath: store), options: [NSPersistentHistoryTrackingKey: true]) {
+      context in
       for (author, title) in [("phone", "New"), ("watch", nil)] as [(String, String?)] {
         context.transactionAuthor = author
         let request = NSFetchRequest<NSManagedObject>(entityName: "Book")
@@ -216,7 +205,6 @@ struct StoreQueryCommandTests {
         try context.save()
       }
     }
-    try coordinator.remove(added)
     let run = CommandRun("store", "history", store)
     let lines = run.output.split(separator: "\n")
     try #require(lines.count >= 4, "\(run.error)\(run.output)")
@@ -245,19 +233,14 @@ struct StoreQueryCommandTests {
         with: #"name="cover" optional="YES" allowsExternalBinaryDataStorage="YES" attributeType="Binary""#),
       to: "Shelf.xcdatamodel/contents")
     let path = directory.path("Covers.sqlite")
-    let coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil))
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: path), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(
+      NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model), version: nil), at: URL(fileURLWithPath: path)
+    ) { context in
       let book = NSEntityDescription.insertNewObject(forEntityName: "Book", into: context)
       book.setValue("large", forKey: "title")
       book.setValue(Data(repeating: 7, count: 300_000), forKey: "cover")
       try context.save()
     }
-    try coordinator.remove(added)
     let files = try FileManager.default.contentsOfDirectory(
       atPath: directory.path(".Covers_SUPPORT/_EXTERNAL_DATA"))
     #expect(files.count == 1)

@@ -138,18 +138,13 @@ struct StoreSetCommandTests {
   func history() throws {
     let model = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: shop.model), version: "Shop")
     func history() throws -> [NSPersistentHistoryTransaction] {
-      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-      let added = try coordinator.addPersistentStore(
-        type: .sqlite, configuration: nil, at: URL(fileURLWithPath: store),
-        options: [NSPersistentHistoryTrackingKey: true])
-      let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-      context.persistentStoreCoordinator = coordinator
-      let found = try context.performAndWait {
+      let found = try withContext(
+        model, at: URL(fileURLWithPath: store), options: [NSPersistentHistoryTrackingKey: true]
+      ) { context in
         let result = try context.execute(
           NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?))
         return (result as? NSPersistentHistoryResult)?.result as? [NSPersistentHistoryTransaction] ?? []
       }
-      try coordinator.remove(added)
       return found
     }
     #expect(try history().isEmpty)

@@ -171,11 +171,7 @@ final class TranscriptRun {
     let bundle = (version as NSString).deletingLastPathComponent
     let model = try NSManagedObjectModel.load(
       contentsOf: url(bundle), version: (version as NSString).lastPathComponent)
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(type: .sqlite, configuration: nil, at: url(name), options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(model, at: url(name)) { context in
       var named: [String: NSManagedObject] = [:]
       for line in preparation.block {
         let match = line.wholeMatch(of: /(?:(\w+): )?(?:([0-9]+) x )?(\w+)((?: \w+=(?:"[^"]*"|[^ "]+))*)/)
@@ -190,7 +186,6 @@ final class TranscriptRun {
       }
       try context.save()
     }
-    try coordinator.remove(store)
   }
 
   private func set(

@@ -22,13 +22,7 @@ struct MergingWritersTests {
       "Item", [.make("code", .integer64AttributeType), .make("name", .stringAttributeType)])
     item.uniquenessConstraints = [["code"]]
     var attributes = [NSAttributeDescription.make("title", .stringAttributeType)]
-    if derived {
-      let greatest = NSDerivedAttributeDescription()
-      (greatest.name, greatest.attributeType) = ("greatest", .stringAttributeType)
-      greatest.derivationExpression = NSExpression(format: "items.name.@max")
-      greatest.isOptional = true
-      attributes.append(greatest)
-    }
+    if derived { attributes.append(.derived("greatest", .stringAttributeType, "items.name.@max")) }
     builder.entity("Team", attributes)
     builder.relate(.init("Team", "items", toMany: true), .init("Item", "team"))
     return builder.model()

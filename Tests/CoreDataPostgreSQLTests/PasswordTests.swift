@@ -82,12 +82,7 @@ struct PasswordTests {
     defer { try? server.stop(immediately: true) }
     let guarded = server.url(user: "guarded")
     func refusal(_ url: URL) -> NSError? {
-      do {
-        _ = try PostgreSQLStore.hasStore(at: url)
-        return nil
-      } catch {
-        return error as NSError
-      }
+      thrownError { _ = try PostgreSQLStore.hasStore(at: url) }
     }
     let missing = try #require(refusal(guarded))
     #expect(missing.localizedRecoverySuggestion?.contains("~/.pgpass") == true, "\(missing)")

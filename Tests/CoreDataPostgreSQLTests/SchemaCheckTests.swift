@@ -42,12 +42,7 @@ struct SchemaCheckTests {
   }
 
   private func refusal(_ options: [AnyHashable: Any] = [:], as role: String? = nil) -> NSError? {
-    do {
-      _ = try open(options, as: role)
-      return nil
-    } catch {
-      return error as NSError
-    }
+    thrownError { _ = try open(options, as: role) }
   }
 
   private static var readOnly: [AnyHashable: Any] { [NSReadOnlyPersistentStoreOption: true] }

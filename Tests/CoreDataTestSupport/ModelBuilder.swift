@@ -117,4 +117,14 @@ extension NSAttributeDescription {
     if let renamedFrom { attribute.renamingIdentifier = renamedFrom }
     return attribute
   }
+
+  /// An optional derived attribute.
+  public static func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
+    let attribute = NSDerivedAttributeDescription()
+    attribute.name = name
+    attribute.attributeType = type
+    attribute.isOptional = true
+    attribute.derivationExpression = CoreData.NSExpression(format: format)
+    return attribute
+  }
 }

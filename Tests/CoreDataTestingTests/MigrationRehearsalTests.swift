@@ -304,18 +304,11 @@ struct MigrationRehearsalTests {
 
 private enum ManagedObjects {
   static func make(_ count: Int, of entity: String, in store: URL, _ model: NSManagedObjectModel) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: store,
-      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(model, at: store, options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]]) { context in
       for number in 0..<count {
         NSEntityDescription.insertNewObject(forEntityName: entity, into: context).setValue("\(number)", forKey: "name")
       }
       try context.save()
     }
-    try coordinator.remove(added)
   }
 }

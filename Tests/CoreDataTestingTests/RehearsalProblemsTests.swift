@@ -36,19 +36,12 @@ struct RehearsalProblemsTests {
 
   private func store(_ name: String, _ model: URL, _ version: String, rows: Int = 3) throws -> URL {
     let url = folder.appendingPathComponent(name)
-    let coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: try .load(contentsOf: model, version: version))
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: nil)
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try withContext(.load(contentsOf: model, version: version), at: url) { context in
       for number in 0..<rows {
         NSEntityDescription.insertNewObject(forEntityName: "Item", into: context).setValue("\(number)", forKey: "name")
       }
       try context.save()
     }
-    try coordinator.remove(added)
     return url
   }
 

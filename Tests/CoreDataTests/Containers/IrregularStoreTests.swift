@@ -44,15 +44,6 @@ struct IrregularStoreTests {
     }
   }
 
-  private func failure(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   @Test("None is opened to wait there, written, replaced or removed", arguments: Kind.allCases)
   func refusals(_ kind: Kind) throws {
     let store = try TemporaryStore("Data.sqlite")
@@ -100,7 +91,7 @@ struct IrregularStoreTests {
       ("set aside", { try StoreRecovery.setAside(storeAt: url, model: model) }),
     ]
     for (name, attempt) in attempts {
-      let found = failure(attempt)
+      let found = thrownError(attempt)
       #expect(found?.domain == NSCocoaErrorDomain, "\(name): \(String(describing: found))")
       #expect(found?.localizedFailureReason?.contains(kind.word) == true, "\(name): \(String(describing: found))")
       #expect(try FileManager.default.subpathsOfDirectory(atPath: store.folder.path).sorted() == files, "\(name)")

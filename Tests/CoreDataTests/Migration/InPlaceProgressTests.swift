@@ -36,12 +36,7 @@ struct InPlaceProgressTests {
         ]
         return model
       case .derived:
-        let lowercase = NSDerivedAttributeDescription()
-        lowercase.name = "lowercase"
-        lowercase.attributeType = .stringAttributeType
-        lowercase.isOptional = true
-        lowercase.derivationExpression = NSExpression(format: "lowercase:(name)")
-        return NoteVersions.model(plain + [lowercase])
+        return NoteVersions.model(plain + [.derived("lowercase", .stringAttributeType, "lowercase:(name)")])
       }
     }
   }

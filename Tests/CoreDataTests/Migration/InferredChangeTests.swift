@@ -587,14 +587,6 @@ struct InferredChangeTests {
 
   @Test("Derived attributes that are new, or whose source has changed, are computed for the rows that there are")
   func derived() throws {
-    func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
-      let attribute = NSDerivedAttributeDescription()
-      attribute.name = name
-      attribute.attributeType = type
-      attribute.isOptional = true
-      attribute.derivationExpression = NSExpression(format: format)
-      return attribute
-    }
     func library(_ builder: inout ModelBuilder, author: [NSAttributeDescription], book: [NSAttributeDescription]) {
       builder.entity("Author", [.make("name", .stringAttributeType)] + author)
       builder.entity("Book", [.make("pages", .integer64AttributeType)] + book)
@@ -602,7 +594,7 @@ struct InferredChangeTests {
       builder.relate(.init("Author", "books", toMany: true), .init("Book", "author"))
       builder.relate(.init("Book", "fans", toMany: true), .init("Author", "likes", toMany: true))
     }
-    try fill({ library(&$0, author: [derived("key", .stringAttributeType, "uppercase:(name)")], book: []) }) {
+    try fill({ library(&$0, author: [.derived("key", .stringAttributeType, "uppercase:(name)")], book: []) }) {
       context in
       let ada = context.make("Author", ["name": "Ädá"])
       context.make("Book", ["pages": 100, "author": ada, "fans": NSSet(object: ada)])
@@ -613,15 +605,15 @@ struct InferredChangeTests {
       library(
         &$0,
         author: [
-          derived("key", .stringAttributeType, "canonical:(name)"),
-          derived("count", .integer32AttributeType, "books.@count"),
-          derived("liked", .integer16AttributeType, "likes.@count"),
-          derived("sum", .integer64AttributeType, "books.@sum.pages"),
-          derived("most", .doubleAttributeType, "books.@max.pages"), derived("saved", .dateAttributeType, "now()"),
+          .derived("key", .stringAttributeType, "canonical:(name)"),
+          .derived("count", .integer32AttributeType, "books.@count"),
+          .derived("liked", .integer16AttributeType, "likes.@count"),
+          .derived("sum", .integer64AttributeType, "books.@sum.pages"),
+          .derived("most", .doubleAttributeType, "books.@max.pages"), .derived("saved", .dateAttributeType, "now()"),
         ],
         book: [
-          derived("writer", .stringAttributeType, "author.name"),
-          derived("low", .stringAttributeType, "lowercase:(writer)"),
+          .derived("writer", .stringAttributeType, "author.name"),
+          .derived("low", .stringAttributeType, "lowercase:(writer)"),
         ])
     }
     #expect(after.values("Author", "key") == ["ada", "bo"])

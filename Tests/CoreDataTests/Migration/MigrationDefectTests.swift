@@ -37,12 +37,7 @@ struct MigrationDefectTests {
 
   private func refusal(_ build: (inout ModelBuilder) -> Void) throws -> NSError {
     let before = try FileContent(store.url)
-    var found: NSError?
-    do {
-      _ = try migrate(build)
-    } catch let error as NSError {
-      found = error
-    }
+    let found = thrownError { _ = try migrate(build) }
     #expect(try FileContent(store.url) == before)
     return try #require(found)
   }
@@ -320,12 +315,7 @@ struct MigrationDefectTests {
       try context.persistentStoreCoordinator?.remove(open)
     }
     let before = try FileContent(store.url)
-    var found: NSError?
-    do {
-      _ = try open(model(["Box"], [.make("new", .stringAttributeType)]))
-    } catch let error as NSError {
-      found = error
-    }
+    let found = thrownError { _ = try open(model(["Box"], [.make("new", .stringAttributeType)])) }
     #expect(found?.code == NSMigrationError)
     #expect(found?.userInfo["entity"] as? String == "Item")
     #expect(try FileContent(store.url) == before)

@@ -23,15 +23,6 @@ struct MigrationFailureTests {
       busyTimeout: timeout, allowsLoss: true)
   }
 
-  private func error(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   @Test("When any statement fails, the store is as it was", arguments: [1000, 2000, 3000] as [UInt64])
   func everyStatement(_ seed: UInt64) throws {
     let prepared = try #require(try PreparedMigration.some(1, from: seed).first)
@@ -42,7 +33,7 @@ struct MigrationFailureTests {
       var count = 0
       file.connection.setTrace { _ in count += 1 }
       file.connection.setProgressHandler(every: 1) { count != number }
-      let failure = error { _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in } }
+      let failure = thrownError { _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in } }
       try file.close()
       // What comes after the commit may fail; the store is migrated.
       if failure == nil { break }
@@ -74,7 +65,7 @@ struct MigrationFailureTests {
       configuration: nil, allowsLoss: true)
     let file = try StoreFile.open(store.url, isReadOnly: false)
     var isLost = false
-    let failure = error {
+    let failure = thrownError {
       try ErrorTranslation.translating(url: migration.storeURL, during: .use) {
         _ = try InPlaceMigration(migration: migration, file: file).run { event in
           // The table has been made anew at this moment.
@@ -126,7 +117,7 @@ struct MigrationFailureTests {
       var count = 0
       file.connection.setTrace { _ in count += 1 }
       file.connection.setProgressHandler(every: 1) { count != number }
-      let failure = error { _ = try InPlaceMigration(migration: migration, file: file).run { _ in } }
+      let failure = thrownError { _ = try InPlaceMigration(migration: migration, file: file).run { _ in } }
       try file.close()
       let files = try FileCalls.names(in: StoreLocation.externalData(of: url)).count
       return (failure, try FileContent(url), files, count)
@@ -153,7 +144,7 @@ struct MigrationFailureTests {
     try RecoverySample.migration(store.url, [(2, .inferred), (3, .inferred)]).run()
     let before = try FileContent(store.url)
     for plan in plans {
-      let failure = error { try plan.run() }
+      let failure = thrownError { try plan.run() }
       #expect(failure?.code == NSMigrationError)
       #expect(failure?.localizedFailureReason?.contains("The migration was planned from the version") == true)
       #expect(try FileContent(store.url) == before)
@@ -169,7 +160,7 @@ struct MigrationFailureTests {
       let file = try StoreFile.open(prepared.store.url, isReadOnly: false)
       let pages = try #require(try file.connection.pragma("page_count"))
       try file.connection.setPragma("max_page_count", to: pages)
-      let failure = error {
+      let failure = thrownError {
         try ErrorTranslation.translating(url: prepared.store.url, during: .use) {
           _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in }
         }
@@ -191,7 +182,7 @@ struct MigrationFailureTests {
       var number = 0
       while true {
         var count = 0
-        let failure = error {
+        let failure = thrownError {
           try migration(prepared).run { _ in
             count += 1
             if count > number { throw Stop() }
@@ -229,7 +220,7 @@ struct MigrationFailureTests {
     let before = try FileContent(prepared.store.url)
     let other = try SQLiteConnection(url: prepared.store.url, mode: .readWrite)
     try other.begin(.immediate)
-    let failure = try #require(error { try migration(prepared).run() })
+    let failure = try #require(thrownError { try migration(prepared).run() })
     #expect(failure.code == NSPersistentStoreTimeoutError)
     try other.rollback()
     try other.close()
@@ -252,7 +243,7 @@ struct MigrationFailureTests {
       let old = try #require(try files.attributesOfItem(atPath: path)[.posixPermissions])
       try files.setAttributes(
         [.posixPermissions: path == prepared.store.folder.path ? 0o555 : 0o444], ofItemAtPath: path)
-      #expect(error { try migration(prepared).run() }?.code == CocoaError.Code.fileWriteNoPermission.rawValue)
+      #expect(thrownError { try migration(prepared).run() }?.code == CocoaError.Code.fileWriteNoPermission.rawValue)
       try files.setAttributes([.posixPermissions: old], ofItemAtPath: path)
       #expect(try FileContent(prepared.store.url) == before)
     }

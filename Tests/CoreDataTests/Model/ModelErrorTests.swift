@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -16,12 +17,7 @@ struct ModelErrorTests {
   }
 
   private func error(_ edit: (inout ModelDocument) -> Void) -> NSError? {
-    do {
-      _ = try NSManagedObjectModel(document: document(edit))
-      return nil
-    } catch {
-      return error as NSError
-    }
+    thrownError { _ = try NSManagedObjectModel(document: document(edit)) }
   }
 
   @Test("A missing superentity is named")

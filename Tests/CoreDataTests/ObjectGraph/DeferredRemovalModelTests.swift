@@ -18,10 +18,7 @@ struct DeferredRemovalModelTests {
       .make("name", .stringAttributeType, optional: false), .make("size", .integer16AttributeType),
     ]
     if derives {
-      let count = NSDerivedAttributeDescription()
-      (count.name, count.attributeType, count.isOptional) = ("count", .integer32AttributeType, true)
-      count.derivationExpression = NSExpression(format: "players.@count")
-      team.append(count)
+      team.append(.derived("count", .integer32AttributeType, "players.@count"))
     }
     builder.entity("Team", team)
     for name in entities.dropFirst() {

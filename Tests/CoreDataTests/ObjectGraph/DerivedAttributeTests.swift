@@ -11,34 +11,26 @@ import Testing
 @Suite("Derived attributes")
 struct DerivedAttributeTests {
   static func model() -> NSManagedObjectModel {
-    func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
-      let attribute = NSDerivedAttributeDescription()
-      attribute.name = name
-      attribute.attributeType = type
-      attribute.isOptional = true
-      attribute.derivationExpression = NSExpression(format: format)
-      return attribute
-    }
     var builder = ModelBuilder()
     builder.entity("Publisher", [.make("name", .stringAttributeType)])
     builder.entity(
       "Author",
       [
-        .make("name", .stringAttributeType), derived("bookCount", .integer32AttributeType, "books.@count"),
-        derived("pages", .integer64AttributeType, "books.@sum.pages"),
-        derived("shortest", .integer64AttributeType, "books.@min.pages"),
-        derived("longest", .integer64AttributeType, "books.@max.pages"),
-        derived("key", .stringAttributeType, "canonical:(name)"),
-        derived("loud", .stringAttributeType, "uppercase:(name)"),
-        derived("quiet", .stringAttributeType, "lowercase:(name)"),
-        derived("saved", .dateAttributeType, "now()"),
+        .make("name", .stringAttributeType), .derived("bookCount", .integer32AttributeType, "books.@count"),
+        .derived("pages", .integer64AttributeType, "books.@sum.pages"),
+        .derived("shortest", .integer64AttributeType, "books.@min.pages"),
+        .derived("longest", .integer64AttributeType, "books.@max.pages"),
+        .derived("key", .stringAttributeType, "canonical:(name)"),
+        .derived("loud", .stringAttributeType, "uppercase:(name)"),
+        .derived("quiet", .stringAttributeType, "lowercase:(name)"),
+        .derived("saved", .dateAttributeType, "now()"),
       ])
     builder.entity(
       "Book",
       [
         .make("title", .stringAttributeType), .make("pages", .integer64AttributeType),
-        derived("authorName", .stringAttributeType, "author.name"),
-        derived("publisherName", .stringAttributeType, "author.publisher.name"),
+        .derived("authorName", .stringAttributeType, "author.name"),
+        .derived("publisherName", .stringAttributeType, "author.publisher.name"),
       ])
     builder.entity("Novel", parent: "Book")
     builder.relate(.init("Author", "books", toMany: true), .init("Book", "author"))
@@ -123,12 +115,9 @@ struct DerivedAttributeTests {
 
   @Test("An expression that fails is an error of the save that names entity and attribute")
   func failing() throws {
-    let attribute = NSDerivedAttributeDescription()
-    attribute.name = "twice"
-    attribute.attributeType = .integer64AttributeType
-    attribute.derivationExpression = NSExpression(format: "nothing.@count")
     var builder = ModelBuilder()
-    builder.entity("Thing", [.make("name", .stringAttributeType), attribute])
+    builder.entity(
+      "Thing", [.make("name", .stringAttributeType), .derived("twice", .integer64AttributeType, "nothing.@count")])
     let context = try TemporaryStore().context(builder.model())
     context.make("Thing")
     let error = #expect(throws: NSError.self) { try context.save() }
@@ -181,14 +170,7 @@ struct DerivationSpellingTests {
 
   private static func model(_ format: String?) -> NSManagedObjectModel {
     var attributes = [NSAttributeDescription.make("name", .stringAttributeType)]
-    if let format {
-      let attribute = NSDerivedAttributeDescription()
-      attribute.name = "value"
-      attribute.attributeType = .integer32AttributeType
-      attribute.isOptional = true
-      attribute.derivationExpression = NSExpression(format: format)
-      attributes.append(attribute)
-    }
+    if let format { attributes.append(.derived("value", .integer32AttributeType, format)) }
     var builder = ModelBuilder()
     builder.entity("Author", attributes)
     builder.entity("Book", [.make("pages", .integer32AttributeType)])

@@ -435,10 +435,9 @@ struct ParentContextTests {
   @Test("Derived values are computed when the root saves")
   func derived() async throws {
     var builder = ModelBuilder()
-    let loud = NSDerivedAttributeDescription()
-    (loud.name, loud.attributeType) = ("loud", .stringAttributeType)
-    loud.derivationExpression = NSExpression(format: "uppercase:(title)")
-    builder.entity("Note", [.make("title", .stringAttributeType), loud])
+    builder.entity(
+      "Note",
+      [.make("title", .stringAttributeType), .derived("loud", .stringAttributeType, "uppercase:(title)")])
     let store = try TemporaryStore()
     let root = try store.context(builder.model())
     let child = NSManagedObjectContext(.privateQueue)

@@ -32,12 +32,10 @@ final class ValidationActor: NSManagedObject, @unchecked Sendable {
 @Suite("Changes that validation makes")
 struct ValidationChangeTests {
   private static func model() -> NSManagedObjectModel {
-    let derived = NSDerivedAttributeDescription()
-    (derived.name, derived.attributeType, derived.isOptional) = ("quiet", .stringAttributeType, true)
-    derived.derivationExpression = NSExpression(format: "lowercase:(name)")
     var builder = ModelBuilder()
-    builder.entity("Node", [.make("name", .stringAttributeType), derived]).managedObjectClassName =
-      "CoreDataTests.ValidationActor"
+    builder.entity(
+      "Node", [.make("name", .stringAttributeType), .derived("quiet", .stringAttributeType, "lowercase:(name)")]
+    ).managedObjectClassName = "CoreDataTests.ValidationActor"
     builder.entity("Leaf", [.make("name", .stringAttributeType, optional: false, default: "leaf")])
     builder.relate(.init("Node", "children", toMany: true), .init("Node", "parent"))
     builder.relate(.init("Node", "leaves", toMany: true, rule: .cascadeDeleteRule), .init("Leaf", "node"))

@@ -51,24 +51,15 @@ private final class TriggeringProgram {
 
 @Suite("Triggers of derived attributes")
 struct DerivedTriggerTests {
-  private static func derived(
-    _ name: String, _ format: String, _ type: NSAttributeType = .integer32AttributeType
-  ) -> NSDerivedAttributeDescription {
-    let attribute = NSDerivedAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    attribute.isOptional = true
-    attribute.derivationExpression = NSExpression(format: format)
-    return attribute
-  }
-
   private static func model(
     count: String? = "bookCount", format: String = "books.@count", isOrdered: Bool = false, subentity: String? = nil,
     _ extra: [NSAttributeDescription] = []
   ) -> NSManagedObjectModel {
     var builder = ModelBuilder()
     builder.entity(
-      "Author", [.make("name", .stringAttributeType)] + (count.map { [derived($0, format)] } ?? []) + extra)
+      "Author",
+      [.make("name", .stringAttributeType)] + (count.map { [.derived($0, .integer32AttributeType, format)] } ?? [])
+        + extra)
     builder.entity("Book", [.make("title", .stringAttributeType)])
     if let subentity { builder.entity("Special", parent: subentity) }
     builder.relate(.init("Author", "books", toMany: true, ordered: isOrdered), .init("Book", "author"))
@@ -80,7 +71,7 @@ struct DerivedTriggerTests {
     var builder = ModelBuilder()
     builder.entity("Author", [.make("name", .stringAttributeType)])
     builder.entity("Poet", parent: "Author")
-    let name = derived("authorName", "author.name", .stringAttributeType)
+    let name = NSAttributeDescription.derived("authorName", .stringAttributeType, "author.name")
     builder.entity("Book", [.make("title", .stringAttributeType)] + (entity == "Book" ? [name] : []))
     builder.entity("Comic", parent: "Book", entity == "Comic" ? [name] : [])
     builder.relate(.init("Author", "books", toMany: true), .init("Book", "author"))
@@ -260,7 +251,8 @@ struct DerivedTriggerTests {
   func others() throws {
     for model in [
       Self.model(subentity: "Author"), Self.model(subentity: "Book"), Self.model(isOrdered: true),
-      Self.model(format: "books.@max.title"), Self.model(count: nil, [Self.derived("length", "name.length")]),
+      Self.model(format: "books.@max.title"),
+      Self.model(count: nil, [.derived("length", .integer32AttributeType, "name.length")]),
       Self.named(of: "Comic"),
     ] {
       let store = try TemporaryStore()

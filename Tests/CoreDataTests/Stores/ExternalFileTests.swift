@@ -68,15 +68,6 @@ struct ExternalFileTests {
     }
   }
 
-  private func failure(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   @Test("Reading one gives nil, and an error with the entity, the property and the file", arguments: Kind.allCases)
   func reading(_ kind: Kind) throws {
     try put(kind)
@@ -85,7 +76,7 @@ struct ExternalFileTests {
     request.predicate = NSPredicate(format: "title == 'Note 0'")
     let note = try #require(try context.fetch(request).first)
     #expect(note.value(forKey: "photo") == nil)
-    let found = failure { _ = try note.checkedValue(forKeyPath: "photo") }
+    let found = thrownError { _ = try note.checkedValue(forKeyPath: "photo") }
     let reason = found?.localizedFailureReason ?? ""
     #expect(found?.code == NSPersistentStoreOperationError)
     for word in ["'photo'", "'Note'", "ZNOTE", kind.word] {
@@ -104,7 +95,7 @@ struct ExternalFileTests {
     let names = try FileManager.default.subpathsOfDirectory(atPath: home.path).sorted()
     for policy in [nil, "TorturePolicy"] {
       let migration = try RecoverySample.migration(store.url, [(2, .mapping)], policy: policy)
-      let found = failure { try migration.run() }
+      let found = thrownError { try migration.run() }
       #expect(
         found?.localizedFailureReason?.contains(kind.word) == true,
         "\(kind), \(policy ?? ""): \(String(describing: found))")

@@ -70,15 +70,6 @@ struct UnreadableValueTests {
     try #require(try context.all("Note").first { $0["name"] as? String == title })
   }
 
-  private func failure(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   @Test("Every kind of read returns the other values and the other rows")
   func reads() throws {
     _ = try hide(map: true)
@@ -189,13 +180,13 @@ struct UnreadableValueTests {
     first["name"] = "Note 00"
     try context.save()
     second["name"] = "New"
-    let found = failure { try context.save() }
+    let found = thrownError { try context.save() }
     #expect(found?.code == NSManagedObjectValidationError)
     #expect(found?.userInfo[NSValidationKeyErrorKey] as? String == "photo")
     #expect(found?.userInfo[NSValidationObjectErrorKey] as? NSManagedObject === second)
     #expect((found?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == NSPersistentStoreOperationError)
     #expect(found?.localizedFailureReason?.contains("is missing") == true)
-    #expect(failure { try context.save() }?.code == NSManagedObjectValidationError)
+    #expect(thrownError { try context.save() }?.code == NSManagedObjectValidationError)
     second["photo"] = Data([1])
     try context.save()
     #expect(try reference() == Data([1, 1]))
@@ -209,7 +200,7 @@ struct UnreadableValueTests {
     #expect(second["photo"] == nil)
     second["name"] = "New"
     second["photo"] = nil
-    #expect(failure { try context.save() }?.code == NSValidationMissingMandatoryPropertyError)
+    #expect(thrownError { try context.save() }?.code == NSValidationMissingMandatoryPropertyError)
     context.delete(second)
     try context.save()
     #expect(try context.all("Note").count == 2)
@@ -223,7 +214,9 @@ struct UnreadableValueTests {
     let coordinator = try #require(context.persistentStoreCoordinator)
     let source = try #require(coordinator.persistentStores.first)
     let place = store.folder.appendingPathComponent("Copy.store")
-    let found = failure { _ = try coordinator.migratePersistentStore(source, to: place, options: nil, withType: type) }
+    let found = thrownError {
+      _ = try coordinator.migratePersistentStore(source, to: place, options: nil, withType: type)
+    }
     #expect(found?.localizedFailureReason?.contains("is missing") == true, "\(String(describing: found))")
     #expect(coordinator.persistentStores.map(\.url) == [store.url])
     #expect(try reference() != nil)

@@ -156,12 +156,7 @@ struct BatchGuideTests {
     let context = container.newBackgroundContext()
     func failure(_ values: [String: Any]) -> NSError? {
       context.performAndWait {
-        do {
-          try context.execute(NSBatchInsertRequest(entityName: "Book", objects: [["isbn": "0"], values]))
-          return nil
-        } catch {
-          return error as NSError
-        }
+        thrownError { try context.execute(NSBatchInsertRequest(entityName: "Book", objects: [["isbn": "0"], values])) }
       }
     }
     #expect(failure(["title": "Dune"])?.code == 1570)

@@ -67,6 +67,11 @@ struct MergingGuideTests {
       <relationship name="customer" optional="YES" maxCount="1" destinationEntity="Party" inverseName="orders"/>
     </entity>
     """
+  /// With unique e-mail addresses.
+  private static let constrained = one.replacingOccurrences(
+    of: "</entity>\n<entity name=\"Order\">",
+    with: "  <uniquenessConstraints><uniquenessConstraint><constraint value=\"email\"/></uniquenessConstraint>"
+      + "</uniquenessConstraints>\n</entity>\n<entity name=\"Order\">")
   private static let merged = """
     versions "Shop" -> "Shop 2"
 
@@ -144,11 +149,7 @@ struct MergingGuideTests {
 
   @Test("A uniqueness constraint is checked at the end: 134111")
   func unique() throws {
-    let constrained = Self.one.replacingOccurrences(
-      of: "</entity>\n<entity name=\"Order\">",
-      with: "  <uniquenessConstraints><uniquenessConstraint><constraint value=\"email\"/></uniquenessConstraint>"
-        + "</uniquenessConstraints>\n</entity>\n<entity name=\"Order\">")
-    let shop = try GuideVersions("Shop", [Self.two, constrained])
+    let shop = try GuideVersions("Shop", [Self.two, Self.constrained])
     try shop.fill { context in
       context.make("Customer", ["email": "ada@example.org", "name": "Ada"])
       context.make("Supplier", ["email": "ada@example.org", "title": "Lovelace Ltd."])
@@ -159,11 +160,7 @@ struct MergingGuideTests {
 
   @Test("Values that differ in case are different to a constraint")
   func uniqueByCase() throws {
-    let constrained = Self.one.replacingOccurrences(
-      of: "</entity>\n<entity name=\"Order\">",
-      with: "  <uniquenessConstraints><uniquenessConstraint><constraint value=\"email\"/></uniquenessConstraint>"
-        + "</uniquenessConstraints>\n</entity>\n<entity name=\"Order\">")
-    let shop = try shop(constrained)
+    let shop = try shop(Self.constrained)
     let mappingURL = try shop.write(Self.merged, to: "Shop.mapping")
     let report = try StoreMigration(storeAt: shop.storeURL, modelsAt: shop.modelURL, mappings: [mappingURL]).run()
     #expect(report.rows["Party"]?.after == 3)
@@ -172,11 +169,7 @@ struct MergingGuideTests {
   @Test("A policy that keeps one object satisfies the constraint")
   func uniqueByPolicy() throws {
     MigrationPolicyClasses.register(MergeByEmail.self)
-    let constrained = Self.one.replacingOccurrences(
-      of: "</entity>\n<entity name=\"Order\">",
-      with: "  <uniquenessConstraints><uniquenessConstraint><constraint value=\"email\"/></uniquenessConstraint>"
-        + "</uniquenessConstraints>\n</entity>\n<entity name=\"Order\">")
-    let shop = try GuideVersions("Shop", [Self.two, constrained])
+    let shop = try GuideVersions("Shop", [Self.two, Self.constrained])
     try shop.fill { context in
       context.make("Customer", ["email": "ada@example.org", "name": "Ada"])
       context.make("Supplier", ["email": "ada@example.org", "title": "Lovelace Ltd."])

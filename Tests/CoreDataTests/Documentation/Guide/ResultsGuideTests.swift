@@ -145,12 +145,7 @@ struct ResultsGuideTests {
       request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
       let controller = NSFetchedResultsController(
         fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: "list.name", cacheName: nil)
-      do {
-        try controller.performFetch()
-        return nil
-      } catch {
-        return error as NSError
-      }
+      return thrownError { try controller.performFetch() }
     }
     #expect(error?.code == NSCoreDataError)
     #expect(error?.localizedFailureReason?.contains("has an out of order section name 'Groceries'") == true)

@@ -201,18 +201,11 @@ struct CopyRunTests {
       builder.entity("Dog", [.make("age", .integer32AttributeType)])
       builder.relate(.init("Person", "dogs", toMany: true), .init("Dog", "owner"))
       guard derived else { return builder }
-      for (name, type, expression) in [
-        ("search", NSAttributeType.stringAttributeType, "canonical:(name)"),
-        ("dogCount", .integer32AttributeType, "dogs.@count"),
-        ("ages", .integer32AttributeType, "dogs.@sum.age"),
-      ] {
-        let attribute = NSDerivedAttributeDescription()
-        attribute.name = name
-        attribute.attributeType = type
-        attribute.isOptional = true
-        attribute.derivationExpression = NSExpression(format: expression)
-        person.properties.append(attribute)
-      }
+      person.properties += [
+        NSAttributeDescription.derived("search", .stringAttributeType, "canonical:(name)"),
+        .derived("dogCount", .integer32AttributeType, "dogs.@count"),
+        .derived("ages", .integer32AttributeType, "dogs.@sum.age"),
+      ]
       return builder
     }
     let steps = try CopySteps(model(derived: false), model(derived: true))

@@ -35,15 +35,6 @@ struct HostileWorkTests {
     NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
   }
 
-  private func error(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   /// Everything that would clear up, or work beside the store; each refuses, with words in its reason, and nothing changes.
   private func expectRefusals(_ words: String, _ comment: Comment? = nil) throws {
     let (others, home) = (try contents(victim), try names())
@@ -58,7 +49,7 @@ struct HostileWorkTests {
       ("replace", { try coordinator.replacePersistentStore(at: url, withPersistentStoreFrom: url, type: .sqlite) }),
     ]
     for (name, attempt) in attempts {
-      let failure = error(attempt)
+      let failure = thrownError(attempt)
       #expect(failure?.code == NSPersistentStoreOperationError, "\(name): \(String(describing: failure))")
       #expect(failure?.localizedFailureReason?.contains(words) == true, "\(name): \(String(describing: failure))")
       #expect(try contents(victim) == others, "\(name)")
@@ -101,7 +92,7 @@ struct HostileWorkTests {
   @Test("A link in the place of the work directory is not followed")
   func link() throws {
     try FileManager.default.createSymbolicLink(at: place.workFolder, withDestinationURL: victim)
-    #expect(error { _ = try StoreRecovery.inspect(storeAt: store.url) }?.code == NSPersistentStoreOperationError)
+    #expect(thrownError { _ = try StoreRecovery.inspect(storeAt: store.url) }?.code == NSPersistentStoreOperationError)
     try expectRefusals("is a symbolic link, not a directory")
   }
 
@@ -295,7 +286,7 @@ struct HostileWorkTests {
       }
       try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
       try writeJournal { $0.obsolete = [name] }
-      let failure = error { try StoreRecovery.recover(storeAt: store.url) }
+      let failure = thrownError { try StoreRecovery.recover(storeAt: store.url) }
       #expect(failure?.localizedFailureReason?.contains("is a symbolic link, not a directory") == true)
       #expect(try contents(victim) == others)
       try FileCalls.removeTree(place.workFolder)
@@ -311,9 +302,9 @@ struct HostileWorkTests {
     try FileManager.default.createSymbolicLink(at: folder, withDestinationURL: victim)
     let others = try contents(victim)
     for failure in [
-      error { try StoreRecovery.setAside(storeAt: store.url, model: RecoverySample.model(2)) },
-      error { _ = try StoreRecovery.storesSetAside(from: store.url) },
-      error {
+      thrownError { try StoreRecovery.setAside(storeAt: store.url, model: RecoverySample.model(2)) },
+      thrownError { _ = try StoreRecovery.storesSetAside(from: store.url) },
+      thrownError {
         try SetAsideStore(
           url: folder.appendingPathComponent("deeper/notes.txt"), date: Date(), code: 0, reason: ""
         ).remove()
@@ -328,7 +319,7 @@ struct HostileWorkTests {
     // A journal whose old store is to stay there is not carried out either.
     try writeJournal { $0.keptAt = "Incompatible/2026-11-21 214503/Data.sqlite" }
     try Data("old".utf8).write(to: place.oldStore)
-    #expect(error { try StoreRecovery.recover(storeAt: store.url) }?.code == NSPersistentStoreOperationError)
+    #expect(thrownError { try StoreRecovery.recover(storeAt: store.url) }?.code == NSPersistentStoreOperationError)
     #expect(try contents(victim) == others)
     // Once the link is gone the work is finished.
     try FileCalls.removeFile(folder)
@@ -345,7 +336,7 @@ struct HostileWorkTests {
     let note = StoreLocation.url(aside.url, "-set-aside.json")
     try FileCalls.removeFile(note)
     #expect(mkfifo(note.path, 0o600) == 0)
-    let failure = error { _ = try StoreRecovery.storesSetAside(from: store.url) }
+    let failure = thrownError { _ = try StoreRecovery.storesSetAside(from: store.url) }
     #expect(failure?.localizedFailureReason?.contains("is a FIFO") == true, "\(String(describing: failure))")
   }
 
@@ -377,7 +368,7 @@ struct HostileWorkTests {
       { try coordinator.replacePersistentStore(at: link, withPersistentStoreFrom: store.url, type: .sqlite) },
       { try StoreRecovery.setAside(storeAt: link, model: RecoverySample.model(1)) },
     ] as [() throws -> Void] {
-      let failure = error { try attempt() }
+      let failure = thrownError { try attempt() }
       #expect(failure?.localizedFailureReason?.contains("is a symbolic link to a file that is not a store") == true)
       #expect(try Data(contentsOf: file) == Data("precious".utf8))
     }

@@ -34,15 +34,6 @@ struct MigrationByCopyTests {
     }
   }
 
-  private func error(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   @Test(
     "Steps in place and by copying, in any order, reach their version with every row and every file of a value",
     arguments: [
@@ -153,7 +144,7 @@ struct MigrationByCopyTests {
     ])
   func lostRow(_ kinds: [StoreMigration.Step.Kind]) throws {
     let content = try FileContent(store.url)
-    let failure = error {
+    let failure = thrownError {
       _ = try run(
         kinds.enumerated().map { ($0.offset + 2, $0.element) },
         copyStep: { step, source, destination, progress in
@@ -209,7 +200,7 @@ struct MigrationByCopyTests {
     var number = 0
     while number < 100 {
       var count = 0
-      let failure = error {
+      let failure = thrownError {
         _ = try run(
           [(2, .inferred), (3, .mapping), (4, .inferred)],
           progress: { _ in
@@ -259,7 +250,7 @@ struct MigrationByCopyTests {
     ]
     let content = try FileContent(store.url)
     for (words, spoil) in spoilings {
-      let failure = error {
+      let failure = thrownError {
         _ = try run(
           [(2, .mapping)],
           copyStep: { step, source, destination, progress in
@@ -283,13 +274,13 @@ struct MigrationByCopyTests {
     _ = try run(
       [(2, .mapping)],
       copyStep: { step, source, destination, progress in
-        rival = error { _ = try run([(2, .mapping)]) }
+        rival = thrownError { _ = try run([(2, .mapping)]) }
         let other = try SQLiteConnection(url: store.url, mode: .readWrite, busyTimeout: 0)
         do { try other.run("UPDATE ZNOTE SET ZBODY = 'lost'") } catch { writer = error as? SQLiteError }
         rows = try other.scalar("SELECT COUNT(*) FROM ZNOTE")?.integer
         try other.close()
         #expect(try StoreRecovery.inspect(storeAt: store.url)?.isRunning == true)
-        #expect(error { try StoreRecovery.recover(storeAt: store.url) }?.code == NSMigrationError)
+        #expect(thrownError { try StoreRecovery.recover(storeAt: store.url) }?.code == NSMigrationError)
         return try RecoverySample.copyStep(step, source, destination, progress)
       })
     #expect(rival?.code == NSMigrationError)
@@ -303,7 +294,7 @@ struct MigrationByCopyTests {
   func inUse() throws {
     let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
     #expect(try reader.scalar("SELECT COUNT(*) FROM ZNOTE")?.integer == 40)
-    let failure = error { _ = try run([(2, .mapping)]) }
+    let failure = thrownError { _ = try run([(2, .mapping)]) }
     #expect(failure?.code == NSPersistentStoreTimeoutError)
     try reader.run("UPDATE ZNOTE SET ZBODY = 'written'")
     try reader.close()
@@ -316,7 +307,7 @@ struct MigrationByCopyTests {
   func replacedMeanwhile() throws {
     let other = store.folder.appendingPathComponent("Other.sqlite")
     try StoreFiles.copy(from: store.url, to: other)
-    let failure = error {
+    let failure = thrownError {
       _ = try run(
         [(2, .mapping)],
         copyStep: { step, source, destination, progress in
@@ -364,7 +355,7 @@ struct MigrationByCopyTests {
     let content = try FileContent(store.url)
     for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.url.path + suffix) }
     try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: store.folder.path)
-    let failure = error { _ = try run([(2, .mapping)]) }
+    let failure = thrownError { _ = try run([(2, .mapping)]) }
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: store.folder.path)
     #expect(failure?.code == CocoaError.Code.fileWriteNoPermission.rawValue)
     #expect(try FileContent(store.url) == content)

@@ -32,15 +32,6 @@ struct StoreRecoveryTests {
     return try MigrationLock.isHeld(work, place)
   }
 
-  private func error(_ body: () throws -> Void) -> NSError? {
-    do {
-      try body()
-      return nil
-    } catch {
-      return error as NSError
-    }
-  }
-
   /// Leaves what a process leaves that ends before the exchange.
   private func interrupt() throws {
     let place = StoreLocation(store.url)
@@ -95,9 +86,9 @@ struct StoreRecoveryTests {
     try text.replacingOccurrences(of: "\"version\" : 1", with: "\"version\" : 2")
       .write(to: place.journalFile, atomically: true, encoding: .utf8)
     for failure in [
-      error { try StoreRecovery.recover(storeAt: place.url) },
-      error { _ = try StoreRecovery.inspect(storeAt: place.url) },
-      error { try coordinator.addPersistentStore(type: .sqlite, at: place.url) },
+      thrownError { try StoreRecovery.recover(storeAt: place.url) },
+      thrownError { _ = try StoreRecovery.inspect(storeAt: place.url) },
+      thrownError { try coordinator.addPersistentStore(type: .sqlite, at: place.url) },
     ] {
       #expect(failure?.code == NSPersistentStoreOperationError)
       #expect(failure?.localizedFailureReason?.contains("version 2") == true, "\(String(describing: failure))")
@@ -249,7 +240,7 @@ struct StoreRecoveryTests {
     #expect(
       try RecoverySample.files(store.folder) == ["Data.sqlite", "Fresh.sqlite", "Other.sqlite", "3 values"])
     let missing = store.folder.appendingPathComponent("Missing.sqlite")
-    let failure = error {
+    let failure = thrownError {
       try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: missing, type: .sqlite)
     }
     #expect(failure?.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
@@ -261,7 +252,7 @@ struct StoreRecoveryTests {
     let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
     _ = try reader.scalar("SELECT COUNT(*) FROM ZNOTE")
     let options = [NSPersistentStoreTimeoutOption: 0.1]
-    let failure = error { try coordinator.destroyPersistentStore(at: store.url, type: .sqlite, options: options) }
+    let failure = thrownError { try coordinator.destroyPersistentStore(at: store.url, type: .sqlite, options: options) }
     #expect(failure?.code == NSPersistentStoreTimeoutError)
     try reader.close()
     #expect(try RecoverySample.content(store.url) == before)

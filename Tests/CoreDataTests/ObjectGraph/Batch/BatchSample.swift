@@ -9,14 +9,6 @@ import Foundation
 /// A library, for tests of batch requests and persistent history.
 enum BatchSample {
   static func model() -> NSManagedObjectModel {
-    func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
-      let attribute = NSDerivedAttributeDescription()
-      attribute.name = name
-      attribute.attributeType = type
-      attribute.isOptional = true
-      attribute.derivationExpression = NSExpression(format: format)
-      return attribute
-    }
     var builder = ModelBuilder()
     let isbn = NSAttributeDescription.make("isbn", .stringAttributeType)
     isbn.preservesValueInHistoryOnDeletion = true
@@ -28,15 +20,15 @@ enum BatchSample {
         isbn, title, .make("pages", .integer16AttributeType, default: 1), .make("price", .decimalAttributeType),
         .make("tags", .transformableAttributeType), .make("scan", .binaryDataAttributeType, external: true),
         .make("bought", .dateAttributeType), .make("mood", .stringAttributeType, transient: true),
-        derived("search", .stringAttributeType, "canonical:(title)"),
+        .derived("search", .stringAttributeType, "canonical:(title)"),
       ])
     book.uniquenessConstraints = [["isbn"]]
     builder.entity("Comic", parent: "Book", [.make("colours", .integer32AttributeType)])
     builder.entity(
       "Author",
       [
-        .make("name", .stringAttributeType), derived("pages", .integer64AttributeType, "books.@sum.pages"),
-        derived("bookCount", .integer32AttributeType, "books.@count"),
+        .make("name", .stringAttributeType), .derived("pages", .integer64AttributeType, "books.@sum.pages"),
+        .derived("bookCount", .integer32AttributeType, "books.@count"),
       ])
     builder.entity("Chapter", [.make("number", .integer16AttributeType)])
     builder.entity("Loan", [.make("day", .integer32AttributeType)])

@@ -10,24 +10,18 @@ import Testing
 @Suite("Derived attributes, and random changes of two contexts")
 struct DerivedConflictTests {
   private static func model() -> NSManagedObjectModel {
-    func derived(_ name: String, _ type: NSAttributeType, _ format: String) -> NSAttributeDescription {
-      let attribute = NSDerivedAttributeDescription()
-      (attribute.name, attribute.attributeType, attribute.isOptional) = (name, type, true)
-      attribute.derivationExpression = NSExpression(format: format)
-      return attribute
-    }
     var builder = ModelBuilder()
     builder.entity(
       "Team",
       [
-        .make("name", .stringAttributeType), derived("count", .integer64AttributeType, "players.@count"),
-        derived("total", .integer64AttributeType, "players.score.@sum"),
+        .make("name", .stringAttributeType), .derived("count", .integer64AttributeType, "players.@count"),
+        .derived("total", .integer64AttributeType, "players.score.@sum"),
       ])
     builder.entity(
       "Player",
       [
         .make("name", .stringAttributeType), .make("score", .integer64AttributeType),
-        derived("teamName", .stringAttributeType, "team.name"),
+        .derived("teamName", .stringAttributeType, "team.name"),
       ])
     builder.relate(.init("Team", "players", toMany: true), .init("Player", "team"))
     return builder.model()
