@@ -9,20 +9,27 @@ extension RowTables {
   /// - Throws: `RowConflicts` with every row that has changed since it was read; 133021 for duplicate values under a
   ///   uniqueness constraint; 134060 for a value that cannot be archived.
   package func apply(_ changes: [RowChange]) throws {
+    try applying(changes) {
+      for change in changes where change.kind == .delete { remove(change.id) }
+      for change in changes where change.kind != .delete { try writeRow(change) }
+      connect(changes)
+    }
+    compact()
+  }
+
+  /// Runs a body that writes rows, between the checks for conflicts and for uniqueness. Undoes its work after an error.
+  private func applying(_ changes: [RowChange], _ body: () throws -> Void) throws {
     let conflicts = changes.compactMap(conflict)
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     let mark = mark
     do {
       beginCheckingUniqueness()
-      for change in changes where change.kind == .delete { remove(change.id) }
-      for change in changes where change.kind != .delete { try writeRow(change) }
-      connect(changes)
+      try body()
       try checkUniqueness()
     } catch {
       rollBack(to: mark)
       throw error
     }
-    compact()
   }
 
   private func conflict(_ change: RowChange) -> RowConflicts.Conflict? {
@@ -178,18 +185,10 @@ extension RowTables {
   ///
   /// - Throws: as `apply(_:)`.
   package func insertCopies(_ rows: [RowChange]) throws {
-    let conflicts = rows.compactMap(conflict)
-    guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
-    let mark = mark
-    do {
-      beginCheckingUniqueness()
+    try applying(rows) {
       var additions = Additions()
       for row in rows { try insertCopy(row, &additions) }
       additions.carryOut(in: self)
-      try checkUniqueness()
-    } catch {
-      rollBack(to: mark)
-      throw error
     }
   }
 
