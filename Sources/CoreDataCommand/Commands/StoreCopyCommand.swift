@@ -246,8 +246,7 @@ enum StoreCopyCommand: Command {
   private static func copyServer(
     _ url: URL, _ server: any ServerStore.Type, _ copy: Copy, _ invocation: CommandInvocation
   ) throws -> Made {
-    let named = try invocation.arguments.value("model").map { try invocation.serverModel($0, url, server) }
-    let model = try named ?? PrivateCopies.model(at: url, server)
+    let model = try invocation.chosenModel(url, server)
     return try copy.carryOut(Source(.sqlite, at: url, model, nil, isReadOnly: true)) { _ in }
   }
 

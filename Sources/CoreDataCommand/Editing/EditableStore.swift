@@ -77,8 +77,7 @@ final class EditableStore {
         copy = directory
       }
     case .server(let url, let kind):
-      let named = try invocation.arguments.value("model").map { try invocation.serverModel($0, url, kind) }
-      let model = try named ?? PrivateCopies.model(at: url, kind)
+      let model = try invocation.chosenModel(url, kind)
       definition = Definition(type: .sqlite, url: url, model: model)
       if isDryRun { definition.url = try invocation.copies.copy(url, kind, model: model, hasRows: true) }
     }

@@ -216,6 +216,11 @@ extension CommandInvocation {
       allowances: allowances)
   }
 
+  /// Returns the model to read a store on a server with: the version given by `--model`, or the cached one.
+  func chosenModel(_ url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
+    try arguments.value("model").map { try serverModel($0, url, kind) } ?? PrivateCopies.model(at: url, kind)
+  }
+
   /// Returns the version of a model that wrote a store on a server.
   ///
   /// - Throws: `CommandFailure` if none did.

@@ -36,8 +36,7 @@ struct OpenedObjects {
     let found: (type: NSPersistentStore.StoreType, model: NSManagedObjectModel, configuration: String?)
     switch address {
     case .server(let url, let kind):
-      let model = try path.map { try invocation.serverModel($0, url, kind) } ?? PrivateCopies.model(at: url, kind)
-      found = (.sqlite, model, nil)
+      found = (.sqlite, try invocation.chosenModel(url, kind), nil)
     case .file(let url):
       if let summary = try FileStoreSummary(of: url) {
         let version = try invocation.fileModel(path, of: url, summary)
