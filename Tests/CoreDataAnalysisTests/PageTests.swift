@@ -206,9 +206,7 @@ struct PageTests {
     }
     #expect(try page(2).contains("which shows all objects of the store.</small>"))
 
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute("UPDATE ZTASK SET ZPROJECT = 99")
-    try connection.close()
+    try SQLiteConnection.execute("UPDATE ZTASK SET ZPROJECT = 99", at: store.url)
     #expect(try page(1).contains("<p class=\"bad\">1 problem.</p>"))
     #expect(try page(1).contains("<td class=\"bad\">dangling-key</td><td>Task.project</td><td class=\"number\">2</td>"))
   }

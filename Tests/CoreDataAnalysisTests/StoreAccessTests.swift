@@ -92,9 +92,7 @@ struct StoreAccessTests {
     let reader = try StoreReader(url: company.url)
     #expect(!reader.file.isCopy)
     #expect(try reader.rowCounts().isEmpty == false)
-    let writer = try SQLiteConnection(url: company.url, mode: .readWrite)
-    try writer.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
-    try writer.close()
+    try SQLiteConnection.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1", at: company.url)
     #expect { try reader.rowCounts() } throws: { ($0 as? StoreProblem)?.kind == .locked }
     #expect { try reader.forEachObject { _ in } } throws: { ($0 as? StoreProblem)?.kind == .locked }
   }

@@ -21,9 +21,7 @@ struct StoreContradictionTests {
     let store = try TemporaryStore()
     _ = try store.context(CompanyModel.make())
     try store.close()
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: store.url)
     let problem = try #require(#expect(throws: StoreProblem.self) { _ = try StoreReader(url: store.url) })
     #expect(problem.kind == .damaged && problem.description.contains(sentence), "\(problem)")
   }
@@ -52,13 +50,11 @@ struct StoreContradictionTests {
     for title in ["a", "b", "c"] { context.make("Task", ["title": title]) }
     try context.save()
     try store.close()
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(
+    try SQLiteConnection.execute(
       """
       UPDATE ZTASK SET Z_PK = -9223372036854775808, Z_OPT = 'x' WHERE ZTITLE = 'a';
       UPDATE ZTASK SET Z_PK = 9223372036854775807, ZPROJECT = 1e300, Z_ENT = -9223372036854775808 WHERE ZTITLE = 'c'
-      """)
-    try connection.close()
+      """, at: store.url)
     let reader = try StoreReader(url: store.url)
     var names: [String] = []
     try reader.forEachObject(of: ["Task"]) { names.append($0.id.components(separatedBy: "/").last ?? "") }

@@ -100,9 +100,7 @@ private final class SmallStore {
   }
 
   func execute(_ sql: String) throws {
-    let connection = try SQLiteConnection(url: url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: url)
   }
 
   /// Writes a row into the log, and leaves the log as a process does that is killed.

@@ -17,9 +17,7 @@ struct StoreVerifierRuleTests {
   }
 
   private func run(_ sql: String, on store: TemporaryStore) throws {
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: store.url)
   }
 
   private static var rollbackJournal: [AnyHashable: Any] { [NSSQLitePragmasOption: ["journal_mode": "DELETE"]] }

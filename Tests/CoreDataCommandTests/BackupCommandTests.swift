@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -64,9 +65,7 @@ struct BackupCommandTests {
   @Test("run: the backup of a migration that failed is removed, since the store is as it was")
   func needless() throws {
     // The totals of all orders become true, which a constraint of the next version forbids. No plan tells that.
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute("UPDATE ZORDER SET ZTOTAL = Z_PK + 1")
-    try connection.close()
+    try SQLiteConnection.execute("UPDATE ZORDER SET ZTOTAL = Z_PK + 1", at: URL(fileURLWithPath: store))
     let entity = """
       <entity name="Order"><attribute name="name" optional="YES" attributeType="String"/>
       <attribute name="total" optional="YES" attributeType="Boolean"/>
@@ -113,9 +112,7 @@ struct BackupCommandTests {
       "ALTER TABLE ZORDER RENAME TO real_table; CREATE VIEW ZORDER AS SELECT * FROM real_table",
     ])
   func missingTable(_ sql: String) throws {
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: URL(fileURLWithPath: store))
     for arguments in [
       ["store", "export", store], ["store", "info", store], ["migrate", "plan", store, workshop.model],
       ["migrate", "run", store, workshop.model], ["store", "export", store, "--entity", "Order"],

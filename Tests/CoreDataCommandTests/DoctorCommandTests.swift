@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -18,9 +19,7 @@ struct DoctorCommandTests {
   }
 
   private func damage(_ sql: String) throws {
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: URL(fileURLWithPath: store))
   }
 
   /// The items of the last part with a subject.

@@ -3,6 +3,7 @@
 
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -16,9 +17,7 @@ struct LostLogCommandTests {
   init() throws { shop = try PictureShop() }
 
   private func run(_ sql: String, on path: String) throws {
-    let connection = try SQLiteConnection(path: path, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: URL(fileURLWithPath: path))
   }
 
   /// Makes a store as it is when only its main file is copied: all rows are in the log, and their large values are there.

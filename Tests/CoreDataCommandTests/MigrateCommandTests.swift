@@ -261,9 +261,9 @@ struct MigrateCommandTests {
 
   @Test("Triggers that Core Data does not make are named, and do not run")
   func foreignTriggers() throws {
-    let connection = try SQLiteConnection(url: URL(fileURLWithPath: store), mode: .readWrite)
-    try connection.execute("CREATE TRIGGER audit AFTER UPDATE ON Z_METADATA BEGIN DELETE FROM Z_PRIMARYKEY; END")
-    try connection.close()
+    try SQLiteConnection.execute(
+      "CREATE TRIGGER audit AFTER UPDATE ON Z_METADATA BEGIN DELETE FROM Z_PRIMARYKEY; END",
+      at: URL(fileURLWithPath: store))
     for command in ["plan", "run"] {
       let found = CommandRun("migrate", command, store, workshop.model)
       #expect(found.status == .done, "\(found.error)")

@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -24,9 +25,7 @@ struct NarrowedNumberTests {
   }
 
   private func sql(_ text: String) throws {
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute(text)
-    try connection.close()
+    try SQLiteConnection.execute(text, at: URL(fileURLWithPath: store))
   }
 
   private func to(_ type: String) throws -> [String] {

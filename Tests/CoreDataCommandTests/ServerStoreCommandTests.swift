@@ -238,10 +238,9 @@ struct ServerStoreCommandTests {
 
   @Test("A copy says which values it has otherwise than the file")
   func converted() throws {
-    let connection = try SQLiteConnection(url: URL(fileURLWithPath: store), mode: .readWrite)
-    try connection.execute(
-      "UPDATE ZORDER SET ZTOTAL = 2.5 WHERE Z_PK = 1; UPDATE ZORDER SET ZTITLE = CAST(x'61ff' AS TEXT) WHERE Z_PK < 3")
-    try connection.close()
+    try SQLiteConnection.execute(
+      "UPDATE ZORDER SET ZTOTAL = 2.5 WHERE Z_PK = 1; UPDATE ZORDER SET ZTITLE = CAST(x'61ff' AS TEXT) WHERE Z_PK < 3",
+      at: URL(fileURLWithPath: store))
     let run = CommandRun(["store", "copy", store, server])
     #expect(run.status == .done, "\(run.error)")
     #expect(

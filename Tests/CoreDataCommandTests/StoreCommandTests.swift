@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -101,9 +102,7 @@ struct StoreCommandTests {
   func emptyMetadata() throws {
     try workshop.fill(store, orders: 2)
     let before = try CommandRun("store", "info", store, "--format", "json").json
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute("UPDATE Z_METADATA SET Z_PLIST = NULL")
-    try connection.close()
+    try SQLiteConnection.execute("UPDATE Z_METADATA SET Z_PLIST = NULL", at: URL(fileURLWithPath: store))
     let info = CommandRun("store", "info", store, "--format", "json")
     let note = "Shop.sqlite holds no metadata: Z_METADATA.Z_PLIST is empty. Hashes and version are those of the model"
     #expect(info.status == .done && info.error.contains(note))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -30,9 +31,7 @@ struct StoreDiffCommandTests {
   }
 
   private static func run(_ sql: String, _ store: String) throws {
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: URL(fileURLWithPath: store))
   }
 
   @Test("Rows and values are listed by entity")

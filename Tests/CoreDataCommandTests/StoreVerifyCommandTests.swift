@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -17,9 +18,7 @@ struct StoreVerifyCommandTests {
   }
 
   private func damage(_ sql: String) throws {
-    let connection = try SQLiteConnection(path: store, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: URL(fileURLWithPath: store))
   }
 
   @Test("A sound store")

@@ -139,9 +139,7 @@ final class TranscriptRun {
   }
 
   private func execute(_ sql: String, in name: String) throws {
-    let connection = try SQLiteConnection(url: url(name), mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: url(name))
   }
 
   /// Leaves changes in the write-ahead log, as a process does that is killed.

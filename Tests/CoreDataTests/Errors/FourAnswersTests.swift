@@ -57,9 +57,7 @@ struct FourAnswersTests {
   }
 
   private static func execute(_ sql: String, _ notes: NoteVersions) throws {
-    let connection = try SQLiteConnection(url: notes.store.url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: notes.store.url)
   }
 
   private static func overwrite(_ notes: NoteVersions, _ change: (inout Data) -> Void) throws {

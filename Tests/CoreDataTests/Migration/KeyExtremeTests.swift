@@ -53,9 +53,7 @@ struct KeyExtremeTests {
   }
 
   private static func change(_ url: URL, _ sql: String) throws {
-    let connection = try SQLiteConnection(url: url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: url)
   }
 
   @Test(

@@ -29,9 +29,7 @@ struct MergedModelMigrationTests {
     context.make("Reader", ["name": "Nora"])
     try context.save()
     try store.close()
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute("DELETE FROM Z_MODELCACHE")
-    try connection.close()
+    try SQLiteConnection.execute("DELETE FROM Z_MODELCACHE", at: store.url)
     #expect(try SQLiteStore.carriedModel(at: store.url) == nil)
   }
 
@@ -77,9 +75,7 @@ struct MergedModelMigrationTests {
     context.make("Book", ["strange": "x"])
     try context.save()
     try store.close()
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute("DELETE FROM Z_MODELCACHE")
-    try connection.close()
+    try SQLiteConnection.execute("DELETE FROM Z_MODELCACHE", at: store.url)
     let before = try Data(contentsOf: store.url)
     let merged = try #require(NSManagedObjectModel.mergedModel(from: [.module]))
     let options = [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true]

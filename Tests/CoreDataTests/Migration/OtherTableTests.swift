@@ -50,9 +50,7 @@ struct OtherTableTests {
   }
 
   private func change(_ sql: String) throws {
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: store.url)
   }
 
   private func rows(_ sql: String) throws -> [[SQLiteValue]] {

@@ -40,9 +40,7 @@ struct StoreNumberTests {
   }
 
   private func change(_ sql: String) throws {
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(sql)
-    try connection.close()
+    try SQLiteConnection.execute(sql, at: store.url)
   }
 
   private func table(_ sql: String) throws -> [[SQLiteValue]] {

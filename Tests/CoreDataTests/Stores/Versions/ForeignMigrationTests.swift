@@ -275,13 +275,11 @@ struct ForeignMigrationTests {
   func rearranged() throws {
     let old = try store.context(DepotVersions.first())
     try DepotVersions.fill(old)
-    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    try connection.execute(
+    try SQLiteConnection.execute(
       """
       BEGIN; UPDATE ZVAN SET Z_ENT = 12 WHERE Z_ENT = 2; UPDATE Z_PRIMARYKEY SET Z_ENT = 12 WHERE Z_NAME = 'Truck';
       COMMIT
-      """)
-    try connection.close()
+      """, at: store.url)
     let error = #expect(throws: NSError.self) { try old.all("Van", by: "plate") }
     #expect(error?.code == NSPersistentStoreOperationError)
     #expect(error?.localizedFailureReason?.contains("the tables of the store were changed") == true, "\(error as Any)")
