@@ -63,9 +63,6 @@ package final class SQLiteStatement {
     if handle.isOpen, let pointer { sqlite3_clear_bindings(pointer) }
   }
 
-  /// Whether the statement does not change the database.
-  package var isReadOnly: Bool { sqlite3_stmt_readonly(live) != 0 }
-
   /// The pointer. Traps if the statement was finalized.
   var live: OpaquePointer {
     guard let pointer, handle.isOpen else {

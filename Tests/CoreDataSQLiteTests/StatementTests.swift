@@ -196,13 +196,6 @@ struct StatementTests {
     #expect(try connection.rows("SELECT * FROM T")[0].columns == ["a", "b"])
   }
 
-  @Test("A statement knows whether it writes")
-  func readOnly() throws {
-    try connection.execute("CREATE TABLE T (a)")
-    #expect(try connection.prepare("SELECT a FROM T").isReadOnly)
-    #expect(try !connection.prepare("DELETE FROM T").isReadOnly)
-  }
-
   @Test("A finalized statement throws")
   func finalized() throws {
     let statement = try connection.prepare("SELECT 1")

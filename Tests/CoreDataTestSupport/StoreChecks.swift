@@ -91,7 +91,7 @@ public enum StoreChecks {
     defer { try? file.close() }  // As above.
     let schema = try file.schema(for: model.document)
     for entity in schema.entities {
-      for end in schema.joinEnds(of: entity) {
+      for case .joinTable(let end) in entity.relationships.values.map(\.storage) {
         let stray = try file.connection.scalar(
           "SELECT COUNT(*) FROM \(end.table) WHERE \(end.sourceColumn) NOT IN (SELECT Z_PK FROM \(entity.table))")
         #expect(stray?.integer == 0, "rows of \(end.table) lead nowhere", sourceLocation: sourceLocation)

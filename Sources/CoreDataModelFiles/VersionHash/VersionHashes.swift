@@ -41,13 +41,10 @@ package struct VersionHashes: Sendable {
     properties[entity]?[name]
   }
 
-  /// The `NSStoreModelVersionHashesDigest`: a digest of the names and hashes of all entities.
-  package var digest: String { Self.digest(of: entities) }
-
   /// The `NSStoreModelVersionChecksumKey`, which is also the checksum of a version in `VersionInfo.plist`.
   package var checksum: String { Self.checksum(of: entities) }
 
-  /// Returns the digest of hashes by entity name, such as those of a store's metadata.
+  /// Returns the `NSStoreModelVersionHashesDigest`: a digest of the names and hashes of all entities.
   package static func digest(of hashes: [String: Data]) -> String {
     let sorted = hashes.sorted { bytewise($0.key, $1.key) }
     return SHA2.hash512(sorted.reduce(into: Data()) { $0 += Data($1.key.utf8) + $1.value }).base64EncodedString()

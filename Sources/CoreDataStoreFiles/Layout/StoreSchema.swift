@@ -43,21 +43,6 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build().named(for: dialect)
   }
 
-  /// Computes the layout of a new store with the given entity numbers. Entities without one get the next.
-  ///
-  /// - Throws: the same errors as `init(document:configuration:dialect:)`.
-  package init(
-    document: ModelDocument, configuration: String? = nil, numbers: [String: Int], dialect: SQLDialect
-  ) throws {
-    let selection = try SchemaSelection(document: document, configuration: configuration)
-    var all = numbers
-    for (entity, _) in selection.freshNumbers().sorted(by: { $0.value < $1.value }) where all[entity] == nil {
-      all[entity] = (all.values.max() ?? 0) + 1
-    }
-    var builder = SchemaBuilder(selection: selection, numbers: all, elementNames: ElementNames(dialect))
-    self = try builder.build().named(for: dialect)
-  }
-
   /// Computes the layout of a store after an in-place migration: that of a new store, except that names of join tables
   /// and their columns that no rule predicts stay. On a server, entities also keep their numbers.
   ///
@@ -120,14 +105,6 @@ package struct StoreSchema: Hashable, Sendable {
         case .inverseForeignKey(_, let key) = layout.storage
       else { return nil }
       return (layout, key)
-    }
-  }
-
-  /// Returns the join tables with rows for objects of an entity, including those of inherited relationships.
-  package func joinEnds(of entity: EntityLayout) -> [JoinEnd] {
-    entity.relationships.values.compactMap {
-      if case .joinTable(let end) = $0.storage { return end }
-      return nil
     }
   }
 }

@@ -161,8 +161,6 @@ struct PostgreSQLLayoutTests {
       try StoreSchema(
         document: document, catalog: catalog { $0.columns.removeAll { $0.name == "zprinted_sub" } }, primaryKeys: rows)
     }
-    let renumbered = try StoreSchema(document: document, numbers: ["Book": 7], dialect: .postgreSQL)
-    #expect(renumbered["Book"]?.number == 7 && renumbered["Shelf"]?.number == 8)
   }
 
   @Test("Properties of one name find their columns by type, and a date the second column that belongs to its first")

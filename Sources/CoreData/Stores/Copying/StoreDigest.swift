@@ -41,17 +41,10 @@ package struct StoreDigest: Equatable, Sendable {
 
   /// Reads all rows of a store. Memory use does not grow with their number.
   ///
-  /// - Parameter model: the store's model.
-  /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
-  package init(of store: any RowStore, _ model: NSManagedObjectModel) throws {
-    try self.init(of: store, PresentKeys(of: store, model))
-  }
-
-  /// As `init(of:_:)`, for a store whose keys have been read.
-  ///
   /// - Parameters:
   ///   - roundsDecimals: whether decimal numbers are rounded as in a SQLite store.
   ///   - progress: called after each page, with the number of rows read so far.
+  /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
   package init(
     of store: any RowStore, _ keys: PresentKeys, roundsDecimals: Bool = false,
     progress: (NSEntityDescription, Int) throws -> Void = { _, _ in }

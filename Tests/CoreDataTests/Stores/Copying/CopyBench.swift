@@ -198,3 +198,10 @@ final class FaultyStore: MemoryStore, @unchecked Sendable {
     try super.insertCopies(rows.dropLast() + [poorer])
   }
 }
+
+extension StoreDigest {
+  /// Reads all rows of a store.
+  init(of store: any RowStore, _ model: NSManagedObjectModel) throws {
+    try self.init(of: store, PresentKeys(of: store, model))
+  }
+}
