@@ -47,13 +47,8 @@ struct CSVExport {
 
   /// Writes the CSV.
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let objects = try OpenedObjects(invocation)
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? objects.close()
-    }
-    let export = CSVExport(invocation: invocation, objects: objects)
-    try objects.context.performAndWait {
+    try OpenedObjects.with(invocation) { objects in
+      let export = CSVExport(invocation: invocation, objects: objects)
       if let path = invocation.arguments.value("directory") {
         try export.write(to: URL(fileURLWithPath: path, isDirectory: true))
       } else {

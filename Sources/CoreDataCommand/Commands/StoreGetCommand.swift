@@ -17,12 +17,7 @@ enum StoreGetCommand: Command {
     options: [OpenedObjects.model, .format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let objects = try OpenedObjects(invocation)
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? objects.close()
-    }
-    try objects.context.performAndWait {
+    try OpenedObjects.with(invocation) { objects in
       let object = try objects.object(invocation.arguments.argument("ID"))
       let values = try values(of: object, invocation)
       if invocation.options.format == .json {

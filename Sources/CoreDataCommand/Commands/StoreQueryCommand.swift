@@ -33,12 +33,7 @@ enum StoreQueryCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let objects = try OpenedObjects(invocation)
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? objects.close()
-    }
-    return try objects.context.performAndWait {
+    try OpenedObjects.with(invocation) { objects in
       let rows = try rows(objects, invocation)
       if invocation.arguments.flag("count") {
         let count = try rows.count()

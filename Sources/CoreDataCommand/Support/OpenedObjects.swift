@@ -78,6 +78,18 @@ struct OpenedObjects {
     context.undoManager = nil
   }
 
+  /// Opens STORE for a body that reads on the queue of its context, and closes it.
+  ///
+  /// - Throws: the errors of opening the store, and of the body.
+  static func with<Result>(_ invocation: CommandInvocation, _ body: (OpenedObjects) throws -> Result) throws -> Result {
+    let objects = try OpenedObjects(invocation)
+    defer {
+      // Nothing was written, so nothing can be lost by a failure to close.
+      try? objects.close()
+    }
+    return try objects.context.performAndWait { try body(objects) }
+  }
+
   /// Closes the store. Nothing of the work remains beside it.
   func close() throws {
     try coordinator.remove(store)
