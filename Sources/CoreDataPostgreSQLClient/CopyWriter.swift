@@ -16,6 +16,8 @@ package final class CopyWriter {
   private let send: (UnsafeRawBufferPointer) -> Bool
   /// Whether sending has failed.
   private(set) var hasFailed = false
+  /// The size of a value that is too large; nil if there is none. A null was written in its place.
+  private(set) var excessiveSize: Int?
   private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: threshold + 4_096, alignment: 16)
   private var length = 0
 
@@ -32,6 +34,8 @@ package final class CopyWriter {
   }
 
   func finish() {
+    // The last value may have filled the buffer.
+    reserve(2)
     put(Int16(-1))
     flush()
   }
@@ -109,6 +113,10 @@ package final class CopyWriter {
   package func field(timestampMicroseconds value: Int64) { field(int64: value) }
 
   package func field(bytes value: UnsafeRawBufferPointer) {
+    guard value.count <= PostgreSQLValue.maxSize else {
+      excessiveSize = value.count
+      return null()
+    }
     reserve(4 + value.count)
     put(Int32(value.count))
     append(value)

@@ -33,6 +33,7 @@ extension PostgreSQLConnection {
     } catch {
       cause = error
     }
+    if cause == nil, let size = writer.excessiveSize { cause = PostgreSQLError(tooLarge: size) }
     if cause == nil, writer.hasFailed { cause = failure(sql) }
     guard cpq_PQputCopyEnd(handle, cause == nil ? nil : "the program has stopped") == 1 else {
       let error = cause ?? failure(sql)

@@ -35,6 +35,12 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     (sqlState, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil)
   }
 
+  /// Creates the error for values that the server does not accept.
+  init(tooLarge size: Int) {
+    self.init(
+      "\(size) bytes are too large for PostgreSQL, which accepts values of up to \(PostgreSQLValue.maxSize) bytes.")
+  }
+
   /// Returns a libpq message, which may have several lines, on one line.
   private static func joined(_ message: String) -> String {
     message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)).trimmed }

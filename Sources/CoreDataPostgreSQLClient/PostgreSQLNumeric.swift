@@ -149,7 +149,9 @@ struct NumericText {
       case UInt8(ascii: ".") where !hasPoint: hasPoint = true
       case UInt8(ascii: "e"), UInt8(ascii: "E"):
         // The limit keeps sums of exponents in range.
-        guard let shift = Int(String(rest.dropFirst())!), abs(shift) < 1_000_000, !digits.isEmpty else { return nil }
+        guard let shift = Int(Substring(rest.dropFirst())), shift.magnitude < 1_000_000, !digits.isEmpty else {
+          return nil
+        }
         exponent += shift
         return
       default: return nil

@@ -28,6 +28,9 @@ package enum PostgreSQLValue: Hashable, Sendable {
   /// A `text[]`.
   case texts([String])
 
+  /// The maximum number of bytes that the server accepts for a value. It closes the connection if it gets more.
+  static let maxSize = 0x3FFF_FFFF
+
   /// The type to declare for a parameter; nil for null.
   var type: PostgreSQLType? {
     switch self {

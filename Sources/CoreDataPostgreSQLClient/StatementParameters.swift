@@ -25,7 +25,7 @@ final class StatementParameters {
 
   /// Replaces the parameters.
   ///
-  /// - Throws: `PostgreSQLError` if the text of a `numeric` is not a number.
+  /// - Throws: `PostgreSQLError` if the text of a `numeric` is not a number, or if a value is too large.
   func encode(_ values: [PostgreSQLValue]) throws {
     if bytes.capacity > Self.keptCapacity { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
     starts.removeAll(keepingCapacity: true)
@@ -35,10 +35,9 @@ final class StatementParameters {
       let start = bytes.count
       let isNull = try !append(value)
       starts.append(isNull ? -1 : start)
-      guard let length = Int32(exactly: bytes.count - start) else {
-        throw PostgreSQLError("A value of \(bytes.count - start) bytes is too large for PostgreSQL.")
-      }
-      lengths.append(length)
+      // The values of a statement are sent as one message, for which the same limit holds.
+      try check(size: bytes.count)
+      lengths.append(Int32(bytes.count - start))
       // Empty values need an address too.
       bytes.append(0)
     }
@@ -51,8 +50,8 @@ final class StatementParameters {
     case .integer(let number): put(number)
     case .real(let number): put(number.bitPattern)
     case .boolean(let flag): bytes.append(flag ? 1 : 0)
-    case .text(var text): text.withUTF8 { bytes.append(contentsOf: $0) }
-    case .bytes(let data): data.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    case .text(var text): try text.withUTF8 { try append(UnsafeRawBufferPointer($0)) }
+    case .bytes(let data): try data.withUnsafeBytes { try append($0) }
     case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
     case .timestamp(let microseconds): put(microseconds)
     case .numeric(let text):
@@ -61,6 +60,7 @@ final class StatementParameters {
       }
       bytes.append(contentsOf: number)
     case .integers(let numbers):
+      try check(size: 20 + 12 * numbers.count)
       putArray(of: .int8, count: numbers.count)
       bytes.reserveCapacity(bytes.count + 12 * numbers.count)
       for number in numbers {
@@ -68,6 +68,7 @@ final class StatementParameters {
         put(number)
       }
     case .texts(let texts):
+      try check(size: texts.reduce(20) { $0 + 4 + $1.utf8.count })
       putArray(of: .text, count: texts.count)
       for text in texts {
         put(Int32(text.utf8.count))
@@ -75,6 +76,16 @@ final class StatementParameters {
       }
     }
     return true
+  }
+
+  private func append(_ value: UnsafeRawBufferPointer) throws {
+    try check(size: value.count)
+    bytes.append(contentsOf: value)
+  }
+
+  /// Throws if the server would not accept a value of a size.
+  private func check(size: Int) throws {
+    guard size <= PostgreSQLValue.maxSize else { throw PostgreSQLError(tooLarge: size) }
   }
 
   /// Appends the header of a one-dimensional array without nulls.
