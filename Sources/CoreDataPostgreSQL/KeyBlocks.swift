@@ -20,14 +20,16 @@ struct KeyBlocks {
     var missing = Int64(count)
     func use(_ block: ClosedRange<Int64>) -> ClosedRange<Int64>? {
       let size = min(missing, block.upperBound - block.lowerBound + 1)
-      found.append(block.lowerBound...(block.lowerBound + size - 1))
+      let last = block.lowerBound + (size - 1)
+      found.append(block.lowerBound...last)
       missing -= size
-      let rest = block.lowerBound + size
-      return rest <= block.upperBound ? rest...block.upperBound : nil
+      return last < block.upperBound ? (last + 1)...block.upperBound : nil
     }
     var blocks = left[root.number] ?? []
-    if Int64(count) > blocks.reduce(0, { $0 + $1.upperBound - $1.lowerBound + 1 }) {
-      let have = blocks.reduce(0) { $0 + $1.upperBound - $1.lowerBound + 1 }
+    while true {
+      let have = blocks.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) + 1 }
+      if have >= Int64(count) { break }
+      // At the end of the sequence, the server has fewer, and then an error.
       blocks += try Self.fetch(missing - have, of: root, connection)
     }
     var position = 0
@@ -45,9 +47,12 @@ struct KeyBlocks {
     let rows = try connection.query(
       "SELECT nextval($1::text::regclass) FROM generate_series(1, $2)",
       [.text(SQLName.quoted(TableLayout.sequenceName(ofTable: root.table))), .integer((count + size - 1) / size)])
-    return (0..<rows.count).map { rows.int64($0, 0)...(rows.int64($0, 0) + size - 1) }.sorted {
-      $0.lowerBound < $1.lowerBound
-    }
+    return (0..<rows.count).map { row in
+      let first = rows.int64(row, 0)
+      // The last block of a sequence is smaller.
+      let (last, isBeyond) = first.addingReportingOverflow(size - 1)
+      return first...(isBeyond ? .max : last)
+    }.sorted { $0.lowerBound < $1.lowerBound }
   }
 
   /// Discards all keys, because the sequences may have changed.

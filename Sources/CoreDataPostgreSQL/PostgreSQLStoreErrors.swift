@@ -82,7 +82,7 @@ enum PostgreSQLErrors {
         code: NSPersistentStoreTimeoutError,
         description: "Other transactions were changing the same rows of the "
           + "store.",
-        suggestion: "Nothing was changed. Save again.")
+        suggestion: "Nothing was changed. Try again.")
     }
     if failure.isLockTimeout {
       return Kind(

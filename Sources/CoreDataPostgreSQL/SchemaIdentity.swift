@@ -114,7 +114,7 @@ final class SchemaIdentity: @unchecked Sendable {
       return nil
     } catch let other as PostgreSQLError {
       // Only the absence of z_metadata says more than the first error.
-      return other.isUndefinedTable ? removed : nil
+      return other.isUndefinedTable ? missing(on: connection) : nil
     } catch {
       return error
     }
@@ -122,8 +122,17 @@ final class SchemaIdentity: @unchecked Sendable {
 
   private func isKnown(_ rows: PostgreSQLRows) -> Bool { rows.count == 1 && rows.string(0, 0) == row.value }
 
-  private var removed: NSError {
-    StoreErrors.disconnected(url: store.url, reason: "The store was removed while it was open.")
+  /// Returns the error for a table of metadata that is not found: the store was removed, or the role may not use its
+  /// schema any more.
+  private func missing(on connection: PostgreSQLConnection) -> any Error {
+    do {
+      _ = try connection.unchecked { try SchemaInDatabase(connection, address, url: store.url).isPresent() }
+    } catch is PostgreSQLError {
+      // A connection that cannot be asked says nothing else.
+    } catch {
+      return error
+    }
+    return StoreErrors.disconnected(url: store.url, reason: "The store was removed while it was open.")
   }
 
   /// Compares everything that the store relies on.
@@ -136,7 +145,7 @@ final class SchemaIdentity: @unchecked Sendable {
       do {
         (found, row) = try schema.metadataRow(Self.row)
       } catch let error as PostgreSQLError where error.isUndefinedTable {
-        throw removed
+        throw missing(on: connection)
       }
       guard found[StoreMetadata.Key.uuid] as? String == uuid else {
         throw StoreErrors.disconnected(

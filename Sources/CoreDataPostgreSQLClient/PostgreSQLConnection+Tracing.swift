@@ -95,8 +95,10 @@ enum BoundStatementText {
   }
 
   private static func quoted(_ text: String) -> String {
-    let shown = text.count > longestValue ? text.prefix(longestValue) + "…" : text[...]
-    return "'\(shown.replacingOccurrences(of: "'", with: "''"))'"
+    // Counting the characters of a text of many megabytes would take longer than the statement.
+    let shown = text.prefix(longestValue)
+    let end = shown.endIndex < text.endIndex ? "…" : ""
+    return "'\(shown.replacingOccurrences(of: "'", with: "''"))\(end)'"
   }
 
   private static func timestamp(_ microseconds: Int64) -> String {

@@ -81,8 +81,16 @@ package struct StoreOptions {
   /// The default time to wait for a lock, in seconds.
   package static let defaultTimeout: TimeInterval = 5
 
+  /// The greatest time to wait for a lock, in seconds: a year, since a duration cannot hold an infinite number.
+  private static let longestTimeout: TimeInterval = 365 * 86_400
+
   /// The time to wait for a lock, in seconds; nil if not given.
-  package var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
+  package var timeout: TimeInterval? {
+    guard let given = (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue, !given.isNaN else {
+      return nil
+    }
+    return min(max(given, 0), Self.longestTimeout)
+  }
 
   /// The maximum number of connections of a store in a server that read.
   package var connectionLimit: Int {
