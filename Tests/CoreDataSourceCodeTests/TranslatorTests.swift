@@ -162,6 +162,14 @@ struct TranslatorTests {
         "class P { override init(managedObjectModel m: M) {} }", "class P { required init(managedObjectModel m: M) {} }"
       ),
       (
+        "class S: NSAtomicStore { override init(persistentStoreCoordinator c: C?, at u: URL) {} }",
+        "class S: NSAtomicStore { required init(persistentStoreCoordinator c: C?, at u: URL) {} }"
+      ),
+      (
+        "class P: NSEntityMigrationPolicy { override init() { super.init() } }; class Q: R { override init() {} }",
+        "class P: NSEntityMigrationPolicy { required init() { super.init() } }; class Q: R { override init() {} }"
+      ),
+      (
         "class P { func f() { c.addObserver(self, selector: #selector(g(_:)), name: n, object: nil) } }",
         "class P { func f() { c.addObserver(self, selector: P.g(_:), name: n, object: nil) } }"
       ),

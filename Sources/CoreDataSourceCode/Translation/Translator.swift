@@ -104,9 +104,7 @@ struct TranslationPass {
       case "@" where file.isWord(position + 1): attribute(position)
       case "#" where file.word(position + 2) == "(": literal(position)
       case "dynamic" where purpose == .build && isModifier(position): remove(position..<position + 1)
-      case "init"
-      where file.word(position + 1) == "(" && ["entity", "managedObjectModel"].contains(file.word(position + 2)):
-        requiredInitializer(position)
+      case "init" where file.word(position + 1) == "(" && isRequiredInitializer(position): requiredInitializer(position)
       case "Bundle": bundle(position)
       case "main": impliedBundle(position)
       case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
@@ -208,8 +206,17 @@ struct TranslationPass {
     return hasArguments ? file.afterBrackets(end) : end
   }
 
-  /// Makes an overridden initializer required. Without Objective-C, every managed object class must have the
-  /// initializer, and every coordinator class that for a model.
+  /// Returns whether an initializer is one that CoreData requires of all subclasses. Without Objective-C, it can make
+  /// objects of classes that it knows by name only by initializers that all of them have.
+  private func isRequiredInitializer(_ position: Int) -> Bool {
+    switch file.word(position + 2) {
+    case "entity", "managedObjectModel", "persistentStoreCoordinator": true
+    case ")": file.type(around: position).map { program.isPolicy($0.bareName) } ?? false
+    default: false
+    }
+  }
+
+  /// Makes an overridden initializer required.
   private mutating func requiredInitializer(_ position: Int) {
     let head = DeclarationHead(before: position, in: file)
     guard head.modifiers.contains("override"),
