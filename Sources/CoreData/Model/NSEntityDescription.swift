@@ -50,10 +50,11 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The entity's name.
   open var name: String? {
     willSet {
-      willEdit()
+      // Looks the name up first: that derives the dictionary of the model from the names before the edit.
       trap(
         unless: newValue == name || owningModel?.entitiesByName[newValue ?? ""] == nil,
         "A model cannot have two entities named '\(newValue ?? "")'.")
+      willEdit()
     }
   }
 

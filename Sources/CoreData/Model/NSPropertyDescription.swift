@@ -26,10 +26,11 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The property's name.
   open var name = "" {
     willSet {
-      willEdit()
+      // Looks the name up first: that derives the dictionaries of the entity from the names before the edit.
       trap(
         unless: newValue == name || owningEntity?.propertiesByName[newValue] == nil,
         "Entity '\(owningEntity?.name ?? "")' cannot have two properties named '\(newValue)'.")
+      willEdit()
     }
   }
 

@@ -40,6 +40,24 @@ struct EntityTests {
     #expect(employee.attributesByName["nickname"] != nil)
   }
 
+  @Test("A property and an entity are found by the name that they got last, and only by that")
+  func renaming() throws {
+    let model = ModelSamples.company()
+    let person = try #require(model.entitiesByName["Person"])
+    let born = try #require(person.attributesByName["born"])
+    born.name = "birthday"
+    #expect(person.attributesByName["birthday"] === born)
+    #expect(person.propertiesByName["birthday"] === born)
+    #expect(person.attributesByName["born"] == nil)
+    let friends = try #require(person.relationshipsByName["friends"])
+    friends.name = "companions"
+    #expect(Set(person.relationshipsByName.keys) == ["companions", "friendOf"])
+    person.name = "Human"
+    #expect(model.entitiesByName["Human"] === person)
+    #expect(model.entitiesByName["Person"] == nil)
+    #expect(model.entityVersionHashesByName.keys.contains("Human"))
+  }
+
   @Test("Setting the properties as they were read keeps inherited ones inherited")
   func settingAsRead() throws {
     let model = ModelSamples.company()
