@@ -75,14 +75,16 @@ struct EventRecorder {
     let entries = starts.compactMap { start -> EventChanges.Entry? in
       guard start.wasPresent || start.isPresent, start.object.isRealized else { return nil }
       let after = start.object.slots
-      if start.wasPresent, start.isPresent, start.slots.count == after.count,
-        zip(start.slots, after).allSatisfy({ $0.isSame(as: $1) })
-      {
-        return nil
+      var before = start.slots
+      if start.wasPresent, start.isPresent, before.count == after.count {
+        // Saves compute derived attributes. A step that undoes only this would undo nothing that the program has done.
+        let table = start.object.table
+        let derived = (0..<table.firstRelationship).filter { table.attribute(at: $0) is NSDerivedAttributeDescription }
+        for position in derived { before[position] = after[position] }
+        if zip(before, after).allSatisfy({ $0.isSame(as: $1) }) { return nil }
       }
       return EventChanges.Entry(
-        object: start.object, wasPresent: start.wasPresent, isPresent: start.isPresent, before: start.slots,
-        after: after)
+        object: start.object, wasPresent: start.wasPresent, isPresent: start.isPresent, before: before, after: after)
     }
     guard !entries.isEmpty else { return }
     let changes = EventChanges(entries: entries)
