@@ -21,7 +21,7 @@
 #                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying; backups
 #                 that are made and restored), has one process write while another migrates, has eight migrate at once,
 #                 and stops them by TERM and INT; with all random predicates, requests, edits, models and damaged model files,
-#                 of which `make test` tries some; a quarter of an hour on two cores;
+#                 of which `make test` tries some; an hour on two idle cores;
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
