@@ -51,7 +51,7 @@ open class NSManagedObjectID: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// The last component of the URI, which names the object in its store.
-  package final var referenceText: String {
+  package var referenceText: String {
     isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
   }
 

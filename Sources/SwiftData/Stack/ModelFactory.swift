@@ -11,7 +11,11 @@ protocol ModelMaking {
 
 struct ModelFactory<Model: PersistentModel>: ModelMaking {
   private let layout = ModelLayout.of(Model.self)
-  private let discarding = StorageCore(discarding: ModelLayout.of(Model.self))
+  /// Nil for a subclass: the declarations of its properties may create models of the superclass before the superclass's
+  /// initializer asks for backing data.
+  private let discarding: StorageCore?
+
+  init() { discarding = layout.root == layout.type ? StorageCore(discarding: layout) : nil }
 
   func make(_ row: ModelRow, _ context: ContextCore) -> any PersistentModel {
     let storage = StorageCore(layout, row: row, in: context)

@@ -111,8 +111,10 @@ package final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
     return "p" + (text.addingPercentEncoding(withAllowedCharacters: allowed) ?? text)
   }
 
+  package override var referenceText: String { Self.text(of: reference) }
+
   package override func uriRepresentation() -> URL {
     let base = super.uriRepresentation()
-    return base.deletingLastPathComponent().appendingPathComponent(Self.text(of: reference))
+    return base.deletingLastPathComponent().appendingPathComponent(referenceText)
   }
 }

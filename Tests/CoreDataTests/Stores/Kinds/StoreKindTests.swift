@@ -263,6 +263,7 @@ struct StoreKindTests {
       let id = try #require(bench.coordinator.managedObjectID(forURIRepresentation: uri))
       #expect(try fresh.existingObject(with: id)["name"] as? String == name)
       #expect(id.persistentStore === bench.store && id.uriRepresentation() == uri)
+      #expect(id.referenceText == uri.lastPathComponent)
     }
     let gone = try #require(
       bench.coordinator.managedObjectID(
