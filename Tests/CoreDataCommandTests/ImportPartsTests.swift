@@ -118,7 +118,7 @@ struct ImportPartsTests {
         #"{"entity":"Order","values":{"customer":"c99"}}"#, "line 12011: Order.customer: c99 is neither in the file nor"
       ),
       (#"{"entity":"Customer","values":{"name":"x"}}"#, "name"),
-      (#"{"entity":"Customer","values":{"name":"Name 3"}}"#, "line 4"),
+      (#"{"entity":"Customer","values":{"name":"Name 3"}}"#, "lines 4 and 12011"),
       (#"{"entity":"Item","values":{"title":"Lost"}}"#, "order"),
       (#"{"entity":"Order","id":"o","values":{"items":["x-coredata://A/Item/p5"]}}"#, "contradicts its inverse"),
     ] {

@@ -335,52 +335,6 @@ extension NSEntityDescription {
   }
 }
 
-/// Why changes were not saved.
-private struct SaveFailure {
-  let failure: CommandFailure
-
-  /// The maximum number of broken rules that are listed.
-  private static let maxCount = 10
-
-  init(_ error: NSError, _ address: StoreAddress, _ lines: RecordLines) {
-    let errors = error.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [error]
-    let texts = errors.map { Self.text($0, lines) }
-    let isOfStore = errors.count == 1 && Self.objects(error).isEmpty
-    if isOfStore {
-      let message = CommandFailure(error).message
-      let isComplete = message.lowercased().contains("nothing was changed")
-      failure = CommandFailure(CommandFailure(error).status, message + (isComplete ? "" : " Nothing was changed."))
-    } else if errors.count == 1, let text = texts.first {
-      failure = CommandFailure(.failed, "\(address.name) was not changed. \(text)")
-    } else {
-      let others = texts.count - Self.maxCount
-      failure = CommandFailure(
-        .failed, "\(address.name) was not changed, because \(texts.count) rules of its model would be broken.",
-        advice: texts.prefix(Self.maxCount) + (others > 0 ? ["and \(others) more"] : []))
-    }
-  }
-
-  private static func text(_ error: NSError, _ lines: RecordLines) -> String {
-    let places = objects(error).sorted { lines.numbers[$0, default: 0] < lines.numbers[$1, default: 0] }
-      .map { object in lines.numbers[object].map { lines.text(of: $0) } ?? object.shortID }
-    let sentence = CommandFailure(error).message
-    return places.isEmpty ? sentence : "\(places.joined(separator: ", ")): \(sentence)"
-  }
-
-  /// Returns the objects that an error is about.
-  private static func objects(_ error: NSError) -> [NSManagedObject] {
-    if let object = error.userInfo[NSValidationObjectErrorKey] as? NSManagedObject { return [object] }
-    let conflicts = error.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [Any] ?? []
-    return conflicts.flatMap { conflict -> [NSManagedObject] in
-      switch conflict {
-      case let conflict as NSConstraintConflict: conflict.conflictingObjects
-      case let conflict as NSMergeConflict: [conflict.sourceObject]
-      default: []
-      }
-    }
-  }
-}
-
 extension NSManagedObject {
   /// The identifier without the store, such as `Order/p3`.
   var shortID: String {

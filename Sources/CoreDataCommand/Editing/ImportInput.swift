@@ -99,4 +99,13 @@ struct RecordLines {
     let line = "line \(number - file.start)"
     return files.count > 1 || isNamed ? "\(file.name), \(line)" : line
   }
+
+  /// Returns a text for lines in ascending order: `line 3`, `lines 3 and 5`, and of several files
+  /// `Order.csv, line 3 and Item.csv, line 5`.
+  func text(of numbers: [Int]) -> String {
+    guard files.count < 2, numbers.count > 1, let last = numbers.last else {
+      return numbers.map { text(of: $0) }.joined(separator: " and ")
+    }
+    return "lines \(numbers.dropLast().map(String.init).joined(separator: ", ")) and \(last)"
+  }
 }
