@@ -79,7 +79,7 @@ enum CommandLineTool {
 
   /// Reports why a command line could not be run.
   static func report(_ failure: CommandFailure, _ arguments: [String], _ streams: CommandStreams) -> ExitStatus {
-    streams.printError(wantsJSON(arguments) ? failure.json : failure.text)
+    streams.printError(wantsJSON(arguments) ? failure.json : failure.text(width: streams.errorWidth))
     return failure.status
   }
 

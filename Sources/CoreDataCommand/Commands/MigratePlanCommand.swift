@@ -73,7 +73,7 @@ enum MigratePlanCommand: Command {
         report.section("In the server") { report in for line in Self.lines(inServer) { report.line(line) } }
         if let rolling = RollingText(inServer, plan) {
           report.line()
-          report.section("Old instances") { report in for line in rolling.lines { report.line(line) } }
+          report.section("Old instances") { rolling.write(to: &$0) }
         }
       }
       if let sql, !sql.isEmpty {

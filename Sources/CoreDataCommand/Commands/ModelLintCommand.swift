@@ -58,9 +58,7 @@ enum ModelLintCommand: Command {
       report.line()
       text.write(to: &report)
       if let rolling {
-        report.section("Rolling deployment") { report in
-          for line in RollingText.lines(rolling) { report.line(line) }
-        }
+        report.section("Rolling deployment") { RollingText.write(rolling, to: &$0) }
         report.line()
       }
       report.line(text.summary)

@@ -13,7 +13,7 @@ enum ModelVersionsCommand: Command {
     summary: "List versions in order, the current one, checksums, and the changes between neighbours.",
     positionals: [.model],
     options: [
-      .flag("hashes", summary: "Show the version hash of every entity (always included in JSON)."),
+      .flag("hashes", summary: "Show the version hash of every entity (JSON has it always, in hexadecimal)."),
       .format(.text, .json, .markdown),
     ])
 
@@ -75,7 +75,7 @@ enum ModelVersionsCommand: Command {
     var entities = TextTable([.init("Version"), .init("Entity"), .init("Version hash")])
     for (version, hashes) in versions {
       for (name, hash) in hashes.entities.sorted(by: { $0.key < $1.key }) {
-        entities.add([version.name, name, NumberText.hexadecimal(hash)])
+        entities.add([version.name, name, hash.base64EncodedString()])
       }
     }
     let showsHashes = invocation.arguments.flag("hashes")

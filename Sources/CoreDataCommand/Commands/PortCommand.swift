@@ -45,7 +45,7 @@ enum PortCommand: Command {
     let tree = try SourceTree(invocation.url("DIR"))
     for link in tree.links { invocation.remark("\(tree.path(of: link)) is a symbolic link and is not followed.") }
     guard tree.modules.values.contains(where: { !$0.sources.isEmpty }) else {
-      throw CommandFailure(.usage, "There are no Swift files in \(invocation.arguments.argument("DIR")).")
+      throw CommandFailure(.usage, "There are no Swift files in '\(invocation.arguments.argument("DIR"))'.")
     }
     let paths = tree.models.map(\.path) + invocation.arguments.values("model")
     let models = try paths.map { try invocation.model($0).version(nil).document }

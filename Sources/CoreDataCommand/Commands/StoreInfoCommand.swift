@@ -177,7 +177,7 @@ enum StoreInfoCommand: Command {
     var table = TextTable([.init("Entity"), .init("Rows", .trailing), .init("Version hash")])
     for (name, rows) in facts.rows.sorted(by: { $0.key < $1.key }) {
       table.add([
-        name, NumberText.grouped(rows), facts.hashes[name].map { NumberText.hexadecimal($0) } ?? "unknown",
+        name, NumberText.grouped(rows), facts.hashes[name].map { $0.base64EncodedString() } ?? "unknown",
       ])
     }
     return table

@@ -108,11 +108,15 @@ enum StoreQueryCommand: Command {
 private struct QueryTable {
   private let titles: [String]
   private let isNumber: [Bool]
+  /// Whether a column has text, of which a part is useful too.
+  private let isText: [Bool]
   private var widths: [Int]
 
   /// The longest text in a cell, in characters.
   private static let longestCell = 60
   private static let leastWidth = 6
+  /// The width below which no column is narrowed as long as others can be, or be left out.
+  private static let readableWidth = 12
   private static let gap = 2
 
   static func write(_ rows: QueryRows, _ invocation: CommandInvocation) throws {
@@ -158,22 +162,25 @@ private struct QueryTable {
   private init(_ columns: [QueryColumn], _ cells: [[String]]) {
     titles = [CSVObjects.idTitle(columns)] + columns.map(\.path)
     isNumber = [false] + columns.map(\.isNumber)
+    isText = [false] + columns.map(\.isText)
     widths = titles.map { TextLayout.width(of: $0) }
     for row in cells {
       for (index, text) in row.enumerated() { widths[index] = max(widths[index], TextLayout.width(of: text)) }
     }
   }
 
-  /// Narrows the widest columns until a line fits.
+  /// Narrows the widest columns until a line fits, those of text first.
   ///
   /// - Returns: the titles of the last columns, for which there is no room.
   private mutating func fit(_ width: Int, hidesColumns: Bool) -> [String] {
     func total() -> Int { widths.reduce(Self.gap * (widths.count - 1), +) }
-    while total() > width, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
-      widths[widest] > max(Self.leastWidth, hidesColumns ? 12 : 0)
-    {
-      widths[widest] -= 1
+    func narrow(_ columns: [Int], to least: Int) {
+      while total() > width, let widest = columns.max(by: { widths[$0] < widths[$1] }), widths[widest] > least {
+        widths[widest] -= 1
+      }
     }
+    narrow(widths.indices.filter { isText[$0] }, to: Self.readableWidth)
+    narrow(Array(widths.indices), to: hidesColumns ? Self.readableWidth : Self.leastWidth)
     guard hidesColumns, total() > width else { return [] }
     let all = titles.count
     while total() > width, widths.count > 2 { widths.removeLast() }

@@ -90,6 +90,15 @@ struct QueryColumn {
     }
   }
 
+  /// Whether text of any length stands in the column: not a date, a Boolean value or a UUID.
+  var isText: Bool {
+    guard let attribute else { return !isNumber }
+    switch attribute.attributeType {
+    case .dateAttributeType, .booleanAttributeType, .UUIDAttributeType: return false
+    default: return !isNumber
+    }
+  }
+
   /// Returns the value of an object in the column.
   ///
   /// - Throws: the errors of `checkedValue(forKeyPath:)`.

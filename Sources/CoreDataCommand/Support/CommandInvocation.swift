@@ -172,8 +172,11 @@ struct CommandStreams {
   /// Writes text to standard error, escaping control characters that could affect a terminal.
   func printError(_ text: String) {
     let escaped = StyledText.escaped(text)
-    error(isErrorTerminal ? TextLayout.fitted(escaped, width: max(60, columns)) : escaped)
+    error(errorWidth.map { TextLayout.fitted(escaped, width: $0) } ?? escaped)
   }
+
+  /// The width of standard error in columns, if it is a terminal.
+  var errorWidth: Int? { isErrorTerminal ? max(60, columns) : nil }
 
   static var process: CommandStreams {
     CommandStreams(
@@ -352,9 +355,15 @@ struct CommandFailure: Error {
     }
   }
 
-  /// The text for standard error.
-  var text: String {
-    (["error: \(message)"] + advice.map { "  \($0)" }).joined(separator: "\n") + "\n"
+  /// Returns the text for standard error.
+  ///
+  /// - Parameter width: the width in columns to which sentences are wrapped; nil for no limit. Commands to copy are not.
+  func text(width: Int? = nil) -> String {
+    let lines = advice.flatMap { line in
+      guard let width, !line.hasPrefix("coredata "), !line.contains("  ") else { return ["  \(line)"] }
+      return TextLayout.wrapped(StyledText.escaped(line), width: width, indent: 2, hanging: 2)
+    }
+    return (["error: \(message)"] + lines).joined(separator: "\n") + "\n"
   }
 
   /// The failure as a line of JSON, like the other events on standard error.

@@ -23,11 +23,20 @@ struct RollingText {
   }
 
   var lines: [String] {
-    let parts = steps.count > 1 ? steps.map(Self.line) + ["All steps are one transaction."] : []
-    return parts + [
-      "\(judgement.verdict.rawValue): \(judgement.sentence)",
+    steps.count > 1 ? steps.map { "\(Self.title($0))  \(Self.sentence($0.judgement))" } + closing : closing
+  }
+
+  /// The lines below those of the steps.
+  private var closing: [String] {
+    (steps.count > 1 ? ["All steps are one transaction."] : []) + [
+      Self.sentence(judgement),
       "Afterwards the next transaction of each gets error 134100 and writes nothing: open the store with \(target).",
     ]
+  }
+
+  func write(to report: inout TextReport) {
+    if steps.count > 1 { Self.write(steps, to: &report) }
+    for line in closing { report.line(line) }
   }
 
   var json: JSONText {
@@ -39,12 +48,18 @@ struct RollingText {
 
   // MARK: Steps of a model
 
-  static func lines(_ lint: RollingLint) -> [String] { lint.steps.map(line) }
+  static func write(_ lint: RollingLint, to report: inout TextReport) { write(lint.steps, to: &report) }
 
   static func json(_ lint: RollingLint) -> JSONText { .array(lint.steps.map(json)) }
 
-  private static func line(_ step: RollingLint.Step) -> String {
-    "\(step.source) -> \(step.destination)  \(step.judgement.verdict.rawValue): \(step.judgement.sentence)"
+  private static func write(_ steps: [RollingLint.Step], to report: inout TextReport) {
+    for step in steps { report.entry(title(step), sentence(step.judgement)) }
+  }
+
+  private static func title(_ step: RollingLint.Step) -> String { "\(step.source) -> \(step.destination)" }
+
+  private static func sentence(_ judgement: RollingJudgement) -> String {
+    "\(judgement.verdict.rawValue): \(judgement.sentence)"
   }
 
   private static func json(_ step: RollingLint.Step) -> JSONText {

@@ -37,6 +37,19 @@ package struct TextReport: Sendable {
     for part in TextLayout.wrapped(text, width: width, hanging: hanging) { line(part) }
   }
 
+  /// Adds a title and a text beside it. If they do not fit, the text is wrapped between words, and continues indented
+  /// below the title.
+  package mutating func entry(_ title: String, _ text: String) {
+    let start = StyledText.escaped(title) + "  "
+    let first = TextLayout.width(of: start)
+    guard let width, first + TextLayout.width(of: text) > width - 2 * depth else { return line(start + text) }
+    let parts = TextLayout.wrapped(
+      StyledText.escaped(text), width: width - 2 * depth, indent: first, hanging: TextLayout.entryIndent - first)
+    for (index, part) in parts.enumerated() {
+      line(StyledText(safe: index == 0 ? start + part.drop { $0 == " " } : part))
+    }
+  }
+
   /// Adds a bold title and the content added by a closure, indented below it.
   package mutating func section(_ title: String, _ body: (inout TextReport) throws -> Void) rethrows {
     line(styler.style(title, .bold))
@@ -144,14 +157,32 @@ package struct TextTable: Hashable, Sendable {
   /// Returns the lines of a cell's text, wrapped to a width. Styled text is short and is not wrapped.
   private static func wrapped(_ text: String, to width: Int) -> [String] {
     guard TextLayout.width(of: text) > width, TextLayout.withoutStyles(text) == text else { return [text] }
-    // Break a long word, such as a version hash, at the width.
-    return TextLayout.wrapped(text, width: width, hanging: 2).flatMap { line in
-      TextLayout.width(of: line) > width && line.utf8.count == line.count
-        ? stride(from: 0, to: line.count, by: width).map { String(line.dropFirst($0).prefix(width)) } : [line]
+    return TextLayout.wrapped(text, width: width, hanging: hangingIndent).flatMap { line in
+      TextLayout.width(of: line) > width && line.utf8.count == line.count ? broken(line, to: width) : [line]
     }
   }
 
-  private func line(_ cells: [String], _ widths: [Int]) -> String {
+  /// The indentation of the lines of a cell below the first.
+  private static let hangingIndent = 2
+
+  /// Returns the parts of a word that is longer than a line, such as a version hash. It is broken after punctuation where
+  /// that leaves no line half empty, otherwise at the width.
+  private static func broken(_ line: String, to width: Int) -> [String] {
+    let indent = String(repeating: " ", count: hangingIndent)
+    var parts: [String] = []
+    var rest = line[...]
+    while rest.count > width {
+      let part = rest.prefix(width)
+      let end = part.lastIndex { ":/.,;_-".contains($0) }.map { part.index(after: $0) }
+      let isLate = end.map { part.distance(from: part.startIndex, to: $0) > width / 2 } ?? false
+      let cut = isLate ? end ?? part.endIndex : part.endIndex
+      parts.append(String(rest[..<cut]))
+      rest = Substring(indent + rest[cut...])
+    }
+    return parts + [String(rest)]
+  }
+
+  private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
     var line = ""
     var blanks = 0
     for (index, cell) in cells.enumerated() {
@@ -185,6 +216,8 @@ package struct TextTable: Hashable, Sendable {
 package enum TextLayout {
   /// The usual width of a terminal in columns.
   package static let terminalWidth = 80
+  /// The indentation of the text below the title of an entry.
+  static let entryIndent = 4
 
   /// Returns the width of a text in columns. Control sequences for styles have no width.
   package static func width(of text: String) -> Int {
