@@ -142,10 +142,12 @@ package struct HTMLPage {
     h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; }
     h3 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; }
     p { margin: .4rem 0; }
+    h1, h2, h3, p, li, summary { overflow-wrap: anywhere; }
     a { color: var(--accent); }
     table { border-collapse: collapse; font-size: .9rem; }
     th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--edge); \
     overflow-wrap: break-word; }
+    td:nth-child(2):last-child { overflow-wrap: anywhere; }
     th { color: var(--dim); font-weight: 600; white-space: nowrap; }
     td:first-child { min-width: 6rem; }
     .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -161,6 +163,7 @@ package struct HTMLPage {
     #search input { font: inherit; width: min(28rem, 100%); padding: .35rem .6rem; color: inherit; \
     background: var(--box); border: 1px solid var(--line); border-radius: 6px; }
     #search small { display: block; color: var(--dim); }
+    @media (max-width: 30rem) { td:first-child { min-width: 0; } td:last-child:not(.number) { min-width: 9rem; } }
     @media print { details { border: 0; padding: 0; } #search { display: none; } }
 
     """
