@@ -164,25 +164,35 @@ struct Transcript {
       throw malformed("The command has no status, as [0].", line: start + 1)
     }
 
-    /// The words of a line; quotation marks hold words together.
     private func words(_ line: Substring) throws -> [String] {
-      var words: [String] = []
-      var word: String?
-      var isQuoted = false
-      for character in line {
-        switch character {
-        case "\"":
-          isQuoted.toggle()
-          word = word ?? ""
-        case " " where !isQuoted:
-          if let done = word { words.append(done) }
-          word = nil
-        default: word = (word ?? "") + String(character)
-        }
-      }
-      guard !isQuoted else { throw malformed("A quotation mark has no second one.") }
-      return words + [word].compactMap { $0 }
+      guard let words = Transcript.words(line) else { throw malformed("A quotation mark has no second one.") }
+      return words
     }
+  }
+
+  /// Returns the words of a line; quotation marks hold words together, and `#` begins a comment. Nil if a quotation mark
+  /// has no second one.
+  static func words(_ line: some StringProtocol) -> [String]? {
+    var words: [String] = []
+    var word: String?
+    var quotation: Character?
+    for character in line {
+      switch character {
+      case "\"", "'":
+        if let mark = quotation, mark != character {
+          word = (word ?? "") + String(character)
+        } else {
+          quotation = quotation == nil ? character : nil
+          word = word ?? ""
+        }
+      case " " where quotation == nil:
+        if let done = word { words.append(done) }
+        word = nil
+      case "#" where quotation == nil && word == nil: return words
+      default: word = (word ?? "") + String(character)
+      }
+    }
+    return quotation == nil ? words + [word].compactMap { $0 } : nil
   }
 }
 
@@ -198,6 +208,8 @@ enum Placeholder: String, CaseIterable {
   case hash
   /// A version of SQLite, as `3.45.1`.
   case version
+  /// The absolute path of a directory.
+  case path
 
   private var pattern: String {
     switch self {
@@ -206,6 +218,7 @@ enum Placeholder: String, CaseIterable {
     case .uuid: "[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}"
     case .hash: "([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)"
     case .version: "[0-9]+\\.[0-9]+\\.[0-9]+"
+    case .path: "(/[^/ ]*[^/ .])+"
     }
   }
 

@@ -16,8 +16,12 @@ final class TranscriptRun {
   private let directory: TemporaryDirectory
   private var folder: URL { directory.url }
 
-  init(_ transcript: Transcript) throws {
+  /// The columns of the terminal that commands write to; nil for files.
+  private let columns: Int?
+
+  init(_ transcript: Transcript, columns: Int? = nil) throws {
     self.transcript = transcript
+    self.columns = columns
     directory = try TemporaryDirectory()
   }
 
@@ -49,7 +53,7 @@ final class TranscriptRun {
     let outcome: (output: String, error: String, status: Int)
     switch command.words.first {
     case "coredata":
-      let run = CommandRun(arguments)
+      let run = CommandRun(arguments, terminalWidth: columns, showsOutput: columns != nil)
       outcome = (run.output, run.error, Int(run.status.rawValue))
     case "lint-stages": outcome = try lintStages(command.words)
     default: throw malformed(command.line, "There is no program \(command.words.first ?? "").")
@@ -64,12 +68,15 @@ final class TranscriptRun {
   private func lines(_ text: String, _ command: Transcript.Command) throws -> [String] {
     guard !text.isEmpty else { return [] }
     var lines = text.replacingOccurrences(of: folder.path + "/", with: "").components(separatedBy: "\n")
+    // A terminal shows progress, which is removed at the end.
+    if columns != nil { return lines }
     guard lines.removeLast().isEmpty else { throw malformed(command.line, "The last line does not end: \(text)") }
     return lines
   }
 
   private static let extensions: Set<String> = [
     "sqlite", "xcdatamodeld", "xcdatamodel", "momd", "mom", "cdm", "xcmappingmodel", "mapping", "lock", "txt", "html",
+    "swift",
   ]
 
   /// An argument that names a file, with its path.
@@ -116,6 +123,12 @@ final class TranscriptRun {
       try FileManager.default.createDirectory(
         at: url(name).deletingLastPathComponent(), withIntermediateDirectories: true)
       try Data((preparation.block.joined(separator: "\n") + "\n").utf8).write(to: url(name))
+    case "copy":
+      guard preparation.arguments.count == 3, preparation.arguments[1] == "of" else {
+        throw malformed(preparation.line, "Expected + copy NAME of PATH.")
+      }
+      try FileManager.default.copyItem(
+        at: SourceRoot.url.appendingPathComponent(preparation.arguments[2]), to: url(name))
     case "sql": try execute(preparation.block.joined(separator: "\n"), in: name)
     case "log": try leaveLog(preparation.block.joined(separator: "\n"), of: name)
     case "hole": try makeLargerThanDisk(name)

@@ -35,23 +35,6 @@ struct TranscriptTests {
     #expect(isQuiet, "No command of \(code.rawValue).txt raises it in one case and not in another.")
   }
 
-  @Test("The examples of the page on rolling deployments are those of its transcript")
-  func rollingDeployments() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let page = try String(
-      contentsOf: root.appendingPathComponent("Documentation/RollingDeployments.md"), encoding: .utf8)
-    let examples = page.components(separatedBy: "```\n$ coredata ").dropFirst()
-      .compactMap { $0.components(separatedBy: "```").first }
-    let transcript = try Transcript(named: "Rolling")
-    #expect(examples.count == 2)
-    for example in examples {
-      let lines = example.split(separator: "\n", omittingEmptySubsequences: false).map(String.init).dropLast()
-      let command = try #require(transcript.commands.first { $0.text == "coredata \(lines[0])" }, "\(lines[0])")
-      #expect(command.lines.starts(with: lines.dropFirst()), "\(lines[0])")
-    }
-  }
-
   @Test("A text that is not of the form is refused, with the line")
   func malformed() {
     func reason(_ text: String) -> String {
