@@ -41,7 +41,7 @@ enum ModelDiffCommand: Command {
       try invocation.result.write(table.markdown)
     default:
       var report = invocation.report()
-      report.line("\(old.version.name) -> \(new.version.name)   \(summary(difference))")
+      report.entry("\(old.version.name) -> \(new.version.name)", summary(difference), gap: 3)
       if !difference.isEmpty {
         report.line()
         report.indented { ChangeText.write(difference.changes, to: &$0) }

@@ -39,8 +39,8 @@ package struct TextReport: Sendable {
 
   /// Adds a title and a text beside it. If they do not fit, the text is wrapped between words, and continues indented
   /// below the title.
-  package mutating func entry(_ title: String, _ text: String) {
-    let start = StyledText.escaped(title) + "  "
+  package mutating func entry(_ title: String, _ text: String, gap: Int = 2) {
+    let start = StyledText.escaped(title) + String(repeating: " ", count: gap)
     let first = TextLayout.width(of: start)
     guard let width, first + TextLayout.width(of: text) > width - 2 * depth else { return line(start + text) }
     let parts = TextLayout.wrapped(
