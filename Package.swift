@@ -85,7 +85,10 @@ let package = Package(
     .macro(name: "SwiftDataMacros", dependencies: ["SwiftDataMacroExpansion"]),
     .target(
       name: "SwiftData",
-      dependencies: ["CoreData", "CoreDataMigration", "CoreDataMistakes", "CoreDataStoreFiles", "SwiftDataMacros"]),
+      dependencies: [
+        "CoreData", "CoreDataMigration", "CoreDataMistakes", "CoreDataModelFiles", "CoreDataStoreFiles",
+        "SwiftDataMacros",
+      ]),
     .target(
       name: "SwiftDataTesting",
       dependencies: [

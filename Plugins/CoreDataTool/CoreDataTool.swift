@@ -78,7 +78,7 @@ private struct AppModules {
       .filter { $0.kind == .generic || $0.kind == .executable }
     modules = own.map(\.moduleName)
     var seen: Set<String> = []
-    for target in own.flatMap({ [$0] + $0.recursiveTargetDependencies }) where seen.insert(target.id).inserted {
+    for target in own.flatMap({ Self.linked($0, &seen) }) {
       if let library = target as? SystemLibraryTarget { linkerFlags += library.linkerFlags }
       let folder = directory.appending(path: "\(target.name).build")
       guard let module = target as? any SourceModuleTarget, module.kind == .generic || module.kind == .executable,
@@ -86,6 +86,21 @@ private struct AppModules {
       else { continue }
       objects += try Self.objects(of: module, in: folder)
     }
+  }
+
+  /// Returns a target, and those that it needs and were not seen before. What only a macro needs is part of the compiler's
+  /// plug-in.
+  private static func linked(_ target: any Target, _ seen: inout Set<String>) -> [any Target] {
+    guard (target as? any SourceModuleTarget)?.kind != .macro, seen.insert(target.id).inserted else { return [] }
+    var found: [any Target] = [target]
+    for dependency in target.dependencies {
+      switch dependency {
+      case .target(let other): found += linked(other, &seen)
+      case .product(let product): for other in product.targets { found += linked(other, &seen) }
+      @unknown default: break
+      }
+    }
+    return found
   }
 
   /// The object files of a module's present sources: its folder can hold those of earlier ones.

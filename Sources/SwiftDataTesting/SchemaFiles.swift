@@ -30,7 +30,7 @@ public func expectSchemas<Plan: SchemaMigrationPlan>(
   of plan: Plan.Type, match path: String, testFile: StaticString = #filePath
 ) throws {
   let url = TestFile.url(path, beside: testFile)
-  let versions = try SchemaFiles.versions(of: plan)
+  let versions = try SchemaDocuments.versions(of: plan)
   if ProcessInfo.processInfo.environment[SchemaFiles.variable] == "1" {
     return try SchemaFiles.write(versions, to: url)
   }
@@ -42,7 +42,7 @@ public func expectSchemas<Plan: SchemaMigrationPlan>(
 ///
 /// - Throws: the problem of a schema that cannot be stored; errors of writing.
 public func writeSchemas<Plan: SchemaMigrationPlan>(of plan: Plan.Type, to url: URL) throws {
-  try SchemaFiles.write(SchemaFiles.versions(of: plan), to: url)
+  try SchemaFiles.write(SchemaDocuments.versions(of: plan), to: url)
 }
 
 /// The error for schemas that differ from their files.
@@ -66,31 +66,9 @@ public struct SchemaFilesFailure: LocalizedError, CustomStringConvertible, Senda
   public var errorDescription: String? { description }
 }
 
-/// The schemas of a plan as versions of a model.
+/// The schemas of a plan as files.
 enum SchemaFiles {
   static let variable = "SWIFTDATA_WRITE_SCHEMAS"
-
-  /// Returns the versions of a plan, in its order.
-  static func versions(of plan: any SchemaMigrationPlan.Type) throws -> [ModelBundle.Version] {
-    try plan.schemas.map { type in
-      let document = try document("\(type)") { Schema(versionedSchema: type) }
-      return ModelBundle.Version(type.versionIdentifier.description, document)
-    }
-  }
-
-  /// Returns the model of a schema, which is made twice to find initial values that are never the same.
-  static func document(_ name: String, _ make: () -> Schema) throws -> ModelDocument {
-    let schema = make()
-    if let issue = schema.issue { throw issue }
-    guard let model = NSManagedObjectModel.makeManagedObjectModel(for: schema),
-      let other = NSManagedObjectModel.makeManagedObjectModel(for: make())
-    else {
-      throw SchemaFilesProblem(
-        errorDescription:
-          "The schema \(name) has an initial value that cannot be stored: a container with it says which.")
-    }
-    return SteadyValues(model.document).document(unlike: other.document)
-  }
 
   static func write(_ versions: [ModelBundle.Version], to url: URL) throws {
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -138,56 +116,4 @@ enum SchemaFiles {
 /// A plan that cannot be written as files.
 struct SchemaFilesProblem: LocalizedError {
   let errorDescription: String?
-}
-
-/// A model whose default values are the same whenever it is made.
-private struct SteadyValues {
-  private let model: ModelDocument
-
-  init(_ model: ModelDocument) { self.model = model }
-
-  /// Returns the model with fixed values in place of those that are different in a second model of the same schema.
-  func document(unlike other: ModelDocument) -> ModelDocument {
-    var result = model
-    for (position, entity) in model.entities.enumerated() {
-      let twin = other.entities.first { $0.name == entity.name }
-      result.entities[position].attributes = entity.attributes.map { attribute in
-        steady(attribute, twin?.attributes.first { $0.name == attribute.name })
-      }
-    }
-    return result
-  }
-
-  private func steady(_ attribute: AttributeDocument, _ other: AttributeDocument?) -> AttributeDocument {
-    var attribute = attribute
-    attribute.elements = attribute.elements.map { element in
-      steady(element, other?.elements.first { $0.name == element.name })
-    }
-    guard let value = attribute.defaultValue else { return attribute }
-    let isSame = other?.defaultValue == value
-    switch (attribute.kind, value) {
-    case (.date, _): attribute.defaultValue = .date(Date(timeIntervalSinceReferenceDate: 0))
-    case (.uuid, _): attribute.defaultValue = .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
-    case (.composite, _):
-      // The elements have the parts.
-      attribute.defaultValue = nil
-    case (.string, _) where !isSame: attribute.defaultValue = .string("")
-    case (.binaryData, .data(let data)): attribute.defaultValue = .data(isSame ? sorted(data) : Data())
-    case (.transformable, _) where !isSame: attribute.defaultValue = nil
-    case (_, .integer) where !isSame: attribute.defaultValue = .integer(0)
-    case (_, .real) where !isSame: attribute.defaultValue = .real(0)
-    case (_, .decimal) where !isSame: attribute.defaultValue = .decimal(0)
-    default: break
-    }
-    return attribute
-  }
-
-  /// Returns JSON with its keys in order, which is another one in every process.
-  private func sorted(_ data: Data) -> Data {
-    // Data that is no JSON is left as it is.
-    guard let value = try? JSONSerialization.jsonObject(with: data),
-      let text = try? JSONSerialization.data(withJSONObject: value, options: .sortedKeys)
-    else { return data }
-    return text
-  }
 }

@@ -35,6 +35,9 @@ package enum ProgramClasses {
   /// Whether modules have been added.
   package static var areAdded: Bool { modules.areAdded }
 
+  /// The modules that have been added; none if `add(modules:)` was not called.
+  package static var addedModules: [String] { areAdded ? modules.modules : [] }
+
   /// Adds modules in which classes are found, and makes the modules prepare what their stores need.
   ///
   /// Call it before models are read: names that have already been looked up without success may remain missing.

@@ -20,7 +20,7 @@ enum MigrateCheckCommand: Command {
       + "does not happen; and with 5 if no migration could be rehearsed. A model with one version has none to rehearse. "
       + "Of more than 31 earlier versions, stores of the oldest one and of the newest eight are migrated to the current "
       + "version, and those of each other one to the next version on its path, whose own stores go on from there.\n\n"
-      + AllowanceArguments.help,
+      + ModelInCode.help + "\n\n" + AllowanceArguments.help,
     positionals: [.model],
     options: [
       OptionSpecification(
@@ -40,6 +40,7 @@ enum MigrateCheckCommand: Command {
     let model = try invocation.model()
     try model.requireAllVersions()
     try model.requireCurrentVersion()
+    try invocation.checkPlan(model, isRehearsed: true)
     var options = try invocation.lintOptions(for: model)
     options.includesAllSteps = true
     let known = try model.modelVersions()

@@ -19,7 +19,8 @@ enum MigrateRehearseCommand: Command {
       + "values were copied. Exit with 1 if a migration fails, if no store of a version with rows reaches the destination, if a "
       + "given store is refused or skipped, or if an allowed refusal does not happen; and with 5 if nothing could be "
       + "rehearsed. --format html is a page with what was run, rows, losses and times.\n\n"
-      + "The code of a SwiftData migration plan is rehearsed in a test of the app: expectMigration of SwiftDataTesting.\n\n"
+      + "The code of a SwiftData migration plan is rehearsed in a test of the app: expectMigration of SwiftDataTesting. "
+      + ModelInCode.help + "\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
@@ -44,6 +45,7 @@ enum MigrateRehearseCommand: Command {
     guard let path = paths.last else { throw CommandFailure(.usage, "Name the model.") }
     let model = try invocation.model(path)
     try model.requireAllVersions()
+    try invocation.checkPlan(model, isRehearsed: true)
     let stores = try paths.dropLast().map { try invocation.located($0, orOneOf: path).file }
     let versions = arguments.values("from")
     guard stores.isEmpty || versions.isEmpty else {

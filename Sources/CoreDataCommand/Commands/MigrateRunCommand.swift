@@ -38,6 +38,7 @@ enum MigrateRunCommand: Command {
     let url = address.url
     let allowances = try invocation.allowances()
     let (plan, target, known) = try invocation.withModel { model in
+      try invocation.requireFile(model)
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       try invocation.remarkUnusedMappings(known, of: model)

@@ -37,7 +37,8 @@ enum ModelDecompileCommand: Command {
     discussion:
       "An .xcdatamodeld contains all versions and the name of the current one; an .xcdatamodel contains one version. "
       + "Version hashes stay the same. An existing file is never replaced.\n\n"
-      + "The schemas of a SwiftData migration plan become such files in a test: expectSchemas of SwiftDataTesting.",
+      + "The schemas of a SwiftData migration plan become such files in a test, expectSchemas of SwiftDataTesting, or by "
+      + "swift package coredata model decompile ShopMigrationPlan.",
     positionals: [.model],
     options: [
       NewFile.option("X.xcdatamodeld"),

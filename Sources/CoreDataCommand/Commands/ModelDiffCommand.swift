@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
 
@@ -10,7 +11,7 @@ enum ModelDiffCommand: Command {
     ["model", "diff"], summary: "Show what changed, and the kind of migration it requires.",
     discussion:
       "A and B are MODEL or MODEL@VERSION. The default version is the current one. A store stands for the model that "
-      + "it contains.",
+      + "it contains.\n\n" + ModelInCode.help,
     positionals: [.olderModel, .newerModel],
     options: [
       .flag("exit-code", summary: "Exit with status 1 if there are differences."),

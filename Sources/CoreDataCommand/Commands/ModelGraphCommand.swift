@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
 
@@ -16,7 +17,7 @@ enum ModelGraphCommand: Command {
       "Mermaid is drawn by pages of code reviews and many editors, dot by Graphviz: coredata model graph MODEL --as dot | dot "
       + "-Tsvg. svg is a picture of its own. With --format html, the result is a page in one file with all versions, the paths "
       + "and the changes between them, findings, the entities of each version, and a search; --as html is another spelling. A "
-      + "dashed step needs a mapping model and has none; a bold one has one of --mappings.",
+      + "dashed step needs a mapping model and has none; a bold one has one of --mappings.\n\n" + ModelInCode.help,
     positionals: [.model],
     options: [
       OptionSpecification("as", .oneOf(Form.allCases.map(\.rawValue)), summary: "The language (default: mermaid)."),

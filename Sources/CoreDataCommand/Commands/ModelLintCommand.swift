@@ -13,7 +13,7 @@ enum ModelLintCommand: Command {
     discussion:
       "The current version and the step that leads to it are judged; with --all-steps every step up to it. With a lock, steps "
       + "between shipped versions are information: nothing can be done about them any more. Exit with 1 if there are "
-      + "errors.\n\n" + AllowanceArguments.help,
+      + "errors.\n\n" + ModelInCode.help + "\n\n" + AllowanceArguments.help,
     positionals: [.model],
     options: [
       .flag("all-steps", summary: "Judge every step, not only the last one."),
@@ -30,6 +30,7 @@ enum ModelLintCommand: Command {
     let model = try invocation.model()
     try model.requireAllVersions()
     try model.requireCurrentVersion()
+    try invocation.checkPlan(model)
     var options = try invocation.lintOptions(for: model)
     options.includesAllSteps = invocation.arguments.flag("all-steps")
     let lint = try ModelLint(model.modelVersions(), options)

@@ -15,7 +15,7 @@ enum ModelLockCommand: Command {
     discussion:
       "Run it at every release and keep the file in the repository: all versions up to the current one are locked. A locked "
       + "version that was edited, or is missing, would leave users with stores that nothing can open; it is an error "
-      + "(exit status 1), and nothing is written.",
+      + "(exit status 1), and nothing is written.\n\n" + ModelInCode.help,
     positionals: [.model],
     options: [
       .flag("check", summary: "Write nothing; exit with 1 if the model differs from the lock."),
@@ -32,7 +32,8 @@ enum ModelLockCommand: Command {
       throw CommandFailure(.usage, "--check and --update cannot be used together.")
     }
     // All versions are locked, even if one of them is named.
-    let model = try invocation.model(ModelArgument(path: arguments.argument("MODEL")).bundleURL.path)
+    var model = try ModelArgument(path: arguments.argument("MODEL"))
+    model = try invocation.model(model.inCode == nil ? model.bundleURL.path : model.name)
     try model.requireAllVersions()
     try model.requireCurrentVersion()
     let file =

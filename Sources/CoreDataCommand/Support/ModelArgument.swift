@@ -8,13 +8,16 @@ import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
 
-/// The model given by a MODEL argument: all versions of a source or compiled model, or the model contained in a store.
+/// The model given by a MODEL argument: all versions of a source or compiled model, the model contained in a store, or
+/// the schemas of a SwiftData migration plan that is linked into the tool.
 struct ModelArgument {
   typealias Version = (name: String, document: ModelDocument)
 
   let url: URL
   /// The name of the current version; nil if there are several versions and none is marked as current.
   let currentName: String?
+  /// The model, if it is declared in code; its location is that of a file of its name, which does not exist.
+  let inCode: ModelInCode?
   /// Whether the model comes from a store.
   let isStore: Bool
   /// The version after an @ in the argument.
@@ -31,6 +34,12 @@ struct ModelArgument {
     let url = URL(fileURLWithPath: mark.map { String(path[..<$0]) } ?? path)
     let file = url.lastPathComponent
     self.url = url
+    inCode = try ModelInCode(argument: mark.map { String(path[..<$0]) } ?? path)
+    if let inCode {
+      bundle = ModelBundle(url: url, versions: inCode.versions)
+      (currentName, isStore) = (bundle.currentVersionName, false)
+      return
+    }
     try InputFile.check(url, "model")
     isStore = Self.isDatabase(url)
     if isStore {
@@ -43,7 +52,7 @@ struct ModelArgument {
       }
       let identifier = store.metadata.versionIdentifiers.first { !$0.isEmpty }
       let name = identifier ?? url.deletingPathExtension().lastPathComponent
-      bundle = ModelBundle(url: url, name: name, document: model)
+      bundle = ModelBundle(url: url, versions: [(name, model)])
       currentName = name
     } else {
       bundle = try ModelBundle(contentsOf: url)

@@ -86,11 +86,14 @@ package struct ModelBundle: Sendable {
     throw first
   }
 
-  /// Creates a bundle of one version that was read from another kind of file: a store that contains its model.
-  package init(url: URL, name: String, document: ModelDocument) {
+  /// Creates a bundle of versions that were read from another kind of file, such as a store that contains its model, or
+  /// are declared in code.
+  ///
+  /// - Parameter versions: The versions in order; the last is the current one.
+  package init(url: URL, versions: [Version]) {
     self.url = url
-    files = VersionFiles([name]) { _ in VersionReading(name, document) }
-    currentVersionName = name
+    files = VersionFiles(versions.map(\.name)) { VersionReading(versions[$0].name, versions[$0].document) }
+    currentVersionName = versions.last?.name
     (recordedHashes, recordedChecksums, isOrderedByName) = ([:], [:], true)
   }
 

@@ -104,6 +104,15 @@ struct MigrationExpectationTests {
     #expect(!rest.isEmpty)
   }
 
+  @Test("An original name of nothing is noted where no code of the stage can give the property its values")
+  func newNames() throws {
+    let allowed = FindingAllowances([FindingAllowance(.attributeRemoved, entity: "Price")])
+    let noted = try expectPlan(PricePlan.self, allowing: allowed)
+    #expect(noted.contains { $0.contains("CM302") }, "\(noted)")
+    let rest = try expectPlan(PriceCodePlan.self, allowing: allowed)
+    #expect(!rest.contains { $0.contains("CM302") }, "\(rest)")
+  }
+
   @Test("A shipped version that was edited is an error of the lock")
   func edited() throws {
     let folder = try TemporaryDirectory()
@@ -130,6 +139,39 @@ struct MigrationExpectationTests {
 }
 
 // MARK: Plans
+
+enum PriceV1: VersionedSchema {
+  static let versionIdentifier = Schema.Version(1, 0, 0)
+  static var models: [any PersistentModel.Type] { [Price.self] }
+
+  @Model final class Price {
+    var amount: String
+    init(amount: String) { self.amount = amount }
+  }
+}
+
+enum PriceV2: VersionedSchema {
+  static let versionIdentifier = Schema.Version(2, 0, 0)
+  static var models: [any PersistentModel.Type] { [Price.self] }
+
+  @Model final class Price {
+    @Attribute(originalName: "amountNumber") var amount: Double = 0
+    init() {}
+  }
+}
+
+/// Two versions, with and without the code of a stage.
+enum PricePlan: SchemaMigrationPlan {
+  static var schemas: [any VersionedSchema.Type] { [PriceV1.self, PriceV2.self] }
+  static var stages: [MigrationStage] { [.lightweight(fromVersion: PriceV1.self, toVersion: PriceV2.self)] }
+}
+
+enum PriceCodePlan: SchemaMigrationPlan {
+  static var schemas: [any VersionedSchema.Type] { PricePlan.schemas }
+  static var stages: [MigrationStage] {
+    [.custom(fromVersion: PriceV1.self, toVersion: PriceV2.self, willMigrate: nil, didMigrate: { _ in })]
+  }
+}
 
 enum ParcelV1: VersionedSchema {
   static let versionIdentifier = Schema.Version(1, 0, 0)

@@ -54,7 +54,7 @@ struct SchemaFilesTests {
       try expectSchemas(of: LibraryPlan.self, match: url.path)
     }
     #expect(none.differences.first?.contains("do not exist") == true)
-    let versions = try SchemaFiles.versions(of: LibraryPlan.self)
+    let versions = try SchemaDocuments.versions(of: LibraryPlan.self)
     try SchemaFiles.write(versions.dropLast(), to: url)
     #expect(try SchemaFiles.differences(versions, url).first?.contains("3.0.0 is new") == true)
     try SchemaFiles.write(versions, to: url)
@@ -80,7 +80,7 @@ struct SchemaFilesTests {
     arguments: StoreFixture.projects.indices)
   func fixtures(_ position: Int) throws {
     let project = StoreFixture.projects[position]
-    let document = try SchemaFiles.document(project.path) { Schema(project.models) }
+    let document = try SchemaDocuments.document(project.path) { Schema(project.models) }
     let folder = try TemporaryDirectory()
     let url = folder.url.appendingPathComponent("Model.xcdatamodel")
     try ModelBundle.writeSource(document, to: url)

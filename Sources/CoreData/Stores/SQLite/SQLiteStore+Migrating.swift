@@ -158,7 +158,7 @@ extension NSManagedObjectModel {
   /// Returns the versions in a model file, or the one carried by a store.
   static func bundle(at url: URL) throws -> ModelBundle {
     if let carried = try CarriedModel(storeAt: url) {
-      return ModelBundle(url: url, name: carried.name, document: carried.document)
+      return ModelBundle(url: url, versions: [(carried.name, carried.document)])
     }
     do {
       return try ModelBundle(contentsOf: url)
