@@ -33,7 +33,7 @@ extension PredicateTranslator {
       }
     default: break
     }
-    throw NotInStore("The property \(type) of \(Root.Output.self) is computed in memory: \(keyPath)")
+    throw NotInStore("The property \(type) of \(Root.Output.self) is computed in memory: \(keyPath.words)")
   }
 }
 
@@ -42,7 +42,7 @@ extension ObjectPath {
     guard let property = names.property(keyPath, of: type) else {
       // The key path of an inherited property differs from that in the superclass.
       if ModelLayout.classes(of: type).count > 1 { return try KeyPathProbe(keyPath, of: type).term(from: self, names) }
-      throw NotInStore("\(type) does not store the property of the key path \(keyPath)")
+      throw NotInStore("\(type) does not store the property of the key path \(keyPath.words)")
     }
     return try self.property(property)
   }

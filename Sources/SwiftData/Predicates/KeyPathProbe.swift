@@ -18,11 +18,17 @@ struct KeyPathProbe {
   ///
   /// - Throws: `NotInStore` if a component is not stored.
   func term(from object: ObjectPath, _ names: any KeyPathNames) throws -> Term {
-    let unknown = NotInStore("\(keyPath) of \(type) has a part that is not stored")
     let components = Self.components(of: keyPath)
-    if components.count == 1, ModelLayout.classes(of: type).count == 1 { throw unknown }
-    guard let steps = steps(ProbeRecord(isOther: false)), !steps.isEmpty, steps.count <= components.count,
-      let others = self.steps(ProbeRecord(isOther: true)), steps.map(\.keyPath) == others.map(\.keyPath)
+    if components.count == 1, ModelLayout.classes(of: type).count == 1 {
+      throw NotInStore("The computed property \(keyPath.words) of \(type) is not stored")
+    }
+    let record = ProbeRecord(isOther: false)
+    let isStraight = isStraight(record)
+    let steps = record.steps
+    let unknown = unknown(reading: steps, names)
+    let other = ProbeRecord(isOther: true)
+    guard isStraight, !steps.isEmpty, steps.count <= components.count, self.isStraight(other),
+      steps.map(\.keyPath) == other.steps.map(\.keyPath)
     else { throw unknown }
     var term = Term.object(object)
     for step in steps {
@@ -39,10 +45,19 @@ struct KeyPathProbe {
     return term
   }
 
-  private func steps(_ record: ProbeRecord) -> [ProbeRecord.Step]? {
+  private func isStraight(_ record: ProbeRecord) -> Bool {
     let model: any PersistentModel.Type = type
-    let isStraight = probe(model, keyPath, record)
-    return isStraight ? record.steps : nil
+    return probe(model, keyPath, record)
+  }
+
+  /// The error for a key path with a computed part, which is named by the stored properties that it reads.
+  private func unknown(reading steps: [ProbeRecord.Step], _ names: any KeyPathNames) -> NotInStore {
+    var read: [String] = []
+    for name in steps.compactMap({ names.property($0.keyPath, of: $0.type)?.name }) where !read.contains(name) {
+      read.append(name)
+    }
+    let list = read.isEmpty ? "" : ", which reads \(read.map { "'\($0)'" }.joined(separator: ", ")),"
+    return NotInStore("\(keyPath.words) of \(type)\(list) has a part that is not stored")
   }
 
   /// Returns the texts of a key path's components. That of a struct's property is its name.

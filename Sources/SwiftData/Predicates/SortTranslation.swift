@@ -46,8 +46,9 @@ struct SortTranslation {
     } catch let error as NotInStore {
       throw SwiftDataError(.unsupportedSortDescriptor, "\(error.reason).")
     }
+    let name = names.property(keyPath, of: type).map { "'\($0.name)'" } ?? keyPath.words
     throw SwiftDataError(
       .unsupportedSortDescriptor,
-      "\(keyPath) is not an attribute of \(type), nor of the destination of a to-one relationship.")
+      "\(name) is not an attribute of \(type) with one value, nor of the destination of a to-one relationship.")
   }
 }

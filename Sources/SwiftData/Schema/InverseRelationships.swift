@@ -33,7 +33,7 @@ struct InverseRelationships {
       if issue == nil {
         issue = SchemaIssue(
           entity.name, relationship.name,
-          "names \(keyPath) as its inverse, which is not a relationship of \(destination.typeName).")
+          "names \(keyPath.words) as its inverse, which is not a relationship of \(destination.typeName).")
       }
       return
     }

@@ -86,7 +86,7 @@ final class ModelLayout: @unchecked Sendable {
   /// Returns the name of a property, or of a part of a composite.
   static func name(of keyPath: AnyKeyPath, in type: any PersistentModel.Type) throws -> String {
     guard let name = of(type).slot(for: keyPath)?.name else {
-      throw SwiftDataError(.unsupportedKeyPath, "\(keyPath) is not a stored property of \(type).")
+      throw SwiftDataError(.unsupportedKeyPath, "\(keyPath.words) is not a stored property of \(type).")
     }
     return name
   }

@@ -123,7 +123,7 @@ extension Schema {
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(patch)" }
 
-    /// Orders by store, entity and primary key.
+    /// Orders by the major number, then the minor one, then the patch.
     public static func < (left: Version, right: Version) -> Bool {
       (left.major, left.minor, left.patch) < (right.major, right.minor, right.patch)
     }

@@ -108,7 +108,7 @@ struct SchemaBuilder {
       var names: [String] = []
       for keyPath in keyPaths {
         guard let name = entity.ownNames[keyPath] ?? ModelLayout.inheritedName(of: keyPath, in: type) else {
-          report(.init(entity.name, "", "has a constraint or an index over \(keyPath), which is not stored."))
+          report(.init(entity.name, "", "has a constraint or an index over \(keyPath.words), which is not stored."))
           return nil
         }
         names.append(name)

@@ -150,7 +150,7 @@ final class StorageCore {
 
   func slot(_ keyPath: AnyKeyPath) -> PropertySlot {
     guard let slot = layout.slot(for: keyPath) else {
-      trap("\(keyPath) is not a stored property of \(layout.type), whose properties are \(names).")
+      trap("\(keyPath.words) is not a stored property of \(layout.type), whose properties are \(names).")
     }
     return slot
   }

@@ -34,7 +34,7 @@ extension PersistentModel {
   public func readValue<Value>(forKey keyPath: KeyPath<Self, Value>) throws -> Value {
     let storage = self.storage
     guard let slot = storage.layout.slot(for: keyPath), let access = slot.access(for: Value.self) else {
-      throw SwiftDataError(.unsupportedKeyPath, "\(keyPath) is not a stored attribute of \(type(of: self)).")
+      throw SwiftDataError(.unsupportedKeyPath, "\(keyPath.words) is not a stored attribute of \(type(of: self)).")
     }
     guard let row = storage.row else { return self[keyPath: keyPath] }
     do {

@@ -64,8 +64,18 @@ struct SortTests {
     }
     #expect(error == .unsupportedSortDescriptor)
     #expect(error.explanation?.contains("code") == true)
-    #expect(throws: SwiftDataError.unsupportedSortDescriptor) {
+    let computed = try #require(throws: SwiftDataError.self) {
       try context.fetch(FetchDescriptor(sortBy: [SortDescriptor(\Sample.name.count)]))
     }
+    #expect(computed == .unsupportedSortDescriptor)
+    let words = computed.explanation ?? ""
+    #expect(words.hasPrefix("\\Sample.") && words.contains(" of Sample, which reads 'name',"), "\(words)")
+    #expect(!words.contains("0x"), "\(words)")
+  }
+
+  @Test("The words of a key path have no addresses")
+  func words() {
+    #expect(!(\Sample.name.count as AnyKeyPath).words.contains("0x"))
+    #expect((\Sample.name as AnyKeyPath).words.hasPrefix("\\Sample."))
   }
 }
