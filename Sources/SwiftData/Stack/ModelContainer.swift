@@ -15,6 +15,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   public let configurations: Set<ModelConfiguration>
   let coordinator: NSPersistentStoreCoordinator
   private let model: NSManagedObjectModel
+  private var remoteChanges: RemoteChangePosting?
   /// The stores of the program's own; set when the container is made.
   var dataStores: [DataStoreBridge] = []
   /// The context that keeps what the code of a migration stage saves, until the stage is recorded with it.
@@ -33,6 +34,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     self.coordinator = coordinator
     model = coordinator.managedObjectModel
     for entity in model.entities { ManagedObjectClasses.assign(ModelRow.self, to: entity) }
+    if !configurations.isEmpty { remoteChanges = RemoteChangePosting(self) }
   }
 
   /// Creates a container over stores that are open, for the code of a migration stage.
