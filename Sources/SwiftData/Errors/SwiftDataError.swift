@@ -28,16 +28,19 @@ public struct SwiftDataError: Error, Sendable {
   private struct Place: Sendable {
     var entity: String?
     var property: String?
+    /// Whether the explanation says what to do about the cause.
+    var isAdvised = false
   }
 
+  /// - Parameter isAdvised: whether the explanation says what to do, so that the advice of the cause is left out.
   init(
-    _ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil, entity: String? = nil,
-    property: String? = nil
+    _ code: Code, _ explanation: String? = nil, cause: (any Error)? = nil, isAdvised: Bool = false,
+    entity: String? = nil, property: String? = nil
   ) {
     self.code = code
     self.explanation = explanation
     underlyingError = cause
-    place = Place(entity: entity, property: property)
+    place = Place(entity: entity, property: property, isAdvised: isAdvised)
   }
 
   /// The name of the entity that the error, or its cause, concerns. An addition to Apple's API.
@@ -120,15 +123,16 @@ extension SwiftDataError: CustomStringConvertible {
     // A cause that is an error of this type explains more than the sentence of a code.
     let inner = underlyingError as? SwiftDataError
     let own = explanation ?? (inner == nil ? code.sentence : nil)
-    let cause = inner.map(\.sentences) ?? underlyingError.map { Self.words(of: $0) }
+    let cause = inner.map(\.sentences) ?? underlyingError.map { Self.words(of: $0, withAdvice: !place.isAdvised) }
     return [own, cause].compactMap { $0 }.joined(separator: " ")
   }
 
   /// Returns what an error says, without the frame that Foundation puts around it.
-  static func words(of error: any Error) -> String {
+  static func words(of error: any Error, withAdvice: Bool = true) -> String {
     if type(of: error) is NSError.Type {
       let error = error as NSError
-      let texts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
+      let advice = withAdvice ? CoreDataAdvice.text(for: error) : nil
+      let texts = [error.localizedDescription, error.localizedFailureReason, advice]
       var seen: Set<String> = []
       let words = texts.compactMap { $0 }.filter { seen.insert($0).inserted }.joined(separator: " ")
       return "\(words) (\(error.domain) \(error.code))"
