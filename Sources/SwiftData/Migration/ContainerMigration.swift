@@ -4,18 +4,31 @@
 import CoreData
 import Foundation
 
-/// The migration of a configuration's SQLite store when a container opens it.
+/// The migration of a configuration's store when a container opens it: a SQLite store, or a copy of one in a server.
 struct ContainerMigration {
   let configuration: ModelConfiguration
   let schema: Schema
   let model: NSManagedObjectModel
   let stages: PlannedStages?
+  /// The copy of a store in a server, on which its stages run. It is written back as a whole, or not at all.
+  private var copy: ServerCopy?
 
-  var url: URL { configuration.url }
+  init(
+    configuration: ModelConfiguration, schema: Schema, model: NSManagedObjectModel, stages: PlannedStages?
+  ) {
+    (self.configuration, self.schema, self.model, self.stages) = (configuration, schema, model, stages)
+  }
+
+  /// The location of the SQLite store.
+  var url: URL { copy?.url ?? configuration.url }
+  /// The location of the configuration's store, for messages.
+  var place: String { configuration.url.locationText }
+  /// Whether an error leaves the store as it was before the first stage.
+  var isCopy: Bool { copy != nil }
   var options: MigrationOptions { configuration.migration }
   /// The name of the model's configuration; nil for all entities.
   var part: String? { configuration.schema == nil ? nil : configuration.name }
-  /// Whether the store is a file. A store in a server is migrated by Core Data as one transaction of the server.
+  /// Whether the store is a file. A store in a server is migrated while Core Data opens it, in one transaction.
   var isOfFile: Bool { url.isFileURL && !configuration.isStoredInMemoryOnly }
 
   /// The number of times to begin again because another process migrates the store.
@@ -98,7 +111,7 @@ struct ContainerMigration {
   private func readOnly(_ metadata: [String: Any]) -> SwiftDataError {
     SwiftDataError(
       .loadIssueModelContainer,
-      "The store \(url.path) has to be migrated, but the configuration '\(configuration.name)' does not allow saving "
+      "The store \(place) has to be migrated, but the configuration '\(configuration.name)' does not allow saving "
         + "(\(SchemaWords.version(metadata))). Open it with allowsSave: true once.")
   }
 
@@ -110,18 +123,37 @@ struct ContainerMigration {
       description.shouldMigrateStoreAutomatically = false
       return
     }
-    if options.backup != .none {
-      throw SwiftDataError(
-        .loadIssueModelContainer,
-        "The store of the configuration '\(configuration.name)' is in a server, which has backups of its own: leave "
-          + "MigrationOptions.backup unset.")
-    }
+    try checkBackupInServer()
     if let stages {
-      description.setOption(stages.manager(), forKey: NSPersistentStoreStagedMigrationManagerOptionKey)
+      let migration = CopyMigration(from: stages.versions.map(\.model)) { try self.run(stages, on: $0) }
+      description.setOption(migration, forKey: CopyMigration.option)
     }
     description.allowsDowngrade = true
     description.setOption(NSNumber(value: options.allowedLosses == .all), forKey: MigrationOption.allowsLoss)
   }
+
+  private func checkBackupInServer() throws {
+    switch options.backup {
+    case .none: return
+    case .directory where stages != nil: return
+    case .besideStore, .directory:
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The store of the configuration '\(configuration.name)' is in a server, which has backups of its own: leave "
+          + "MigrationOptions.backup unset. With a migration plan, .directory(URL) keeps a copy as a SQLite store.")
+    }
+  }
+
+  /// Runs the stages for a store in a server.
+  private func run(_ stages: PlannedStages, on copy: ServerCopy) throws {
+    var opening = self
+    opening.copy = copy
+    guard let metadata = try opening.metadata() else { return }
+    try PlannedMigration(opening, stages).run(metadata)
+  }
+
+  /// Returns an error with the location of the store in a server in place of that of its copy.
+  func named(_ error: any Error) -> any Error { copy?.named(error) ?? error }
 
   /// Copies the store if the options say so.
   ///
@@ -139,7 +171,8 @@ struct ContainerMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The store \(url.path) was not migrated, because its backup could not be made. It is unchanged.", cause: error)
+        "The store \(place) was not migrated, because its backup could not be made. It is unchanged.",
+        cause: named(error))
     }
   }
 
@@ -158,7 +191,7 @@ struct ContainerMigration {
   func cancelled(_ cause: any Error, _ state: String) -> SwiftDataError {
     SwiftDataError(
       .loadIssueModelContainer,
-      "The migration of the store \(url.path) was cancelled. \(state) Opening it again continues.",
+      "The migration of the store \(place) was cancelled. \(state) Opening it again continues.",
       cause: NSError(
         domain: NSCocoaErrorDomain, code: NSMigrationCancelledError,
         userInfo: [

@@ -69,7 +69,7 @@ struct DroppedParts {
     }
     throw SwiftDataError(
       .loadIssueModelContainer,
-      "The store \(opening.url.path) could not be migrated to the container's schema. It is unchanged. The types of "
+      "The store \(opening.place) could not be migrated to the container's schema. It is unchanged. The types of "
         + "the schema no longer have these parts: \(losses.joined(separator: "; ")). Write a migration plan whose "
         + "schemas say what is removed, or allow the loss with ModelConfiguration.migration.allowedLosses = \(places), "
         + "or true if there are other losses.",

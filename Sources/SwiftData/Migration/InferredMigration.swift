@@ -49,16 +49,11 @@ struct InferredMigration {
 
   private func failure(_ error: any Error) -> SwiftDataError {
     let hint = SchemaWords.carriedModel(url).map { SchemaWords.renamingHint($0, opening.model) } ?? ""
-    let isLoss =
-      (error as NSError).domain == NSCocoaErrorDomain
-      && (error as NSError).code == NSMigrationMissingSourceModelError
-    let advice =
-      isLoss
-      ? " Write a migration plan whose schemas say what is removed, or allow the loss with "
-        + "ModelConfiguration.migration.allowedLosses." : ""
+    let advice = CoreDataAdvice.text(for: error as NSError) ?? ""
+    let words = ["It is unchanged.", advice, hint].filter { !$0.isEmpty }.joined(separator: " ")
     return SwiftDataError(
       .loadIssueModelContainer,
-      "The store \(url.path) could not be migrated to the container's schema. It is unchanged.\(advice)"
-        + (hint.isEmpty ? "" : " \(hint)"), cause: error)
+      "The store \(opening.place) could not be migrated to the container's schema. \(words)", cause: error,
+      isAdvised: true)
   }
 }

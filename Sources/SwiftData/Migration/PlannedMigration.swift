@@ -43,7 +43,9 @@ struct PlannedMigration {
         tracker.next()
       }
     } catch let cancellation as ContainerMigration.Cancellation {
-      throw opening.cancelled(cancellation.cause, "The store is of \(finished?.name ?? "its old version").")
+      throw opening.cancelled(
+        cancellation.cause,
+        opening.isCopy ? "It is unchanged." : "The store is of \(finished?.name ?? "its old version").")
     }
   }
 
@@ -86,7 +88,7 @@ struct PlannedMigration {
       throw SwiftDataError(
         .loadIssueModelContainer,
         "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. \(stage.advice(about: error)) "
-          + "The store \(url.path) is unchanged.", cause: error)
+          + "The store \(opening.place) is unchanged.", cause: error, isAdvised: true)
     }
   }
 
@@ -105,11 +107,12 @@ struct PlannedMigration {
         // A corrected willMigrate must run again. If the mark stays, the next failure removes it.
         try? StageMark.set(nil, at: url)
         if error.isCancellation { throw error }
+        let advice = Self.advice(error, stage)
         throw SwiftDataError(
           .loadIssueModelContainer,
-          "The stage \(stage.label) of the migration plan \(plan.name) has failed. The store \(url.path) is of "
-            + "\(stage.source.name)\(stage.willMigrate == nil ? "" : ", with the changes of willMigrate")."
-            + Self.advice(error, stage), cause: error)
+          "The stage \(stage.label) of the migration plan \(plan.name) has failed. "
+            + state(stage.source, stage.willMigrate == nil ? "" : ", with the changes of willMigrate") + advice,
+          cause: opening.named(error), isAdvised: !advice.isEmpty)
       }
     }
     guard stage.hasCode else { return }
@@ -137,7 +140,8 @@ struct PlannedMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The rows of \(stage.source.name), which the didMigrate of the stage reads, could not be copied.", cause: error)
+        "The rows of \(stage.source.name), which the didMigrate of the stage reads, could not be copied.",
+        cause: opening.named(error))
     }
   }
 
@@ -172,11 +176,18 @@ struct PlannedMigration {
     } catch {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. Nothing that it "
-          + "changed is in the store \(url.path), which is of \(version.name). It runs again when the store is next "
-          + "opened.",
-        cause: error)
+        "The \(name) of the stage \(stage.label) of the migration plan \(plan.name) has failed. "
+          + (opening.isCopy ? "" : "Nothing that it changed is in the store. ") + state(version)
+          + " It runs again when the store is next opened.",
+        cause: opening.named(error))
     }
+  }
+
+  /// Returns a sentence about the store after an error.
+  private func state(_ version: PlannedVersion, _ changes: String = "") -> String {
+    opening.isCopy
+      ? "The store \(opening.place) is unchanged."
+      : "The store \(opening.place) is of \(version.name)\(changes)."
   }
 
   private func step(_ stage: PlannedStages.Stage, _ tracker: StageProgress) throws {
@@ -184,8 +195,9 @@ struct PlannedMigration {
       ModelVersion(name: stage.source.name, model: stage.source.model),
       ModelVersion(name: stage.destination.name, model: stage.destination.model),
     ])
-    let migration = try StoreMigration(
+    var migration = try StoreMigration(
       storeAt: url, known: versions, version: stage.destination.name, isProgressive: false, allowsLoss: .none)
+    if opening.isCopy { (migration.keepsReplacedStore, migration.defersCleanup) = (false, false) }
     try migration.run { try tracker.report(.step, 0.2 + 0.6 * $0.fractionCompleted) }
   }
 }
@@ -195,7 +207,7 @@ extension ContainerMigration {
   func unfinished(_ mark: StageMark, _ reason: String) -> SwiftDataError {
     SwiftDataError(
       .loadIssueModelContainer,
-      "The store \(url.path) was migrated by the stage \(mark.label), whose didMigrate has not finished. \(reason) "
+      "The store \(place) was migrated by the stage \(mark.label), whose didMigrate has not finished. \(reason) "
         + "Open it with a migration plan that has the stage.")
   }
 }

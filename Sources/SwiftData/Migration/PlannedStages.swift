@@ -146,49 +146,6 @@ struct PlannedStages {
   func position(of metadata: [String: Any], _ configuration: String?) -> Int? {
     versions.lastIndex { $0.wrote(metadata, configuration) }
   }
-
-  /// Returns the manager that runs the stages for a store in a server, on a copy that is written back as a whole.
-  func manager() -> NSStagedMigrationManager {
-    NSStagedMigrationManager(
-      stages.map { stage in
-        let result = NSCustomMigrationStage(
-          migratingFrom: reference(stage.source.model), to: reference(stage.destination.model))
-        result.label = stage.label
-        if let code = stage.willMigrate { result.willMigrateHandler = handler(code, stage.source.schema) }
-        switch stage.didMigrate {
-        case nil: break
-        case .inDestination(let code): result.didMigrateHandler = handler(code, stage.destination.schema)
-        case .fromSource(let code):
-          let copy = TemporarySourceCopy()
-          let before = result.willMigrateHandler
-          result.willMigrateHandler = { manager, stage in
-            try before?(manager, stage)
-            try copy.make(of: manager)
-          }
-          result.didMigrateHandler = { manager, custom in
-            let source = try copy.open(stage.source)
-            try self.handler({ try code(source.context, $0) }, stage.destination.schema)(manager, custom)
-            try source.close()
-          }
-        }
-        return result
-      })
-  }
-
-  private func reference(_ model: NSManagedObjectModel) -> NSManagedObjectModelReference {
-    NSManagedObjectModelReference(model: model, versionChecksum: model.versionChecksum)
-  }
-
-  private func handler(
-    _ code: @escaping (ModelContext) throws -> Void, _ schema: Schema
-  ) -> NSCustomMigrationStage.Handler {
-    { manager, _ in
-      guard let coordinator = manager.container?.persistentStoreCoordinator else { return }
-      let context = ModelContext(ModelContainer(schema, over: coordinator))
-      try code(context)
-      try context.save()
-    }
-  }
 }
 
 extension MigrationStage {

@@ -24,7 +24,7 @@ extension SchemaMigrationPlan {
         throw SwiftDataError(
           .loadIssueModelContainer,
           "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. "
-            + stage.advice(about: error), cause: error)
+            + stage.advice(about: error), cause: error, isAdvised: true)
       }
     }
     return PlanWarnings(plan).all

@@ -106,37 +106,3 @@ final class SourceStore {
 
   func close() throws { try coordinator.remove(store) }
 }
-
-/// The copy of the old version for a store in a server, whose stages run on a SQLite store.
-///
-/// A migration that is interrupted begins again with the server's rows, so the copy ends with the process.
-final class TemporarySourceCopy {
-  private let directory = FileManager.default.temporaryDirectory
-    .appendingPathComponent("SwiftData-source-\(UUID().uuidString)", isDirectory: true)
-  private var file: URL?
-  private var configuration: String?
-
-  deinit {
-    // A temporary directory: what stays is removed by the system.
-    try? FileManager.default.removeItem(at: directory)
-  }
-
-  /// Copies the store that a stage has open.
-  func make(of manager: NSStagedMigrationManager) throws {
-    guard let store = manager.container?.persistentStoreCoordinator.persistentStores.first, let url = store.url else {
-      return
-    }
-    try FileManager.default.createDirectory(
-      at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    file = try StoreBackup.make(of: url, in: directory)
-    configuration = store.configurationName
-  }
-
-  func open(_ version: PlannedVersion) throws -> SourceStore {
-    guard let file else {
-      throw SwiftDataError(
-        .loadIssueModelContainer, "The rows of \(version.name) were not copied before the step of the stage.")
-    }
-    return try SourceStore(version, at: file, configuration: configuration)
-  }
-}

@@ -25,7 +25,7 @@ struct UnknownVersion {
     }
     let compared = compare(metadata, stored)
     var words = [
-      "The store \(opening.url.locationText) has a version that is none of the migration plan \(plan.name) "
+      "The store \(opening.place) has a version that is none of the migration plan \(plan.name) "
         + "(\(SchemaWords.version(metadata)))."
     ]
     if let (version, differences) = compared {
@@ -79,7 +79,7 @@ extension ContainerMigration {
   func backward(_ metadata: [String: Any], _ stored: Schema.Version, latest: String) -> SwiftDataError {
     let backward = SwiftDataError(
       .backwardMigration,
-      "The store \(url.locationText) is of version \(stored), later than \(latest): a newer version of the app has "
+      "The store \(place) is of version \(stored), later than \(latest): a newer version of the app has "
         + "migrated it (\(SchemaWords.version(metadata))). Open it with that version, or restore a backup. "
         + "The store is unchanged.",
       cause: NSError(

@@ -25,7 +25,7 @@ public struct MigrationOptions: Sendable {
   }
 
   /// Where the store is copied before it is migrated; nowhere by default. `StoreBackup.restore(_:to:)` of Core Data
-  /// puts a copy back. Not for stores in a server.
+  /// puts a copy back. For a store in a server, only a directory and only with a plan: the copy is a SQLite store.
   public var backup = Backup.none
 
   /// The content that a migration without a plan may drop: `true`, or entities and properties such as
@@ -36,8 +36,8 @@ public struct MigrationOptions: Sendable {
   public var allowedLosses = AllowedLosses.none
 
   /// Called as the migration proceeds, on the thread that opens the container. An error that it throws cancels the
-  /// migration: the stage that is running leaves the store as it was, and earlier stages are kept. Not called for
-  /// stores in a server.
+  /// migration: the stage that is running leaves the store as it was, and earlier stages are kept. A
+  /// store in a server is as before all of them. Not called for one without a plan.
   public var progress: (@Sendable (SchemaMigrationProgress) throws -> Void)?
 
   /// How long to wait for another process that migrates the same store, in seconds.

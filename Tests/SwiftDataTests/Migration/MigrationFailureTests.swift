@@ -209,8 +209,12 @@ struct MigrationFailureTests {
     let error = try failure(Plan<Before, Required>.self)
     #expect((error.underlyingError as NSError?)?.code == NSMigrationError)
     #expect((error.entity, error.property) == ("Item", "number"))
-    #expect(error.localizedDescription.contains("a default value, make it optional"))
+    #expect(error.localizedDescription.contains("Give 'Item.number' an initial value, or make it optional"))
     #expect(try Library.isFinished(url, Before.self))
+    // Without a plan.
+    let inferred = try failure(Required.self).localizedDescription
+    #expect(inferred.contains("Give 'Item.number' an initial value, or make it optional"), "\(inferred)")
+    #expect(!inferred.contains("by a mapping model"), "\(inferred)")
   }
 
   @Test("A required struct that is added has its initial value in old rows")
@@ -229,6 +233,9 @@ struct MigrationFailureTests {
     #expect((error.entity, error.property) == ("Item", "title"))
     #expect(error.localizedDescription.contains("willMigrate"))
     #expect(try Library.isFinished(url, Before.self))
+    // Without a plan.
+    let inferred = try failure(Unique.self).localizedDescription
+    #expect(inferred.contains("Remove the duplicates in the willMigrate of a custom stage"), "\(inferred)")
   }
 
   @Test("A property that seems to be renamed is asked about, and its values are dropped only with permission")
@@ -239,6 +246,8 @@ struct MigrationFailureTests {
     #expect(error.localizedDescription.contains("1 value of 'Item.note'"))
     #expect(error.localizedDescription.contains("originalName: \"note\""))
     #expect(error.localizedDescription.contains("allowedLosses"))
+    #expect(!error.localizedDescription.contains("--allow"))
+    #expect(!error.localizedDescription.contains("MigrationOption.allowsLoss"))
     #expect(try Library.isFinished(url, Before.self))
     var configuration = ModelConfiguration(url: url)
     configuration.migration.allowedLosses = ["Item.note"]

@@ -147,6 +147,63 @@ struct ServerPlanTests {
     #expect(try books(of: LibraryV1.self) == 6)
   }
 
+  @Test("A directory gets a SQLite store with the rows of the old version")
+  func copy() throws {
+    try Library.make(at: url)
+    let directory = try TemporaryDirectory()
+    _ = try Library.container(LibraryPlan.self, at: url) { $0.backup = .directory(directory.url) }
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
+    #expect(names.count == 1)
+    let copy = directory.url.appendingPathComponent(try #require(names.first))
+    let context = ModelContext(
+      try ModelContainer(
+        for: Schema(versionedSchema: LibraryV1.self), configurations: ModelConfiguration(url: copy)))
+    let authors = try context.fetch(FetchDescriptor<LibraryV1.Book>()).map(\.author)
+    #expect(authors.count == 6 && authors.allSatisfy { !$0.hasSuffix(".") })
+    #expect(try Library.isFinished(copy, LibraryV1.self))
+  }
+
+  @Test("Progress is reported for each stage, and an error that it throws leaves the store as it was")
+  func progress() throws {
+    struct Stop: Error {}
+    try Library.make(at: url)
+    let error = #expect(throws: SwiftDataError.self) {
+      try Library.container(LibraryPlan.self, at: url) {
+        $0.progress = { if $0.stageNumber == 2 { throw Stop() } }
+      }
+    }
+    let words = error?.localizedDescription ?? ""
+    #expect((error?.underlyingError as NSError?)?.code == NSMigrationCancelledError, "\(words)")
+    #expect(words.contains("was cancelled. It is unchanged."), "\(words)")
+    #expect(!words.contains("coredata-pg") || words.contains("postgresql:"), "\(words)")
+    #expect(try books(of: LibraryV1.self) == 6)
+    let reports = Mutex<[SchemaMigrationProgress]>([])
+    _ = try Library.container(LibraryPlan.self, at: url) {
+      $0.progress = { report in reports.withLock { $0.append(report) } }
+    }
+    let found = reports.withLock { $0 }
+    #expect(found.map(\.stageNumber) == found.map(\.stageNumber).sorted())
+    #expect(Set(found.map(\.stage)) == ["LibraryV1 to LibraryV2", "LibraryV2 to LibraryV3"])
+    #expect(Set(found.map(\.phase)).isSuperset(of: [.willMigrate, .step, .didMigrate]))
+    #expect(try books() == (0..<6).map { "Book \($0): 2, Author \($0 % 3)., first" })
+  }
+
+  @Test("A process that is killed in a stage leaves the store as it was, and the next one runs each stage once")
+  func killed() async throws {
+    try Library.make(at: url)
+    let place = url.absoluteString
+    await #expect(processExitsWith: .signal(SIGKILL)) { [place = place as String] in
+      PostgreSQLStores.register()
+      let url = try #require(URL(string: place))
+      Library.observe { if $0 == "didMigrate" { kill(getpid(), SIGKILL) } }
+      _ = try Library.container(LibraryPlan.self, at: url)
+    }
+    #expect(try books(of: LibraryV1.self) == 6)
+    #expect(try books() == (0..<6).map { "Book \($0): 2, Author \($0 % 3)., first" })
+    // No mark of a stage is left.
+    #expect(StageMark(try Library.metadata(url)) == nil)
+  }
+
   @Test("App servers that start at once run each stage once")
   func atOnce() async throws {
     try Library.make(at: url, books: 60)

@@ -61,6 +61,22 @@ package final class ServerMigrationWitness {
   package init() {}
 }
 
+/// The migration of a program that runs stages of its own, such as SwiftData's, on a SQLite copy of a store in a
+/// database server.
+package final class CopyMigration: NSObject {
+  /// The key of the option whose value is such a migration.
+  package static let option = "OpenCoreDataCopyMigration"
+
+  /// The models of all versions that it begins with.
+  fileprivate let models: [NSManagedObjectModel]
+  /// Migrates the copy to the version that the store is opened with.
+  fileprivate let run: (ServerCopy) throws -> Void
+
+  package init(from models: [NSManagedObjectModel], _ run: @escaping (ServerCopy) throws -> Void) {
+    (self.models, self.run) = (models, run)
+  }
+}
+
 /// The migration of a store in a database server.
 ///
 /// It is one transaction of the server. Inferred steps run there as SQL statements if possible. Otherwise the rows are
@@ -91,14 +107,19 @@ struct ServerStoreMigration: OpeningMigration {
   }
 
   private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
-    let model = try opening.sourceModel(of: metadata, carried: Self.carriedModel(work))
-    let planned = try opening.settings.stagedMigration == nil ? plan(model, metadata, work) : nil
+    let program = opening.settings[CopyMigration.option] as? CopyMigration
+    let model = try opening.sourceModel(
+      of: metadata, carried: Self.carriedModel(work), others: program?.models ?? [])
+    let isStaged = program != nil || opening.settings.stagedMigration != nil
+    let planned = isStaged ? nil : try plan(model, metadata, work)
     if let planned, try migrateInside(planned, work) { return }
     let copy = try ServerCopy(of: opening.url, metadata: metadata, model, configuration: configuration)
     defer { copy.remove() }
     try copy.fill { try work.source(model, configuration: configuration, coordinator: $0) }
     try copy.naming {
-      if let planned {
+      if let program {
+        try program.run(copy)
+      } else if let planned {
         var migration = StoreMigration(planned, at: copy.url)
         migration.countsAllRows = false
         try migration.run()

@@ -194,11 +194,14 @@ struct StoreOpening {
   /// by a stage, or one found as for SQLite stores.
   ///
   /// - Throws: 134130 if there is none.
-  func sourceModel(of metadata: [String: Any], carried: NSManagedObjectModel? = nil) throws -> NSManagedObjectModel {
+  func sourceModel(
+    of metadata: [String: Any], carried: NSManagedObjectModel? = nil, others: [NSManagedObjectModel] = []
+  ) throws -> NSManagedObjectModel {
     func wrote(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
     if let carried, wrote(carried) { return carried }
+    if let model = others.first(where: wrote) { return model }
     for case let stage as NSCustomMigrationStage in settings.stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {
         let model = try reference.resolve()

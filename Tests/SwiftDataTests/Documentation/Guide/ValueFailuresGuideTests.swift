@@ -165,9 +165,9 @@ extension GuideItems {
         in-place: Validation error missing attribute values on mandatory
         destination attribute: 'price' of entity 'Item' is required and has no
         default value in the destination, and Item/p1 is without a value. The
-        store is '/data/Shop.store'. Give the attribute 'price' of entity 'Item'
-        a default value, make it optional, or set its values by a mapping model.
-        (NSCocoaErrorDomain 134110)
+        store is '/data/Shop.store'. Give 'Item.price' an initial value, or make
+        it optional. If the old version has the property, the willMigrate of a
+        custom stage can set the values. (NSCocoaErrorDomain 134110)
         """)
     }
 
@@ -183,8 +183,7 @@ extension GuideItems {
         didMigrate of a custom stage, and require it in the version after that.
         The store /data/Shop.store is unchanged. A mapping model could not be
         inferred. The relationship 'owner' of entity 'Item' is new and required,
-        but existing objects have no value for it. Make it optional.
-        (NSCocoaErrorDomain 134190)
+        but existing objects have no value for it. (NSCocoaErrorDomain 134190)
         """)
     }
 
@@ -265,8 +264,7 @@ extension GuideItems {
         the stage a custom one whose willMigrate removes the duplicates.
         Persistent store migration failed, uniqueness constraint violated. Rows
         of entity 'Item' have the same value of 'title', which must be unique in
-        the new model: 'Tea' (2 rows). The store is '/data/Shop.store'. Remove
-        the duplicates first, or remove the constraint from the model.
+        the new model: 'Tea' (2 rows). The store is '/data/Shop.store'.
         (NSCocoaErrorDomain 134111)
         """)
     }
