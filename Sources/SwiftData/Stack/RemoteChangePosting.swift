@@ -8,8 +8,9 @@ extension ModelContainer {
   /// Posted when another process, or another container of this one, has changed a store of a container, which is the
   /// object. The user info has the store's URL and UUID under `NSPersistentStoreURLKey` and `NSStoreUUIDKey`.
   ///
-  /// It is posted on a queue of its own. Changes in quick succession may be posted once. For a store in a server, saves
-  /// of the container itself are posted too. The contexts of the container show the changes without it.
+  /// It is posted on a queue of its own. Changes in quick succession may be posted once, and one change more than
+  /// once. For a store in a server, saves of the container itself are posted too. The contexts of the container show the
+  /// changes without it.
   public static let remoteChange = Notification.Name("ModelContainerRemoteChange")
 }
 

@@ -91,7 +91,7 @@ struct ServerPlanTests {
     let error = #expect(throws: SwiftDataError.self) { try Library.container(Failing.self, at: url) }
     let words = error?.localizedDescription ?? ""
     #expect(words.contains("LibraryV1 to LibraryV2"), "\(words)")
-    #expect(words.contains("The store is unchanged"), "\(words)")
+    #expect(words.contains("is unchanged"), "\(words)")
     #expect(words.contains("Problem"), "\(words)")
     #expect(!words.contains("coredata-pg") || words.contains("postgresql:"), "\(words)")
     #expect(try books(of: LibraryV1.self) == 6)
