@@ -56,7 +56,8 @@ struct CoreDataAdviceTests {
     let own = NSError(
       domain: "Shop", code: 1,
       userInfo: [NSLocalizedDescriptionKey: "No.", NSLocalizedRecoverySuggestionErrorKey: "Use --allow."])
-    #expect(SwiftDataError(.loadIssueModelContainer, "Why.", cause: own).localizedDescription.hasSuffix(
-      "Why. No. Use --allow. (Shop 1)"))
+    #expect(
+      SwiftDataError(.loadIssueModelContainer, "Why.", cause: own).localizedDescription.hasSuffix(
+        "Why. No. Use --allow. (Shop 1)"))
   }
 }
