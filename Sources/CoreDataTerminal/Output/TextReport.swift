@@ -182,7 +182,7 @@ package struct TextTable: Hashable, Sendable {
     return parts + [String(rest)]
   }
 
-  private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
+  private func line(_ cells: [String], _ widths: [Int]) -> String {
     var line = ""
     var blanks = 0
     for (index, cell) in cells.enumerated() {
