@@ -14,6 +14,8 @@ public protocol BackingData<Model> {
   /// The identifier of the model.
   var persistentModelID: PersistentIdentifier? { get set }
 
+  // A model may be Codable itself: the functions for relationships then apply.
+  @_disfavoredOverload
   func getValue<Value: Decodable>(forKey key: KeyPath<Model, Value>) -> Value
   func getValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value>) -> Value
   func getValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value?>) -> Value?
@@ -23,6 +25,7 @@ public protocol BackingData<Model> {
   where Other == Value.PersistentElement
   func getTransformableValue<Value>(forKey key: KeyPath<Model, Value>) -> Value
 
+  @_disfavoredOverload
   func setValue<Value: Encodable>(forKey key: KeyPath<Model, Value>, to newValue: Value)
   func setValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value>, to newValue: Value)
   func setValue<Value: PersistentModel>(forKey key: KeyPath<Model, Value?>, to newValue: Value?)

@@ -10,6 +10,7 @@ public struct _InitialValues<Model: PersistentModel> {
   public init() {}
 
   /// Keeps the value of an attribute.
+  @_disfavoredOverload
   public mutating func setValue<Value: Encodable>(forKey key: KeyPath<Model, Value>, to value: Value) {
     setters.append { $0.setValue(forKey: key, to: value) }
   }

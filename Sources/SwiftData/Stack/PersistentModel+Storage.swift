@@ -41,6 +41,7 @@ extension PersistentModel {
 // The accessors that `@Model` writes call these.
 extension PersistentModel {
   /// Returns the value of an attribute.
+  @_disfavoredOverload
   public func getValue<Value: Decodable>(forKey key: KeyPath<Self, Value>) -> Value {
     persistentBackingData.getValue(forKey: key)
   }
@@ -73,6 +74,7 @@ extension PersistentModel {
   }
 
   /// Sets the value of an attribute.
+  @_disfavoredOverload
   public func setValue<Value: Encodable>(forKey key: KeyPath<Self, Value>, to newValue: Value) {
     persistentBackingData.setValue(forKey: key, to: newValue)
   }
