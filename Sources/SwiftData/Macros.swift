@@ -21,7 +21,7 @@
 /// ```
 @attached(
   member, conformances: PersistentModel, Observable,
-  names: named(_$backingData), named(persistentBackingData), named(schemaMetadata), named(init),
+  names: named(_$backingData), named(persistentBackingData), named(schemaMetadata), named(_$propertyRows), named(init),
   named(_$observationRegistrar), named(_observationRegistrar), named(_SwiftDataNoType), named(access),
   named(withMutation))
 @attached(memberAttribute)

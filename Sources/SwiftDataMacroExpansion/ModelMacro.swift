@@ -37,11 +37,35 @@ extension MacroExpansion {
       let protocols = [("PersistentModel", "SwiftData.PersistentModel"), ("Observable", "Observation.Observable")]
         .filter { missing.contains($0.0) }.map(\.1)
       guard !protocols.isEmpty else { return }
-      // Where code runs on the main actor unless it says otherwise, so does an extension.
-      let isolation = type.head.modifiers.contains("nonisolated") ? "nonisolated " : ""
-      add("\(isolation)extension \(name): \(protocols.joined(separator: ", ")) {}")
+      add("\(Isolation.none(type))extension \(name): \(protocols.joined(separator: ", ")) {}")
     default: break
     }
+  }
+}
+
+/// The modifier of declarations that belong to no actor.
+///
+/// A class may belong to the main actor, because it says so or because its module has that for all. Its properties then
+/// do too, but not what contexts use: they make models wherever they are used.
+enum Isolation {
+  /// Returns the modifier of a type or an extension, with a space.
+  static func none(_ type: TypeHead) -> String {
+    // The compiler that expands macros has built this module. Older ones lack the modifier there, and modules on the
+    // main actor.
+    #if compiler(>=6.2)
+    return "nonisolated "
+    #else
+    return type.head.modifiers.contains("nonisolated") ? "nonisolated " : ""
+    #endif
+  }
+
+  /// The modifier of a stored property that is not sendable, with a space.
+  static var unsafe: String {
+    #if compiler(>=6.2)
+    return "nonisolated(unsafe) "
+    #else
+    return ""
+    #endif
   }
 }
 

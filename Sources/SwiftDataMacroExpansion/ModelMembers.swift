@@ -28,14 +28,15 @@ extension MacroExpansion {
     let (name, access) = (model.name, model.type.access)
     add(
       """
-      @exclusivity(unchecked) private var _$backingData: any SwiftData.BackingData<\(name)> = \(name).createBackingData()
+      @exclusivity(unchecked) private \(Isolation.unsafe)var _$backingData: any SwiftData.BackingData<\(name)>
+        = \(name).createBackingData()
 
-      \(model.type.overridable)var persistentBackingData: any SwiftData.BackingData<\(name)> {
+      \(model.type.overridable)nonisolated var persistentBackingData: any SwiftData.BackingData<\(name)> {
         get { _$backingData }
         set { _$backingData = newValue }
       }
 
-      \(access)struct _SwiftDataNoType {
+      \(access)\(Isolation.none(model.type))struct _SwiftDataNoType: Sendable {
         \(access)typealias Root = \(name)
         \(access)init() {}
       }
@@ -46,9 +47,11 @@ extension MacroExpansion {
   private mutating func addPendingValues(of model: ModelClass) {
     add(
       """
-      private var _$backingData = SwiftData._InitialValues<\(model.name)>()
+      private \(Isolation.unsafe)var _$backingData = SwiftData._InitialValues<\(model.name)>()
 
-      \(model.type.overridable)override var persistentBackingData: any SwiftData.BackingData<_SwiftDataNoType.Root> {
+      \(model.type.overridable)nonisolated override var persistentBackingData:
+        any SwiftData.BackingData<_SwiftDataNoType.Root>
+      {
         get {
           _$backingData.take().apply(to: self)
           return super.persistentBackingData
@@ -63,7 +66,7 @@ extension MacroExpansion {
   /// properties set is overwritten.
   private mutating func addInitializer(of model: ModelClass) {
     let root = model.isSubclass ? "_SwiftDataNoType.Root" : model.name
-    add("\(model.type.access)required init(backingData: any SwiftData.BackingData<\(root)>) {")
+    add("\(model.type.access)nonisolated required init(backingData: any SwiftData.BackingData<\(root)>) {")
     for (condition, property) in model.persisted {
       if let condition {
         add(condition)

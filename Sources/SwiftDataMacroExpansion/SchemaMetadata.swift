@@ -5,11 +5,18 @@ import SwiftSourceScanning
 
 // `schemaMetadata`: a row for each persisted property, `#Unique` and `#Index`.
 extension MacroExpansion {
-  /// Adds the type property with the rows of a model.
+  /// Adds the type property with the rows of a model, which any thread may read.
   mutating func addSchemaMetadata(of model: ModelClass) {
     let override = model.isSubclass ? "override " : ""
     add(
-      "\(model.type.overridableStatic)\(override)var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {")
+      """
+      \(model.type.overridableStatic)nonisolated \(override)var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
+        SwiftData._propertyRows(_$propertyRows)
+      }
+
+      """)
+    // The key paths and initial values belong to the actor of the class.
+    add("private static func _$propertyRows() -> [SwiftData.Schema.PropertyMetadata] {")
     let hasConditions = model.members.contains { member in
       if case .condition = member { true } else { false }
     }

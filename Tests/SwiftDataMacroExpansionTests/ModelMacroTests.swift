@@ -7,31 +7,39 @@ import Testing
 
 @Suite("@Model")
 struct ModelMacroTests {
+  /// What declarations of types and extensions begin with, if the compiler knows it.
+  private let isolation = Isolation.unsafe.isEmpty ? "" : "nonisolated "
+
   @Test("A model gets backing data, metadata, an initializer and observation")
   func members() {
     let result = Expanding.members("@Model final class Trip {\n  var a: Int = 1\n  init() {}\n}")
     #expect(result.diagnostics.isEmpty)
     #expect(
       result.source == #"""
-        @exclusivity(unchecked) private var _$backingData: any SwiftData.BackingData<Trip> = Trip.createBackingData()
+        @exclusivity(unchecked) private \#(Isolation.unsafe)var _$backingData: any SwiftData.BackingData<Trip>
+          = Trip.createBackingData()
 
-        var persistentBackingData: any SwiftData.BackingData<Trip> {
+        nonisolated var persistentBackingData: any SwiftData.BackingData<Trip> {
           get { _$backingData }
           set { _$backingData = newValue }
         }
 
-        struct _SwiftDataNoType {
+        \#(isolation)struct _SwiftDataNoType: Sendable {
           typealias Root = Trip
           init() {}
         }
 
-        static var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
+        static nonisolated var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
+          SwiftData._propertyRows(_$propertyRows)
+        }
+
+        private static func _$propertyRows() -> [SwiftData.Schema.PropertyMetadata] {
           [
             SwiftData.Schema.PropertyMetadata(name: "a", keypath: \Trip.a, defaultValue: 1, metadata: nil),
           ]
         }
 
-        required init(backingData: any SwiftData.BackingData<Trip>) {
+        nonisolated required init(backingData: any SwiftData.BackingData<Trip>) {
           _a = _SwiftDataNoType()
           self.persistentBackingData = backingData
         }
@@ -61,9 +69,11 @@ struct ModelMacroTests {
     #expect(
       result.source.hasPrefix(
         #"""
-        private var _$backingData = SwiftData._InitialValues<Flight>()
+        private \#(Isolation.unsafe)var _$backingData = SwiftData._InitialValues<Flight>()
 
-        override var persistentBackingData: any SwiftData.BackingData<_SwiftDataNoType.Root> {
+        nonisolated override var persistentBackingData:
+          any SwiftData.BackingData<_SwiftDataNoType.Root>
+        {
           get {
             _$backingData.take().apply(to: self)
             return super.persistentBackingData
@@ -71,13 +81,17 @@ struct ModelMacroTests {
           set { super.persistentBackingData = newValue }
         }
 
-        class override var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
+        class nonisolated override var schemaMetadata: [SwiftData.Schema.PropertyMetadata] {
+          SwiftData._propertyRows(_$propertyRows)
+        }
+
+        private static func _$propertyRows() -> [SwiftData.Schema.PropertyMetadata] {
           [
             SwiftData.Schema.PropertyMetadata(name: "gate", keypath: \Flight.gate, defaultValue: nil, metadata: nil),
           ]
         }
 
-        required init(backingData: any SwiftData.BackingData<_SwiftDataNoType.Root>) {
+        nonisolated required init(backingData: any SwiftData.BackingData<_SwiftDataNoType.Root>) {
           _gate = _SwiftDataNoType()
           _$backingData = SwiftData._InitialValues()
           super.init(backingData: backingData)
@@ -99,16 +113,18 @@ struct ModelMacroTests {
   @Test(
     "Members are as visible as the class",
     arguments: [
-      ("public final class", "public var persistent", "public static var schema", "public required init"),
-      ("final public class", "public var persistent", "public static var schema", "public required init"),
-      ("open class", "open var persistent", "open class var schema", "public required init"),
-      ("package class", "package var persistent", "package class var schema", "package required init"),
-      ("class", "\nvar persistent", "\nclass var schema", "\nrequired init"),
-      ("private class", "\nvar persistent", "\nclass var schema", "\nrequired init"),
+      ("public final class", "public ", "public static ", "public "),
+      ("final public class", "public ", "public static ", "public "),
+      ("open class", "open ", "open class ", "public "),
+      ("package class", "package ", "package class ", "package "),
+      ("class", "\n", "\nclass ", "\n"),
+      ("private class", "\n", "\nclass ", "\n"),
     ])
   func access(head: String, property: String, metadata: String, initializer: String) {
     let source = Expanding.members("@Model \(head) A { init() {} }").source
-    for text in [property, metadata, initializer] { #expect(source.contains(text)) }
+    #expect(source.contains("\(property)nonisolated var persistent"))
+    #expect(source.contains("\(metadata)nonisolated var schema"))
+    #expect(source.contains("\(initializer)nonisolated required init"))
     // A subclass in another module makes values of the type.
     if head.contains("public") || head.contains("open") { #expect(source.contains("  public init() {}")) }
   }
@@ -117,12 +133,14 @@ struct ModelMacroTests {
   func extensionAccess() {
     let around = ["public extension Schemas {}", "enum Other {}"]
     #expect(
-      Expanding.members("@Model class A { init() {} }", around: around).source.contains("public required init"))
+      Expanding.members("@Model class A { init() {} }", around: around).source
+        .contains("public nonisolated required init"))
     #expect(
-      Expanding.members("@Model internal class A { init() {} }", around: around).source.contains("\nrequired init"))
+      Expanding.members("@Model internal class A { init() {} }", around: around).source
+        .contains("\nnonisolated required init"))
     #expect(
       Expanding.members("@Model class A { init() {} }", around: ["public enum Schemas {}"]).source
-        .contains("\nrequired init"))
+        .contains("\nnonisolated required init"))
   }
 
   @Test("An extension conforms to the protocols that are missing")
@@ -136,10 +154,10 @@ struct ModelMacroTests {
     let declaration = "@Model class Trip {}"
     #expect(
       source(declaration, Expanding.missing)
-        == "extension Schemas.Trip: SwiftData.PersistentModel, Observation.Observable {}")
+        == "\(isolation)extension Schemas.Trip: SwiftData.PersistentModel, Observation.Observable {}")
     #expect(
       source(declaration, "struct Placeholder: PersistentModel {}")
-        == "extension Schemas.Trip: SwiftData.PersistentModel {}")
+        == "\(isolation)extension Schemas.Trip: SwiftData.PersistentModel {}")
     #expect(source(declaration, nil).isEmpty)
     #expect(source("@Model struct Trip {}", Expanding.missing).isEmpty)
     #expect(source("@Model nonisolated class Trip {}", Expanding.missing).hasPrefix("nonisolated extension"))

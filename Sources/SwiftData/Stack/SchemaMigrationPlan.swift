@@ -33,3 +33,7 @@ public enum MigrationStage {
     willMigrate: ((ModelContext) throws -> Void)?,
     didMigrate: (_ source: ModelContext, _ destination: ModelContext) throws -> Void)
 }
+
+// The closures of a stage run while a container is opened, one at a time. Plans have their stages in `static let`, which
+// Swift 6 accepts for sendable types alone.
+extension MigrationStage: @unchecked Sendable {}
