@@ -70,7 +70,7 @@ final class SampleChoices {
   private static let uuid = "00000000-0000-4000-8000-000000000000"
   private static let texts = [
     "", "0", "a", uuid, "https://example.com/a", "2001-01-01T00:00:00Z", "2001-01-01", "12:00", "a@example.com",
-    "en_US", "#000000", "+15550100", "1.0.0", "A", "USD", "aaaaaaaaaaaa",
+    "en_US", "#000000", "+15550100", "1.0.0", "A", "USD", "aaaaaaaaaaaa", "GMT",
   ]
 
   /// Returns the samples of a type after the first.

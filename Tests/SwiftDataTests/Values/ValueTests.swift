@@ -156,6 +156,7 @@ private struct Secret: Codable {
 private final class Checked {
   var release: Release?
   var contact: Contact?
+  var zone: TimeZone?
   init() {}
 }
 
@@ -176,6 +177,20 @@ struct CheckedValueTests {
     }
     #expect(names("release") == ["number", "link", "date"])
     #expect(names("contact") == ["address", "age"])
+    #expect(names("zone")?.contains("identifier") == true)
+  }
+
+  @Test("A time zone is read from the store as it was set")
+  func timeZones() throws {
+    let container = try ModelContainer(
+      for: Checked.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+    let context = ModelContext(container)
+    let new = Checked()
+    new.zone = TimeZone(identifier: "Europe/Rome")
+    context.insert(new)
+    try context.save()
+    let read = try ModelContext(container).fetch(FetchDescriptor<Checked>())
+    #expect(read.map(\.zone?.identifier) == ["Europe/Rome"])
   }
 
   @Test("The error for a type that accepts no sample names the property, the type and the part")
