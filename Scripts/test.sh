@@ -18,14 +18,52 @@ fi
 
 mkdir -p .build
 log=.build/test.log
+# Minutes without the end of any test after which the run is ended. The longest test takes a minute.
+patience=15
+
+# Prints what a run is doing that has ended no test for long: the last lines, its processes, and where its threads are.
+#   $1 the process of the tests
+show_stall() {
+  echo "No test has ended for $patience minutes. The last lines:"
+  tail -n 20 "$log" | cut -c 1-300
+  ps -s "$(ps -o sid= -p $$)" -o pid,ppid,etimes,stat,args --forest | cut -c 1-200
+  if command -v gdb >/dev/null; then
+    timeout 300 gdb --batch --pid "$1" -ex 'thread apply all backtrace 25' 2>&1
+  else
+    timeout 300 lldb --batch --attach-pid "$1" -o 'thread backtrace all --count 25' 2>&1
+  fi | cut -c 1-200 | tail -n 1000
+}
+
+# Ends a run that ends no test for long, since continuous integration would end it without a word.
+watch_tests() {
+  local ended=0 before=-1 quiet=0 process
+  while sleep 60; do
+    ended=$(grep -acE '^(✔|✘) ' "$log")
+    if [[ $ended != "$before" ]]; then quiet=0; else quiet=$((quiet + 1)); fi
+    before=$ended
+    # While the tests are built, none of these processes is there.
+    process=$(pgrep -o -s 0 -f 'PackageTests\.xctest .*--testing-library swift-testing') || quiet=0
+    if [[ $quiet -ge $patience ]]; then
+      show_stall "$process"
+      kill -KILL "$process"
+      return
+    fi
+  done
+}
+: >"$log"
+watch_tests &
+watcher=$!
+trap 'pkill -P "$watcher"; kill "$watcher" 2>/dev/null' EXIT
 
 swift test "$@" 2>&1 | tee "$log" | awk '
   function shown(line) { return length(line) > 600 ? substr(line, 1, 600) "…" : line }
   function say(line) { print shown(line); fflush() }
+  # srand() sets the seed to the time, and returns the seed before.
+  function seconds() { srand(); return srand() }
   !running && /^\[[0-9]+\/[0-9]+\]/ { next }
-  /^◇ Test run started/ { running = 1 }
+  /^◇ Test run started/ { running = 1; begun = seconds() }
   !running { say($0); next }
-  !/^✔ Test case/ && /^✔ Test / && ++passed % 250 == 0 { say(passed " tests passed so far") }
+  !/^✔ Test case/ && /^✔ Test / && ++passed % 250 == 0 { say(passed " tests passed after " int((seconds() - begun) / 60) " minutes") }
   /Test run with|^➜ / { say($0) }
   /^✘/ && !/Test run with/ { say($0) }
   { failing = /^✘/ || (failing && /^↳/); if (failing && /^↳/) say($0) }'

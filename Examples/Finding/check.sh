@@ -12,7 +12,7 @@ fail() {
 }
 
 build() {
-  swift build "$@" --product finding
+  ../../Scripts/quiet.sh swift build "$@" --product finding
 }
 
 # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 build() {
-  swift build "$@" --build-tests
+  ../../Scripts/quiet.sh swift build "$@" --build-tests
 }
 
 # Builds the package in the working directory, and runs its program and tests.
@@ -55,7 +55,7 @@ printf 'Examples/Moved: swift package coredata rehearsed all migrations with the
 root="$(cd ../.. && pwd)"
 coredata="${COREDATA:-$root/.build/debug/coredata}"
 if [[ ! -x "$coredata" ]]; then
-  swift build --package-path "$root" --product coredata
+  ../../Scripts/quiet.sh swift build --package-path "$root" --product coredata
   coredata="$root/.build/debug/coredata"
 fi
 copy="$(mktemp -d)"

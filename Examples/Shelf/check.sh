@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 build() {
-  swift build "$@" --product shelf
+  ../../Scripts/quiet.sh swift build "$@" --product shelf
 }
 
 # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.

@@ -13,7 +13,7 @@ fail() {
 }
 
 build() {
-  swift build --static-swift-stdlib "$@"
+  ../Scripts/quiet.sh swift build --static-swift-stdlib "$@"
 }
 
 # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.

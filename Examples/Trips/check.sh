@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 build() {
-  swift build "$@" --product trips
+  ../../Scripts/quiet.sh swift build "$@" --product trips
 }
 
 fail() {
