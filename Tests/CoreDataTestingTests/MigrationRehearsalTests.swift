@@ -39,8 +39,8 @@ struct MigrationRehearsalTests {
     directory = try TemporaryDirectory()
   }
 
-  /// A model of versions; attributes by version, as XML.
-  private func model(_ versions: String...) throws -> URL {
+  /// A model of versions; attributes of `Item` by version, and composites that all have, as XML.
+  private func model(_ versions: String..., composites: String = "") throws -> URL {
     let url = folder.appendingPathComponent("M.xcdatamodeld")
     for (position, attributes) in versions.enumerated() {
       let contents = url.appendingPathComponent("M \(position + 1).xcdatamodel/contents")
@@ -59,6 +59,7 @@ struct MigrationRehearsalTests {
             <relationship name="item" optional="YES" maxCount="1" destinationEntity="Item" inverseName="parts"
               inverseEntity="Item"/>
           </entity>
+          \(composites)
         </model>
         """
       try Data(text.utf8).write(to: contents)
@@ -73,6 +74,39 @@ struct MigrationRehearsalTests {
 
   private static let total = "<attribute name=\"total\" optional=\"YES\" attributeType=\"Double\"/>"
   private static let sum = "<attribute name=\"sum\" optional=\"YES\" attributeType=\"Double\" elementID=\"total\"/>"
+
+  @Test("A new composite attribute has the default values of its elements, and none where a required one has none")
+  func newComposites() async throws {
+    let places = ["place", "home", "site"].map {
+      "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"Composite\" composite=\"\($0.capitalized)\"/>"
+    }
+    let street = "<attribute name=\"street\" optional=\"YES\" attributeType=\"String\" defaultValueString=\"Main\"/>"
+    let url = try model(
+      "", places.joined(),
+      composites: """
+        <composite name="Place">
+          <attribute name="city" optional="YES" attributeType="String"/>\(street)
+        </composite>
+        <composite name="Home">
+          <attribute name="city" attributeType="String"/>\(street)
+        </composite>
+        <composite name="Site">
+          <attribute name="place" optional="YES" attributeType="Composite" composite="Place"/>
+          <attribute name="home" optional="YES" attributeType="Composite" composite="Home"/>
+        </composite>
+        """)
+    let rehearsal = try await expectMigration(of: url)
+    #expect(rehearsal.cases.allSatisfy { $0.outcome == .same }, "\(rehearsal.cases.map(\.outcome))")
+    let versions = try NSManagedObjectModel.versions(contentsOf: url).map(\.model.document)
+    var before = StoreImage()
+    let item = StoreImage.Key(entity: "Item", number: 1)
+    before.objects[item] = .init(attributes: ["name": .text("a")], relationships: ["parts": []])
+    let image = PathReference(steps: [(versions[0], versions[1])]).image(after: before)
+    let place = StoreImage.Value.parts(["street": .text("Main")])
+    #expect(image.objects[item]?.attributes["place"] == place)
+    #expect(image.objects[item]?.attributes["home"] == StoreImage.Value.none)
+    #expect(image.objects[item]?.attributes["site"] == .parts(["place": place]))
+  }
 
   @Test("Stores of every version are migrated, and hold what the reference says")
   func everyVersion() async throws {

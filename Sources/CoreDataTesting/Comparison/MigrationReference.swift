@@ -146,10 +146,10 @@ package struct MigrationReference {
   ) -> StoreImage.Value? {
     let known = old.attributes(of: oldEntity)
     guard let name = attributeNames(in: entity, oldEntity)[attribute.name], let value = object.attributes[name] else {
-      return plain(attribute.defaultValue, attribute.kind)
+      return initial(attribute)
     }
     if value == StoreImage.Value.none {
-      return attribute.isOptional ? StoreImage.Value.none : plain(attribute.defaultValue, attribute.kind)
+      return attribute.isOptional ? StoreImage.Value.none : initial(attribute)
     }
     if case .parts(let parts) = value, let before = known[name] { return self.parts(parts, of: attribute, before) }
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
@@ -174,10 +174,21 @@ package struct MigrationReference {
       attribute.elements.map { ($0.name, $0.renamingIdentifier) })
     var result: [String: StoreImage.Value] = [:]
     for element in attribute.elements {
-      let value = names[element.name].flatMap { values[$0] } ?? plain(element.defaultValue, element.kind)
+      let value = names[element.name].flatMap { values[$0] } ?? initial(element)
       if value != .none { result[element.name] = value }
     }
     return result.isEmpty ? .none : .parts(result)
+  }
+
+  /// Returns the value of an attribute in a new object. A composite that lacks a required element has none.
+  private func initial(_ attribute: AttributeDocument) -> StoreImage.Value {
+    guard attribute.kind == .composite else { return plain(attribute.defaultValue, attribute.kind) }
+    var parts: [String: StoreImage.Value] = [:]
+    for element in attribute.elements {
+      let value = initial(element)
+      if value != .none { parts[element.name] = value } else if !element.isOptional { return .none }
+    }
+    return parts.isEmpty ? .none : .parts(parts)
   }
 
   private func plain(_ value: PlainValue?, _ kind: AttributeKind) -> StoreImage.Value {

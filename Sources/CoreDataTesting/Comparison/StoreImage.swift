@@ -8,7 +8,7 @@ import Foundation
 /// The whole content of a store as typed values, for comparing migrations.
 package struct StoreImage: Equatable {
   /// A value of an attribute.
-  package enum Value: Hashable {
+  package enum Value: Hashable, CustomStringConvertible {
     case none
     case flag(Bool)
     case integer(Int64)
@@ -22,6 +22,24 @@ package struct StoreImage: Equatable {
     case place(String)
     /// The elements of a composite attribute that have a value.
     indirect case parts([String: Value])
+
+    package var description: String {
+      switch self {
+      case .none: "nil"
+      case .flag(let value): value ? "true" : "false"
+      case .integer(let value): "\(value)"
+      case .real(let value): "\(value)"
+      case .float(let value): "\(value)"
+      case .decimal(let value): "\(value)"
+      case .text(let value): "\"\(value)\""
+      case .seconds(let value): "\(Date(timeIntervalSinceReferenceDate: value))"
+      case .bytes(let value): "\(value.count) bytes, \(value.prefix(12).base64EncodedString())"
+      case .identifier(let value): value.uuidString
+      case .place(let value): value
+      case .parts(let parts):
+        "[" + parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ") + "]"
+      }
+    }
   }
 
   /// An object of a root entity's table.
