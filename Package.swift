@@ -130,7 +130,8 @@ let package = Package(
       ],
       path: "Tests/Servers", exclude: ["README.md", "run.sh"]),
     .testTarget(
-      name: "CoreDataPostgreSQLClientTests", dependencies: ["CoreDataPostgreSQLClient", "PostgreSQLTestServer"]),
+      name: "CoreDataPostgreSQLClientTests",
+      dependencies: ["CoreDataPostgreSQLClient", "CoreDataTestSupport", "PostgreSQLTestServer"]),
     .testTarget(
       name: "CoreDataPostgreSQLTests",
       dependencies: [

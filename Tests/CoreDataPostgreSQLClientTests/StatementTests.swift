@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import Foundation
 import PostgreSQLTestServer
 import Synchronization
@@ -106,7 +107,7 @@ struct StatementTests {
     try one.run("UPDATE t SET v = 3 WHERE n = 1")
     try two.run("UPDATE t SET v = 3 WHERE n = 2")
     let failures = Mutex<[PostgreSQLError]>([])
-    DispatchQueue.concurrentPerform(iterations: 2) { number in
+    inThreads(2) { number in
       let connection = number == 0 ? one : two
       do {
         try connection.run("UPDATE t SET v = 4 WHERE n = $1", [.integer(number == 0 ? 2 : 1)])

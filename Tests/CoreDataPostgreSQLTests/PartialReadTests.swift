@@ -180,7 +180,7 @@ struct PartialReadTests {
     let place = ServerBench(url: TestServer.shared.url(user: "\(schema)_one", "schema=\(schema)"))
     let coordinator = try place.coordinator()
     let failures = Mutex<[String]>([])
-    DispatchQueue.concurrentPerform(iterations: 6) { number in
+    inThreads(6) { number in
       do {
         for round in 0..<10 {
           let context = place.context(coordinator)

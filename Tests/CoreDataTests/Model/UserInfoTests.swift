@@ -54,7 +54,7 @@ struct UserInfoTests {
     let employee = try #require(model.entitiesByName["Employee"])
     let name = try #require(employee.attributesByName["name"])
     let inherited = try #require(model.entitiesByName["Manager"]?.attributesByName["name"])
-    DispatchQueue.concurrentPerform(iterations: 8) { number in
+    inThreads(8) { number in
       for round in 0..<200 {
         name.userInfo = ["\(number)": "\(round)"]
         employee.userInfo = ["\(number)": "\(round)"]

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataTestSupport
-import Dispatch
 import Foundation
 import Testing
 
@@ -72,7 +71,7 @@ struct RegistryTests {
         keys.list.append(object.identifier.key)
         registry.add(object)
       }
-      DispatchQueue.concurrentPerform(iterations: 2) { thread in
+      inThreads(2) { thread in
         if thread == 0 {
           while !objects.list.isEmpty { objects.list.removeLast() }
         } else {
@@ -179,7 +178,7 @@ struct RegistryTests {
       nonisolated(unsafe) let ada = context.make("Employee", ["name": "Ada"])
       let lock = NSLock()
       nonisolated(unsafe) var found: Set<NSManagedObjectID> = []
-      DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      inThreads(8) { _ in
         let id = ada.objectID
         _ = lock.withLock { found.insert(id) }
       }

@@ -30,7 +30,7 @@ struct ThreadTests {
       let failure = Shared<(any Error)?>(nil)
       let seen = Shared<[[NSManagedObjectID]]>([[], [], []])
       let lock = NSLock()
-      DispatchQueue.concurrentPerform(iterations: 4) { thread in
+      inThreads(4) { thread in
         if thread == 3 {
           do { try context.value.save() } catch { failure.value = error }
         } else {
@@ -54,7 +54,7 @@ struct ThreadTests {
     let context = Shared(try store.context(CompanyModel.make()))
     for round in 0..<60 {
       let objects = Shared((0..<20).map { _ in context.value.make("Employee") })
-      DispatchQueue.concurrentPerform(iterations: 3) { thread in
+      inThreads(3) { thread in
         if thread == 0 {
           if round % 2 == 0 { context.value.rollback() } else { context.value.reset() }
         } else {
@@ -81,7 +81,7 @@ struct ThreadTests {
       context.value?.persistentStoreCoordinator = coordinator
       let object = Shared(try #require(context.value?.make("Employee")))
       let start = DispatchSemaphore(value: 0)
-      DispatchQueue.concurrentPerform(iterations: 2) { thread in
+      inThreads(2) { thread in
         if thread == 0 {
           start.wait()
           context.value = nil
@@ -106,7 +106,7 @@ struct ThreadTests {
     for isOrdered in [true, false] {
       for _ in 0..<50 {
         let members = ToMany(ids, isOrdered: isOrdered)
-        DispatchQueue.concurrentPerform(iterations: 4) { thread in
+        inThreads(4) { thread in
           var own = members
           let all = ids.allSatisfy { members.contains($0) }
           #expect(all && !members.contains(stranger))
@@ -131,7 +131,7 @@ struct ThreadTests {
     let first = Shared(try #require(coordinator.persistentStores.first))
     let second = Shared(NSPersistentStore(persistentStoreCoordinator: nil, configurationName: nil, at: store.url))
     let reference = first.value.reference
-    DispatchQueue.concurrentPerform(iterations: 3) { thread in
+    inThreads(3) { thread in
       for round in 0..<2_000 {
         if thread == 0 {
           reference.move(to: round % 2 == 0 ? second.value : first.value)

@@ -125,7 +125,7 @@ struct ReadingConnectionTests {
     }
     let problems = Box<[String]>([])
     let lock = NSLock()
-    DispatchQueue.concurrentPerform(iterations: 6) { thread in
+    inThreads(6) { thread in
       let own = self.context(beside: context)
       own.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
       own.performAndWait {

@@ -235,7 +235,7 @@ struct StatementTraceTests {
     try context.save()
     _ = reported.take()
     let coordinator = try #require(context.persistentStoreCoordinator)
-    DispatchQueue.concurrentPerform(iterations: 8) { number in
+    inThreads(8) { number in
       let own = NSManagedObjectContext(.privateQueue)
       own.persistentStoreCoordinator = coordinator
       own.name = "thread \(number)"

@@ -44,7 +44,7 @@ struct OpenersAtOnceTests {
       try connection.setPragma("journal_mode", to: .text(mode))
       try connection.close()
       let (failures, url) = (Failures(), store.url)
-      DispatchQueue.concurrentPerform(iterations: 6) { _ in
+      inThreads(6) { _ in
         failures.note {
           var options = try Self.options(way)
           options[NSSQLitePragmasOption] = ["journal_mode": mode]

@@ -180,7 +180,7 @@ struct StoreRecoveryTests {
       let failures = Mutex<[String]>([])
     }
     let (room, place) = (Room(), StoreLocation(store.url))
-    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+    inThreads(4) { _ in
       do {
         for _ in 0..<60 {
           let lock = try MigrationLock.acquire(place, timeout: 60)
