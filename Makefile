@@ -141,11 +141,12 @@ bench: libraries
 	swift build -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks --product coredata && \
 	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
 
-# What tries random input, of which `make test` has a part (TortureSize).
-RANDOM_SUITES := (Predicate|Dictionary)DifferentialTests|(ContextTree|ObjectGraph|Undo|FetchedResults)ModelTests|Generated.*Tests
+# What tries random input, and servers at many moments, of which `make test` has a part (TortureSize).
+RANDOM_SUITES := (Predicate|Dictionary)DifferentialTests|(Conflict|ContextTree|ObjectGraph|Undo|FetchedResults)ModelTests|Generated.*Tests|CopyEngineTests
+SERVER_SUITES := CoreDataPostgreSQLTests\.(InterruptedCopy|Migration|SaveFault)Tests
 torture: libraries
 	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \
-	  --filter 'TortureTests|MigrationKillTests|ProcessTests|ManyWritersTests|Mutation.*Tests|CoreDataTests\.($(RANDOM_SUITES))/'
+	  --filter 'TortureTests|MigrationKillTests|ProcessTests|ManyWritersTests|Mutation.*Tests|CoreDataTests\.($(RANDOM_SUITES))/|$(SERVER_SUITES)/|SwiftDataTests\.DifferentialTests'
 
 # FUZZ holds the arguments of the program; Tests/Fuzzing/README.md has them.
 FUZZ ?=

@@ -3,6 +3,7 @@
 
 import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -11,8 +12,6 @@ import Testing
   "Migrations by several processes, and such that are stopped", .serialized,
   .enabled(if: ProgramRun.isPresent, "The program was not built beside the tests"))
 struct ProcessTests {
-  private static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
-
   private let workshop: Workshop
 
   init() throws {
@@ -44,7 +43,7 @@ struct ProcessTests {
     "Eight processes that migrate one store end well, and those that came too late say that it is done",
     arguments: ["WAL", "DELETE"])
   func together(mode: String) throws {
-    for round in 0..<(Self.isFull ? 50 : 2) {
+    for round in 0..<(TortureSize.isFull ? 50 : 2) {
       let path = try makeStore(rows: 2_000, mode: mode)
       let runs = try (0..<8).map { _ in try ProgramRun("migrate", "run", path, workshop.model, "--no-backup", "-q") }
       let ends = try runs.map { try $0.end() }
@@ -127,12 +126,12 @@ struct ProcessTests {
     arguments: [SIGTERM, SIGINT, SIGHUP], [false, true])
   func stopping(signal: Int32, backsUp: Bool) throws {
     var stopped = 0
-    for round in 0..<(Self.isFull ? 200 : 6) {
+    for round in 0..<(TortureSize.isFull ? 200 : 6) {
       let rows = 40_000
       let path = try makeStore(rows: rows)
       let options = backsUp ? ["--backup", workshop.path("Kept")] : ["--no-backup"]
       let run = try ProgramRun(["migrate", "run", path, workshop.model, "-q"] + options)
-      usleep(UInt32(20_000 + round * (Self.isFull ? 3_000 : 60_000)))
+      usleep(UInt32(20_000 + round * (TortureSize.isFull ? 3_000 : 60_000)))
       run.send(signal)
       let end = try run.end()
       // Before it begins to migrate, and after it, nothing needs protection from the signal.

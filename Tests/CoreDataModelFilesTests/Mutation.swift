@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import Foundation
 
 @testable import CoreDataModelFiles
@@ -27,9 +28,7 @@ struct SeededNumbers: RandomNumberGenerator {
 enum Mutation {
   /// How many inputs a test tries: `COREDATA_MUTATIONS`, or four times its default with `make torture`.
   static func count(default count: Int) -> Int {
-    let environment = ProcessInfo.processInfo.environment
-    return environment["COREDATA_MUTATIONS"].flatMap { Int($0) }
-      ?? (environment["COREDATA_TORTURE"] == "full" ? 4 * count : count)
+    TortureSize.number("COREDATA_MUTATIONS", count, full: 4 * count)
   }
 
   /// Changes some bytes: other values, gaps, repetitions, truncation.

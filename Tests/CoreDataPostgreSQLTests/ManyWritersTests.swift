@@ -21,9 +21,8 @@ private struct SavedTotals: Codable {
 
 @Suite("Many writers", .needsPostgreSQL)
 struct ManyWritersTests {
-  private static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
   /// How many saves of each thread succeed.
-  private static let saves = isFull ? 300 : 20
+  private static let saves = TortureSize.isFull ? 300 : 20
 
   /// Saves in eight threads, to objects that all change, and to relationships between them.
   private static func work(_ bench: ServerBench) throws -> SavedTotals {

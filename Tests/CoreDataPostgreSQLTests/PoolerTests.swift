@@ -13,9 +13,8 @@ import Testing
 
 @Suite("Stores behind a connection pooler", .needsPgBouncer)
 struct PoolerTests {
-  private static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
   /// How often each of four instances saves.
-  private static let saves = isFull ? 2_500 : 60
+  private static let saves = TortureSize.isFull ? 2_500 : 60
 
   /// A server of its own, because the process of another test may use a pooler for all stores of the shared one.
   private static let server: TestServer = {

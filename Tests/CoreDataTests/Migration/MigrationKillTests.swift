@@ -15,7 +15,7 @@ private func killProcess() { kill(getpid(), SIGKILL) }
 /// Processes that are killed while they migrate. `COREDATA_KILLS=1000` kills more.
 @Suite("Killed migrations", .serialized)
 struct MigrationKillTests {
-  private static let kills = ProcessInfo.processInfo.environment["COREDATA_KILLS"].flatMap(Int.init) ?? 30
+  private static let kills = TortureSize.number("COREDATA_KILLS", 30)
 
   @Test("A store whose migration was killed is as it was, or migrated; no row is lost")
   func killed() async throws {

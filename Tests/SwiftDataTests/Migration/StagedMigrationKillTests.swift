@@ -11,7 +11,7 @@ import Testing
 /// Processes that are killed while they migrate. `COREDATA_KILLS=1000` kills more.
 @Suite("Killed stages", .serialized)
 struct StagedMigrationKillTests {
-  private static let kills = ProcessInfo.processInfo.environment["COREDATA_KILLS"].flatMap(Int.init) ?? 4
+  private static let kills = TortureSize.number("COREDATA_KILLS", 4)
   private static let books = 24
 
   private let directory: TemporaryDirectory

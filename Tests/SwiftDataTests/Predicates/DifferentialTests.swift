@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import Testing
 
 @testable import CoreData
@@ -24,7 +25,7 @@ struct DifferentialTests {
     identifiers = samples.map(\.persistentModelID)
   }
 
-  private static let count = ProcessInfo.processInfo.environment["PREDICATES"].flatMap(Int.init) ?? 1_000
+  private static let count = TortureSize.number("PREDICATES", 1_000, full: 10_000)
 
   @Test("A fetch selects the models for which the predicate holds in memory")
   func fetches() throws {

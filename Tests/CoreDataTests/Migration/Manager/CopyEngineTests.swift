@@ -213,7 +213,7 @@ struct CopyEngineTests {
   func generated(_ first: UInt64, usesSQL: Bool) throws {
     MigrationPolicyClasses.register(WatchingPolicy.self, as: WatchingPolicy.name)
     var (count, related) = (0, 0)
-    for (number, prepared) in try PreparedMigration.some(12, from: first).enumerated() {
+    for (number, prepared) in try PreparedMigration.some(TortureSize.isFull ? 12 : 4, from: first).enumerated() {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
       let (old, new) = (
         try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new)

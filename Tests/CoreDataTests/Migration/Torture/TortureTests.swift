@@ -1,22 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTestSupport
 import FaultInjection
 import Foundation
 import Testing
 
 @testable import CoreData
 
-/// How much torture there is: a little by default, all of it by `make torture`.
-enum TortureSize {
-  static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
-
-  /// Returns how much a test with random input tries: the number in a variable of the environment, or else the one for
-  /// `make test`, or for `make torture` if that is another.
-  static func number(_ variable: String, _ usual: Int, full: Int? = nil) -> Int {
-    ProcessInfo.processInfo.environment[variable].flatMap(Int.init) ?? (isFull ? full ?? usual : usual)
-  }
-
+extension TortureSize {
   /// How many processes are killed for each case.
   static let kills = isFull ? 1000 : 4
   /// Every how many calls one is made to fail.

@@ -117,7 +117,8 @@ struct ConflictModelTests {
     arguments: StoreKind.allCases.filter { $0 != .incremental }, 1...4 as ClosedRange<UInt>)
   func random(_ kind: StoreKind, _ type: UInt) throws {
     let policy = try #require(NSMergePolicyType(rawValue: type))
-    for seed in 1...UInt64(kind == .postgreSQL ? 2 : 6) {
+    let seeds = TortureSize.isFull ? 6 : 2
+    for seed in 1...UInt64(kind == .postgreSQL ? seeds / 2 : seeds) {
       var random = SeededGenerator(seed: seed)
       let bench = try StoreKindBench(kind, Self.model)
       let setUp = bench.context()
