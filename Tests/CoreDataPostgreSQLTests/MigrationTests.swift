@@ -159,7 +159,8 @@ struct MigrationTests {
       #expect(try found.all("Employee").count == 25 && found.all("Task", by: "title").count == 25)
     }
     print(
-      "Cut migrations \(byCopy ? "by copy" : "inside"): \(rounds) tries, \(counts.old) old, \(counts.new) new, 0 rows lost")
+      "Cut migrations \(byCopy ? "by copy" : "inside"): \(rounds) tries, \(counts.old) old, \(counts.new) new, 0 rows lost"
+    )
   }
 
   @Test("Stages with handlers run as over files, and history stays")
