@@ -22,7 +22,7 @@ struct FixtureMigrationTests {
   }
 
   /// Every store with every version after its own, and with every model of its project that has most of its entities; once
-  /// for each pair of version hashes.
+  /// for each pair of version hashes. A store with tens of later versions goes to some of them, and to all with `make torture`.
   static let journeys: [Journey] = {
     var found: [Journey] = []
     let bundles = (Fixtures.modelBundles + Fixtures.compiledBundles).compactMap { url in
@@ -48,7 +48,11 @@ struct FixtureMigrationTests {
         }
       }
     }
-    return found
+    guard !TortureSize.isFull else { return found }
+    return Dictionary(grouping: found) { "\($0.store.path) \($0.models.path)" }.sorted { $0.key < $1.key }.flatMap { _, journeys in
+      let distance = max(1, journeys.count / 8)
+      return journeys.enumerated().filter { ($0.offset - journeys.count + 1) % distance == 0 }.map(\.element)
+    }
   }()
 
   /// The metadata, and whether the store carries its model; read from a copy, since SQLite writes even when it reads.
