@@ -49,7 +49,8 @@ struct FixtureMigrationTests {
       }
     }
     guard !TortureSize.isFull else { return found }
-    return Dictionary(grouping: found) { "\($0.store.path) \($0.models.path)" }.sorted { $0.key < $1.key }.flatMap { _, journeys in
+    let ways = Dictionary(grouping: found) { "\($0.store.path) \($0.models.path)" }.sorted { $0.key < $1.key }
+    return ways.flatMap { _, journeys in
       let distance = max(1, journeys.count / 8)
       return journeys.enumerated().filter { ($0.offset - journeys.count + 1) % distance == 0 }.map(\.element)
     }
