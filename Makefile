@@ -45,9 +45,9 @@
 
 SHELL := /bin/bash
 
-# Where SwiftPM puts what it builds. The examples share a place, and so what is built of the library.
+# Where SwiftPM puts what it builds, for the examples too: with the same flags, the library is built once.
 SCRATCH ?= .build
-EXAMPLES := --scratch-path $(abspath $(SCRATCH))/examples
+EXAMPLES := --scratch-path $(abspath $(SCRATCH))
 BUILD_FLAGS :=
 ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
