@@ -8,14 +8,14 @@ import Foundation
 ///
 /// For a transformable attribute with values of a custom class, register a subclass:
 ///
-///     final class ColorTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+///     final class ColorTransformer: NSSecureUnarchiveFromDataTransformer {
 ///       override class var allowedTopLevelClasses: [AnyClass] { [Color.self] }
 ///     }
 ///     ValueTransformer.setValueTransformer(ColorTransformer(), forName: .init("ColorTransformer"))
 ///
 /// The custom class must conform to `NSSecureCoding`. Foundation on Linux lacks this transformer. This one has Apple's
 /// name and behavior.
-open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendable {
+open class NSSecureUnarchiveFromDataTransformer: ValueTransformer {
   /// The classes allowed for the top-level object of an archive; by default Foundation's plain ones.
   open class var allowedTopLevelClasses: [AnyClass] {
     [
@@ -55,7 +55,7 @@ open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Se
 }
 
 /// A transformer for archives of objects of any class that conforms to `NSCoding`.
-final class AnyUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendable {
+final class AnyUnarchiveFromDataTransformer: ValueTransformer {
   override func transformedValue(_ value: Any?) -> Any? {
     // This method cannot throw, so an unreadable archive has no object.
     (value as? Data).flatMap { try? ObjectArchiveReader.object(in: $0, programClasses: ArchivableClasses.any.type) }

@@ -7,7 +7,7 @@ import Foundation
 /// transformer on any thread, so a subclass must guard its mutable state.
 ///
 /// Foundation on Linux lacks this class. This one has Apple's name and behavior.
-open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendable {
+open class ValueTransformer: NSObject, NamedValueTransformer {
   /// The name of a transformer.
   public struct Name: RawRepresentable, Hashable, Sendable {
     /// The name as a string.
@@ -80,7 +80,7 @@ extension ValueTransformer.Name {
 }
 
 /// A transformer from values to Booleans.
-private final class TestingTransformer: ValueTransformer, @unchecked Sendable {
+private final class TestingTransformer: ValueTransformer {
   private let test: @Sendable (Any?) -> Bool
 
   init(_ test: @escaping @Sendable (Any?) -> Bool) {

@@ -36,7 +36,7 @@ final class GuideColor: NSObject, NSSecureCoding {
 
 // guide: transformable-transformer
 /// Lets colors, and nothing else, into an attribute.
-final class GuideColorTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+final class GuideColorTransformer: NSSecureUnarchiveFromDataTransformer {
   static let name = NSValueTransformerName("GuideColorTransformer")
 
   override class var allowedTopLevelClasses: [AnyClass] { [GuideColor.self] }
@@ -49,7 +49,7 @@ final class GuideColorTransformer: NSSecureUnarchiveFromDataTransformer, @unchec
 
 // guide: transformable-json
 /// Keeps a list of tags as JSON.
-final class GuideTagsTransformer: ValueTransformer, @unchecked Sendable {
+final class GuideTagsTransformer: ValueTransformer {
   static let name = NSValueTransformerName("GuideTagsTransformer")
 
   override func transformedValue(_ value: Any?) -> Any? {
