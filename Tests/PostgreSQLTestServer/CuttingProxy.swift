@@ -149,7 +149,7 @@ package final class CuttingProxy: @unchecked Sendable {
         state.refusals -= 1
         return true
       }
-      guard !isRefused, let target = connected() else {
+      guard !isRefused, let target = Self.connected(to: server.socketFolder) else {
         close(client)
         continue
       }
@@ -192,10 +192,11 @@ package final class CuttingProxy: @unchecked Sendable {
     }
   }
 
-  private func connected() -> Int32? {
+  /// A connection to the server or pooler whose socket is in a directory; nil if none is accepted.
+  static func connected(to folder: String) -> Int32? {
     // A server that is not there closes the client's connection.
-    guard let target = try? Self.makeSocket() else { return nil }
-    let result = Self.withAddress("\(server.socketFolder)/.s.PGSQL.5432") { connect(target, $0, $1) }
+    guard let target = try? makeSocket() else { return nil }
+    let result = withAddress("\(folder)/.s.PGSQL.5432") { connect(target, $0, $1) }
     if result == 0 { return target }
     close(target)
     return nil

@@ -62,7 +62,12 @@ package final class TestPooler: @unchecked Sendable {
     try process.run()
     _ = fcntl(pipe.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     writing = pipe.fileHandleForWriting
-    while !files.fileExists(atPath: "\(folder)/.s.PGSQL.5432") {
+    // The socket is there a moment before it takes connections.
+    while true {
+      if let connection = CuttingProxy.connected(to: folder) {
+        close(connection)
+        return
+      }
       guard process.isRunning else { throw TestServer.Failure(description: "PgBouncer has ended") }
       usleep(10_000)
     }
