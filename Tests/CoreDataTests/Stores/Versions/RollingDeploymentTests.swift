@@ -7,16 +7,15 @@ import Testing
 
 @testable import CoreData
 
-/// Each change in a third of the orders, another third for the next change. `COREDATA_ORDERS=all` has every change in every order.
+/// Each change in a sixth of the orders, another sixth for the next change; `make torture` has every change in every order.
 @Suite("Two versions of an app that start one after the other over one store")
 struct RollingDeploymentTests {
   /// Every order in which five processes of two versions start.
   private static let orders = (1..<31).map { number in (0..<5).map { number >> $0 & 1 + 1 } }
-  private static let isComplete = ProcessInfo.processInfo.environment["COREDATA_ORDERS"] == "all"
 
   private static func orders(of change: RollingChange) -> [[Int]] {
-    let part = (RollingChange.allCases.firstIndex(of: change) ?? 0) % 3
-    return orders.enumerated().filter { isComplete || $0.offset % 3 == part }.map(\.element)
+    let part = (RollingChange.allCases.firstIndex(of: change) ?? 0) % 6
+    return orders.enumerated().filter { TortureSize.isFull || $0.offset % 6 == part }.map(\.element)
   }
 
   @Test(
