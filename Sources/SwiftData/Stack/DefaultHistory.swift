@@ -100,6 +100,7 @@ extension ModelContext {
   public func fetchHistory<T: HistoryTransaction>(_ descriptor: HistoryDescriptor<T>) throws -> [T] {
     let own = try core.dataStoreHistory(descriptor)
     if T.self != DefaultHistoryTransaction.self, let own { return own }
+    try checkThatHistoryIsWhole(descriptor.predicate)
     var found = own ?? []
     for (_, made) in try transactions(T.self) {
       if let predicate = descriptor.predicate, try !predicate.evaluate(made) { continue }

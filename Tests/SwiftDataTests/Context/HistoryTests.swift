@@ -82,4 +82,27 @@ struct HistoryTests {
     try context.deleteHistory(HistoryDescriptor<DefaultHistoryTransaction>())
     #expect(try history().isEmpty)
   }
+
+  @Test("What follows a token is refused if a part of it was deleted, and given if not")
+  func expiry() throws {
+    let tokens = try history().map(\.token)
+    try context.deleteHistory(
+      HistoryDescriptor<DefaultHistoryTransaction>(predicate: #Predicate { $0.transactionIdentifier < 3 }))
+    let (first, second, last) = (tokens[0], tokens[1], tokens[3])
+    for predicate in [
+      #Predicate<DefaultHistoryTransaction> { $0.token > first },
+      #Predicate { first < $0.token && $0.author == "other" },
+      #Predicate { $0.author == "nobody" || $0.token >= first },
+    ] {
+      let error = #expect(throws: SwiftDataError.self) { try history(predicate) }
+      #expect(error == .historyTokenExpired)
+      #expect(error?.explanation?.contains("Read the models again") == true)
+    }
+    // The transactions after the second one are all there.
+    #expect(try history(#Predicate { $0.token > second }).map(\.transactionIdentifier) == [3, 4])
+    #expect(try history(#Predicate { $0.token > last }).isEmpty)
+    // Of what precedes a token, nothing is missed.
+    #expect(try history(#Predicate { $0.token <= last }).map(\.transactionIdentifier) == [3, 4])
+    #expect(try history(#Predicate { first >= $0.token }).isEmpty)
+  }
 }

@@ -15,7 +15,7 @@ open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unche
   /// The numbers of transactions, by the UUIDs of their stores.
   let numbers: [String: Int64]
 
-  init(_ numbers: [String: Int64]) {
+  package init(_ numbers: [String: Int64]) {
     self.numbers = numbers
     super.init()
   }
