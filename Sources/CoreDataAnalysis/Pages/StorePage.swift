@@ -56,10 +56,7 @@ package struct StorePage {
     let name = reader.url.lastPathComponent
     var page = HTMLPage(title: name)
     page.heading(1, name)
-    let problems = verdict.problems.count
-    page.paragraph(
-      problems == 0 ? "No problems." : "\(problems) \(problems == 1 ? "problem" : "problems").",
-      style: problems == 0 ? "good" : "bad")
+    page.paragraph(verdict.conclusion, style: verdict.problems.isEmpty ? "good" : "bad")
     page.table(["Fact", "Value"], facts.map { [.init($0.0, style: "dim"), .init($0.1)] })
     page.searchField("Find on this page", note: searchNote)
     writeProblems(to: &page)

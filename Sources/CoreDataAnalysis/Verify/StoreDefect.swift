@@ -181,6 +181,15 @@ package struct StoreVerdict: Sendable {
     (self.defects, self.rows, self.fileCount, self.gaps) = (defects, rows, fileCount, gaps)
   }
 
+  /// How many problems there are, as a sentence: "No problems, 2 notes."
+  package var conclusion: String {
+    let count = defects.count { !$0.kind.isRemark }
+    let notes = defects.count - count
+    let problems = count > 0 ? CountText.counted(count, "problem") : "No problems"
+    return problems + (notes > 0 ? ", \(CountText.counted(notes, "note"))" : "")
+      + (gaps.isEmpty ? "." : " in what was checked.")
+  }
+
   /// The same result for a store of which a private copy was verified: repairs of the copy would be of no use.
   package var withoutRepairs: StoreVerdict {
     StoreVerdict(defects: defects.map(\.withoutRepair), rows: rows, fileCount: fileCount, gaps: gaps)

@@ -66,11 +66,7 @@ struct VerdictText {
 
   private var summary: [String] {
     let problems = verdict.problems
-    let notes = verdict.defects.count - problems.count
-    let remarks = notes > 0 ? ", \(NumberText.counted(notes, "note"))" : ""
-    var lines = [
-      problems.isEmpty ? "No problems\(remarks)." : "\(NumberText.counted(problems.count, "problem"))\(remarks)."
-    ]
+    var lines = [verdict.conclusion]
     let repairable = verdict.defects.count(where: \.isRepairable)
     if repair == nil, repairable > 0 {
       let them = repairable == verdict.defects.count ? (repairable == 1 ? "It" : "They") : "\(repairable) of them"
