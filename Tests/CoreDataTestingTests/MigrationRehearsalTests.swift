@@ -318,7 +318,7 @@ struct MigrationRehearsalTests {
     #expect(differences([["title": "b"], ["title": "a"]]) == ["Item has 2 objects instead of 3"])
     #expect(
       differences([["title": "b"], ["title": "a"], ["title": "a"]])
-        == ["no Item has title = text(\"b\"), as a source object has"])
+        == ["no Item has title = \"b\", as a source object has"])
     // A filter, or a policy, can leave objects out.
     item.sourceExpression = try PredicateParser.parseExpression(
       "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Item', 'name == \"a\"'), "
