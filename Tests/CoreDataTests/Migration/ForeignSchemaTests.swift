@@ -30,8 +30,10 @@ struct ForeignSchemaTests {
     "No trigger that a store carries runs while it is migrated",
     arguments: ["ZNOTE", "ZFOLDER", "Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"], ["INSERT", "UPDATE", "DELETE"])
   func triggers(table: String, event: String) throws {
-    for time in ["BEFORE", "AFTER"] {
-      for body in Self.bodies {
+    // Half of them, the others for the next event; with `make torture` all.
+    let position = ["INSERT", "UPDATE", "DELETE"].firstIndex(of: event) ?? 0
+    for (number, time) in ["BEFORE", "AFTER"].enumerated() {
+      for (place, body) in Self.bodies.enumerated() where TortureSize.isFull || (number + place + position) % 2 == 0 {
         let (store, content) = try sample("CREATE TRIGGER t \(time) \(event) ON \(table) BEGIN \(body); END")
         try RecoverySample.migration(store.url, [(2, .inferred), (3, .inferred), (4, .inferred)]).run()
         #expect(try RecoverySample.content(store.url) == content, "\(time) \(body)")

@@ -49,7 +49,8 @@ struct PendingDifferentialTests {
   }
 
   @Test(
-    "Pages, batches, identifiers and counts are those of all objects", arguments: Place.allCases, 0..<4 as Range<UInt64>
+    "Pages, batches, identifiers and counts are those of all objects", arguments: Place.allCases,
+    0..<(TortureSize.isFull ? 4 : 2) as Range<UInt64>
   )
   func sameResults(place: Place, seed: UInt64) throws {
     // The generator's sequences of neighboring seeds overlap.
@@ -66,7 +67,7 @@ struct PendingDifferentialTests {
 
   @Test(
     "Pages and counts of a tree of contexts with changes at several levels are those of all objects",
-    arguments: Place.allCases, 0..<5 as Range<UInt64>)
+    arguments: Place.allCases, 0..<(TortureSize.isFull ? 5 : 2) as Range<UInt64>)
   func sameResultsInTrees(place: Place, seed: UInt64) throws {
     var random = SeededGenerator(seed: (seed &+ 977) &* 1_000_003)
     let store = try TemporaryStore()
