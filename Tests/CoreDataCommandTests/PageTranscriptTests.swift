@@ -53,7 +53,12 @@ struct PageTranscriptTests {
       "needs a package that is built; Examples/Moved/check.sh runs it",
     "swift package coredata migrate run Old.sqlite Sources/Shop/Shop.xcdatamodeld --mappings Sources/Shop":
       "needs a package that is built; Examples/Moved/check.sh runs the tool of a package",
+    "swift package coredata migrate check ShopMigrationPlan": planNeeded,
+    "swift package coredata model diff ShopMigrationPlan@1.0.0 ShopMigrationPlan@2.0.0": planNeeded,
+    "swift package coredata model lock ShopMigrationPlan": planNeeded,
   ]
+  private static let planNeeded =
+    "needs a package that is built; ModelInCodeTests reads plans, and Examples/Trips/check.sh runs the tool with one"
 
   private static var pages: [String] {
     get throws {
