@@ -46,7 +46,7 @@ struct UnknownVersion {
       cause: NSError(
         domain: NSCocoaErrorDomain, code: NSManagedObjectModelReferenceNotFoundError,
         userInfo: [NSLocalizedDescriptionKey: "Cannot use staged migration with an unknown model version."]),
-      entity: compared?.differences.first?.entity, property: compared?.differences.first?.property)
+      isAdvised: compared != nil, entity: compared?.differences.first?.entity, property: compared?.differences.first?.property)
     return SwiftDataError(.loadIssueModelContainer, cause: unknown)
   }
 

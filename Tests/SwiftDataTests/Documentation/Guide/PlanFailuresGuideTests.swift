@@ -200,12 +200,12 @@ extension GuideItems {
         """
         loadIssueModelContainer: The willMigrate of the stage ShopV1 to ShopV2
         of the migration plan MixedPlan has failed. Nothing that it changed is
-        in the store /data/Shop.store, which is of ShopV1. It runs again when
-        the store is next opened. The schema of the context does not contain
-        Shop.ShopV2.Item. In a migration stage, willMigrate and the source of
-        didMigrate have the classes of the old version, and the context that
-        didMigrate changes has those of the new one. Use Shop.ShopV1.Item, the
-        class of the same name in version 1.0.0.
+        in the store. The store /data/Shop.store is of ShopV1. It runs again
+        when the store is next opened. The schema of the context does not
+        contain Shop.ShopV2.Item. In a migration stage, willMigrate and the
+        source of didMigrate have the classes of the old version, and the
+        context that didMigrate changes has those of the new one. Use
+        Shop.ShopV1.Item, the class of the same name in version 1.0.0.
         """)
     }
 
