@@ -46,7 +46,8 @@ struct UnknownVersion {
       cause: NSError(
         domain: NSCocoaErrorDomain, code: NSManagedObjectModelReferenceNotFoundError,
         userInfo: [NSLocalizedDescriptionKey: "Cannot use staged migration with an unknown model version."]),
-      isAdvised: compared != nil, entity: compared?.differences.first?.entity, property: compared?.differences.first?.property)
+      isAdvised: compared != nil, entity: compared?.differences.first?.entity,
+      property: compared?.differences.first?.property)
     return SwiftDataError(.loadIssueModelContainer, cause: unknown)
   }
 
