@@ -15,6 +15,8 @@ final class ModelLayout: @unchecked Sendable {
   /// The superclass of all, which has the backing data.
   let root: any PersistentModel.Type
   let slots: [PropertySlot]
+  /// The slots of relationships.
+  let relationships: [PropertySlot]
   private let byName: [String: PropertySlot]
   private let byKeyPath: [AnyKeyPath: PropertySlot]
   private let recent = KeyPathCache()
@@ -47,6 +49,7 @@ final class ModelLayout: @unchecked Sendable {
       }
     }
     self.slots = slots
+    relationships = slots.filter(\.isRelationship)
     self.byKeyPath = byKeyPath
     byName = Dictionary(slots.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
@@ -108,6 +111,12 @@ final class PropertySlot: @unchecked Sendable {
   let index: Int
   let isTransient: Bool
   let kind: Kind
+  var isRelationship: Bool {
+    switch kind {
+    case .toOne, .toMany: true
+    case .attribute, .unstorable: false
+    }
+  }
   /// Notifies the observers of the property.
   let notifier: PropertyNotifier?
 

@@ -51,14 +51,8 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
 
   /// Creates the identifier of a saved row.
   init(_ objectID: NSManagedObjectID) {
-    let store = objectID.persistentStore
-    if let identifier = (store as? any IdentifyingStore)?.identifier(of: objectID) {
-      self = identifier
-      return
-    }
-    self.init(
-      storeIdentifier: store?.identifier, entityName: objectID.entity.name ?? "",
-      primaryKey: objectID.referenceText, isTemporary: objectID.isTemporaryID)
+    var maker = IdentifierMaker()
+    self = maker.identifier(of: objectID)
   }
 
   /// Returns an identifier from its parts, for a store of the program's own.
@@ -119,4 +113,22 @@ public struct PersistentIdentifier: Hashable, Codable, Comparable, Identifiable,
 protocol IdentifyingStore: NSPersistentStore {
   /// Returns the identifier of a row; nil if it has none yet. May be called on any thread.
   func identifier(of id: NSManagedObjectID) -> PersistentIdentifier?
+}
+
+/// Makes the identifiers of many rows, and asks their store only once what is the same for all.
+struct IdentifierMaker {
+  private var store: NSPersistentStore?
+  private var identifyingStore: (any IdentifyingStore)?
+  private var storeIdentifier: String?
+
+  mutating func identifier(of id: NSManagedObjectID) -> PersistentIdentifier {
+    let store = id.persistentStore
+    if store !== self.store {
+      (self.store, identifyingStore, storeIdentifier) = (store, store as? any IdentifyingStore, store?.identifier)
+    }
+    if let identifier = identifyingStore?.identifier(of: id) { return identifier }
+    return PersistentIdentifier(
+      storeIdentifier: storeIdentifier, entityName: id.entity.name ?? "", primaryKey: id.referenceText,
+      isTemporary: id.isTemporaryID)
+  }
 }

@@ -109,11 +109,13 @@ final class ContextCore: @unchecked Sendable {
   /// Releases the models whose changes have been saved or discarded.
   ///
   /// - Parameter rows: the rows of the models.
-  func releaseModels(of rows: Set<NSManagedObject>? = nil) {
-    for case let row as ModelRow in rows ?? changedRows { row.changedModel = nil }
+  func releaseModels(of rows: [ModelRow]? = nil) {
+    for row in rows ?? changedRows { row.changedModel = nil }
   }
 
-  var changedRows: Set<NSManagedObject> { managed.insertedObjects.union(managed.updatedObjects) }
+  private var changedRows: [ModelRow] {
+    managed.changedObjects.compactMap { $0.isDeleted || !$0.hasChanges ? nil : $0 as? ModelRow }
+  }
 
   func insert(any first: any PersistentModel) {
     // Models that refer to each other are inserted before the references are set.
@@ -188,7 +190,7 @@ final class ContextCore: @unchecked Sendable {
     collections.noteSave()
     merging.discard()
     releaseModels(of: changed)
-    for case let row as ModelRow in changed { row.notifyAll() }
+    for row in changed { row.notifyAll() }
     observers.notify()
   }
 

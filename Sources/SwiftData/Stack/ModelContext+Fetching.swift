@@ -54,7 +54,8 @@ extension ModelContext {
       }
       return try fetch(descriptor).map(\.persistentModelID)
     }
-    return try objectIDs(descriptor, isBatched: false).map { PersistentIdentifier($0) }
+    var maker = IdentifierMaker()
+    return try objectIDs(descriptor, isBatched: false).map { maker.identifier(of: $0) }
   }
 
   /// Returns the identifiers of the models that a descriptor describes, which must not include unsaved changes.

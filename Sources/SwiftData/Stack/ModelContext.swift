@@ -178,14 +178,24 @@ private struct SaveNotice {
 
   init(_ context: ModelContext) {
     core = context.core
-    inserted = Array(context.managed.insertedObjects)
-    updated = context.managed.updatedObjects.map { PersistentIdentifier($0.objectID) }
-    deleted = context.managed.deletedObjects.map { PersistentIdentifier($0.objectID) }
+    var (inserted, updated, deleted): ([NSManagedObject], [PersistentIdentifier], [PersistentIdentifier]) = ([], [], [])
+    var maker = IdentifierMaker()
+    for object in context.managed.changedObjects {
+      if object.isInserted {
+        if !object.isDeleted { inserted.append(object) }
+      } else if object.isDeleted {
+        deleted.append(maker.identifier(of: object.objectID))
+      } else if object.isUpdated {
+        updated.append(maker.identifier(of: object.objectID))
+      }
+    }
+    (self.inserted, self.updated, self.deleted) = (inserted, updated, deleted)
   }
 
   /// - Parameter kept: the rows that got the values of inserted models.
   func afterwards(_ kept: [ModelRow]) -> [AnyHashable: Any] {
-    let inserted = inserted.filter { $0.managedObjectContext != nil }.map { PersistentIdentifier($0.objectID) }
+    var maker = IdentifierMaker()
+    let inserted = inserted.compactMap { $0.managedObjectContext == nil ? nil : maker.identifier(of: $0.objectID) }
     let further = kept.isEmpty ? [] : Set(kept.map { PersistentIdentifier($0.objectID) }).subtracting(updated)
     return [
       ModelContext.NotificationKey.insertedIdentifiers.rawValue: inserted,

@@ -84,7 +84,7 @@ final class StorageCore {
       write(slot) { try access.write(any: value, to: row) }
     }
     row.isSettingAttribute = false
-    for slot in layout.slots {
+    for slot in layout.relationships {
       if let value = values[slot.index] { slot.connect(value, to: self) }
     }
     if let temporaryIdentifier { context?.temporaryIdentifiers.add(temporaryIdentifier, of: row) }
@@ -138,12 +138,8 @@ final class StorageCore {
 
   /// The models to which relationships lead that are not inserted.
   var looseModels: [any PersistentModel] {
-    layout.slots.flatMap { slot -> [any PersistentModel] in
-      guard case .attribute = slot.kind else {
-        return PropertySlot.models(in: values.isEmpty ? nil : values[slot.index])
-      }
-      return []
-    }
+    if values.isEmpty { return [] }
+    return layout.relationships.flatMap { PropertySlot.models(in: values[$0.index]) }
   }
 
   // MARK: Values

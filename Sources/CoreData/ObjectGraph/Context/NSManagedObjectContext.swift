@@ -246,6 +246,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether the context has unsaved changes.
   open var hasChanges: Bool { !changed.isEmpty }
 
+  /// The objects with unsaved changes, new and deleted ones too.
+  package var changedObjects: [NSManagedObject] { changed.objects }
+
   /// The objects that the next save inserts.
   open var insertedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isInserted && !$0.isDeleted }) }
 
