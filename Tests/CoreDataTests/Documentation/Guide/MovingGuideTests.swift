@@ -158,7 +158,8 @@ struct MovingGuideTests {
     let new = try DailyUseStore()
     // A version that no example has: a build beside this test may hold the versions of the example.
     let newest = try NSManagedObjectModel.load(contentsOf: DailyUseStore.modelURL)
-    newest.entitiesByName["TSPItem"]?.properties.append(.make("color", .stringAttributeType))
+    newest.entitiesByName["TSPItem"]?.properties.append(
+      NSAttributeDescription.make("color", .stringAttributeType))
     _ = try new.container(model: newest)
     // As in a program that has only the first version.
     var builder = ModelBuilder()
