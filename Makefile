@@ -45,9 +45,8 @@
 
 SHELL := /bin/bash
 
-# Where SwiftPM puts what it builds, for the examples too: with the same flags, the library is built once.
+# Where SwiftPM puts what it builds.
 SCRATCH ?= .build
-EXAMPLES := --scratch-path $(abspath $(SCRATCH))
 BUILD_FLAGS :=
 ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
@@ -55,6 +54,9 @@ endif
 
 # Lets a library that --policies loads use the classes of CoreData in the tool.
 EXPORTS := -Xlinker --export-dynamic
+
+# For the examples. With the place and the flags of the package itself, the library and the tool are built once.
+EXAMPLES := --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
 
 # Examples/Moved holds the sources of an app, which follow another style.
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks Conformance) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
@@ -67,9 +69,9 @@ build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 
 demo: libraries
-	@Examples/Done/demo.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@Examples/Done/demo.sh $(EXAMPLES)
 	@printf '\nThe same for models of SwiftData: stores of three versions of Examples/Trips.\n'
-	@Examples/Trips/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@Examples/Trips/check.sh $(EXAMPLES)
 
 test: libraries
 	@Scripts/postgresql.sh install
@@ -79,10 +81,10 @@ test: libraries
 tests:
 	@Scripts/test.sh --disable-xctest --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
 	@Tests/Documents/check.sh $(abspath $(SCRATCH))/debug/Modules
-	@Examples/Finding/check.sh $(EXAMPLES) $(BUILD_FLAGS)
-	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES) $(BUILD_FLAGS)
-	@Examples/Shelf/check.sh $(EXAMPLES) $(BUILD_FLAGS)
-	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Trips/check.sh $(EXAMPLES) $(BUILD_FLAGS)
+	@Examples/Finding/check.sh $(EXAMPLES)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh $(EXAMPLES)
+	@Examples/Shelf/check.sh $(EXAMPLES)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Trips/check.sh $(EXAMPLES)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
 	@Scripts/corpus-check.sh
@@ -92,7 +94,7 @@ generated: build
 
 PICTURES ?=
 pages: libraries
-	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product coredata
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS) --product coredata
 	@Tests/Pages/check.sh $(abspath $(SCRATCH))/debug/coredata $(PICTURES)
 
 static: static-libraries
