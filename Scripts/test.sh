@@ -63,6 +63,8 @@ swift test "$@" 2>&1 | tee "$log" | awk '
   !running && /^\[[0-9]+\/[0-9]+\]/ { next }
   /^◇ Test run started/ { running = 1; begun = seconds() }
   !running { say($0); next }
+  # All tests begin before the first one ends.
+  /^◇ Test / && ++entered % 1000 == 0 { say(entered " tests and cases begun after " int((seconds() - begun) / 60) " minutes") }
   !/^✔ Test case/ && /^✔ Test / && ++passed % 250 == 0 { say(passed " tests passed after " int((seconds() - begun) / 60) " minutes") }
   /Test run with|^➜ / { say($0) }
   /^✘/ && !/Test run with/ { say($0) }
