@@ -8,8 +8,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+root="$(cd ../.. && pwd)"
+
 build() {
-  ../../Scripts/quiet.sh swift build "$@" --build-tests
+  "$root/Scripts/quiet.sh" swift build "$@" --build-tests
 }
 
 # Builds the package in the working directory, and runs its program and tests.
@@ -52,10 +54,9 @@ if swift package "$@" coredata model show none.xcdatamodel > "$log" 2>&1; then
 fi
 printf 'Examples/Moved: swift package coredata rehearsed all migrations with the policies of the app.\n'
 
-root="$(cd ../.. && pwd)"
 coredata="${COREDATA:-$root/.build/debug/coredata}"
 if [[ ! -x "$coredata" ]]; then
-  ../../Scripts/quiet.sh swift build --package-path "$root" --product coredata
+  "$root/Scripts/quiet.sh" swift build --package-path "$root" --product coredata
   coredata="$root/.build/debug/coredata"
 fi
 copy="$(mktemp -d)"
