@@ -144,7 +144,7 @@ bench: libraries
 	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
 
 # What tries random input, and servers at many moments, of which `make test` has a part (TortureSize).
-RANDOM_SUITES := (Predicate|Dictionary)DifferentialTests|(Conflict|ContextTree|ObjectGraph|Undo|FetchedResults)ModelTests|Generated.*Tests|CopyEngineTests|FixtureMigrationTests|RollingDeploymentTests|PendingDifferentialTests|StoreKindModelTests|ForeignSchemaTests
+RANDOM_SUITES := (Predicate|Dictionary)DifferentialTests|(Conflict|ContextTree|ObjectGraph|Undo|FetchedResults)ModelTests|Generated.*Tests|CopyEngineTests|FixtureMigrationTests|RollingDeploymentTests|PendingDifferentialTests|StoreKindModelTests|ForeignSchemaTests|StoreCopyTests
 SERVER_SUITES := CoreDataPostgreSQLTests\.(InterruptedCopy|Migration|SaveFault)Tests
 torture: libraries
 	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \

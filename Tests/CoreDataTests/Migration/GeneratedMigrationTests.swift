@@ -16,7 +16,7 @@ struct GeneratedMigrationTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seeds: [UInt64] =
     environment["COREDATA_SEED"].flatMap(UInt64.init).map { [$0] }
-    ?? Array(1...UInt64(TortureSize.number("COREDATA_SEEDS", 70, full: 200)))
+    ?? Array(1...UInt64(TortureSize.number("COREDATA_SEEDS", 40, full: 200)))
 
   @Test("What a migration leaves is what the two models say", arguments: seeds.chunks(of: 20))
   func generated(_ seeds: [UInt64]) throws {

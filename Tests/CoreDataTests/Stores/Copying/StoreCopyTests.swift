@@ -12,13 +12,17 @@ import Testing
 
 @Suite("Rows copied from store to store")
 struct StoreCopyTests {
+  /// Every third store, with `make torture` all.
+  private static let stores = Fixtures.stores.enumerated().filter { TortureSize.isFull || $0.offset % 3 == 0 }
+    .map { Fixtures.name(of: $0.element) }
+
   private let bench: CopyBench
 
   init() throws { bench = try CopyBench() }
 
   @Test(
     "Every fixture store becomes one of every type, and that one of every type, with equal digests",
-    .enabled(if: Fixtures.isPresent, "The fixtures are not there."), arguments: Fixtures.stores.map(Fixtures.name))
+    .enabled(if: Fixtures.isPresent, "The fixtures are not there."), arguments: stores)
   func fixtures(name: String) throws {
     let fixture = try FixtureStore(Fixtures.url(name))
     // Another test counts those that have a model.
