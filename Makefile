@@ -77,8 +77,13 @@ test: libraries
 	@Scripts/postgresql.sh install
 	@Scripts/with-temporary-directory.sh $(MAKE) --no-print-directory tests
 
+# Removes the resources of examples: the framework finds models in all resource bundles beside a program, so also beside the tests.
+FORGET_EXAMPLES = if [ -d $(abspath $(SCRATCH))/debug ]; then \
+  find $(abspath $(SCRATCH))/debug/ -maxdepth 1 -name '*.resources' ! -name 'OpenCoreData_*' -exec rm -r {} +; fi
+
 # What `make test` runs, with the temporary directory of the caller.
 tests:
+	@$(FORGET_EXAMPLES)
 	@Scripts/test.sh --disable-xctest --scratch-path $(abspath $(SCRATCH)) $(BUILD_FLAGS) $(EXPORTS)
 	@Tests/Documents/check.sh $(abspath $(SCRATCH))/debug/Modules
 	@Examples/Finding/check.sh $(EXAMPLES)
@@ -88,6 +93,7 @@ tests:
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
 	@Scripts/corpus-check.sh
+	@$(FORGET_EXAMPLES)
 
 generated: build
 	@Tests/GeneratedClasses/check.sh "$(MODELS)" $(abspath $(SCRATCH))
