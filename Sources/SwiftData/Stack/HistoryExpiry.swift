@@ -22,7 +22,7 @@ extension ModelContext {
       } catch let error as NSError where error.code == NSPersistentHistoryTokenExpiredError {
         throw SwiftDataError(
           .historyTokenExpired,
-          "\(error.localizedFailureReason ?? "") Read the models again, and go on from the token of the newest transaction.",
+          "Read the models again, and go on from the token of the newest transaction.",
           cause: error, isAdvised: true)
       }
     }
@@ -34,18 +34,33 @@ private enum LaterThan {
   /// Returns the tokens of all comparisons in an expression, also of those that `||` makes optional: what was deleted might
   /// have matched.
   static func tokens(in expression: any PredicateExpression) -> [DefaultHistoryToken] {
-    if let comparison = expression as? any TokenComparison, let token = comparison.earlierToken { return [token] }
-    return Mirror(reflecting: expression).children.compactMap { $0.value as? any PredicateExpression }
-      .flatMap(tokens)
+    let parts = parts(of: expression)
+    let comparisons = parts.compactMap { $0 as? any TokenComparison }
+    let known = comparisons.compactMap(\.earlierToken)
+    // `if let` and `flatMap` give the value of an optional another name.
+    guard comparisons.contains(where: \.isOfBoundToken) else { return known }
+    return known + parts.compactMap { ($0 as? PredicateExpressions.Value<DefaultHistoryToken?>)?.value }
+  }
+
+  private static func parts(of expression: any PredicateExpression) -> [any PredicateExpression] {
+    [expression]
+      + Mirror(reflecting: expression).children.compactMap { $0.value as? any PredicateExpression }.flatMap(parts)
   }
 }
 
 private protocol TokenComparison {
   /// The token at the earlier side; nil if that is not known without a transaction.
   var earlierToken: DefaultHistoryToken? { get }
+  /// Whether the earlier side is a token that the predicate has unwrapped.
+  var isOfBoundToken: Bool { get }
 }
 
 extension PredicateExpressions.Comparison: TokenComparison {
+  fileprivate var isOfBoundToken: Bool {
+    lhs is PredicateExpressions.Variable<DefaultHistoryToken>
+      || rhs is PredicateExpressions.Variable<DefaultHistoryToken>
+  }
+
   fileprivate var earlierToken: DefaultHistoryToken? {
     func value(_ side: some PredicateExpression) -> DefaultHistoryToken? {
       // A side that needs the transaction has no value without it.

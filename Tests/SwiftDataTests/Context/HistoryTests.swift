@@ -89,10 +89,12 @@ struct HistoryTests {
     try context.deleteHistory(
       HistoryDescriptor<DefaultHistoryTransaction>(predicate: #Predicate { $0.transactionIdentifier < 3 }))
     let (first, second, last) = (tokens[0], tokens[1], tokens[3])
+    let kept: DefaultHistoryToken? = first
     for predicate in [
       #Predicate<DefaultHistoryTransaction> { $0.token > first },
       #Predicate { first < $0.token && $0.author == "other" },
       #Predicate { $0.author == "nobody" || $0.token >= first },
+      #Predicate<DefaultHistoryTransaction> { made in if let kept { made.token > kept } else { true } },
     ] {
       let error = #expect(throws: SwiftDataError.self) { try history(predicate) }
       #expect(error == .historyTokenExpired)
