@@ -206,11 +206,11 @@ sanitize-threads: libraries
 	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
 	  --filter '$(THREAD_SUITES)'
 
-# As with sanitize-all, few tests at a time.
+# As with sanitize-all, few tests at a time. A race does not stop the run: it is told, and the run ends with status 66.
 .PHONY: sanitize-threads-all
 sanitize-threads-all: libraries
 	swift build --build-tests --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads $(BUILD_FLAGS)
-	TSAN_OPTIONS="halt_on_error=1 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
+	TSAN_OPTIONS="halt_on_error=0 suppressions=$(abspath Scripts/thread-sanitizer.suppressions)" \
 	  swift test --skip-build --disable-xctest --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads \
 	  --experimental-maximum-parallelization-width 2
 
