@@ -16,6 +16,7 @@ known=(
   "Sources/CoreData: ObjectGraph/Context, ObjectGraph/Fetching"
   "Sources/CoreData: ObjectGraph/Context, ObjectGraph/Object"
   "Sources/CoreData: ObjectGraph/Context, ObjectGraph/Saving"
+  "Sources/CoreData: Model, Model/Rows"
   "Sources/CoreData: Stores, Stores/Kinds"
   "Sources/SwiftData: Stack, Stack/DataStores"
 )

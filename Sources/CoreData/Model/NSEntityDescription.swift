@@ -41,7 +41,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
   let derivedState = DerivedStateCell<EntityDerivedState>()
   /// The positions of the properties in objects; see `slotTable`.
-  let slotTableState = DerivedStateCell<EntityTable>()
+  let slotTableState = DerivedStateCell<SlotTable>()
 
   deinit {
     ownReference.clear()
@@ -350,9 +350,6 @@ final class EntityDerivedState: Sendable {
     relationshipsByName = byName.compactMapValues { $0 as? NSRelationshipDescription }
   }
 }
-
-/// The superclass of a table that another part of the framework derives from an entity and caches in it. Immutable.
-package class EntityTable: @unchecked Sendable {}
 
 /// A cache of state derived from a model, which edits discard. It locks while the model can be edited, but not after it
 /// is sealed.

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Attributes come first, then relationships, each sorted by name, including inherited ones. Fetched properties have no
 /// slot, because each access executes their request.
-package final class SlotTable: EntityTable, @unchecked Sendable {
+package final class SlotTable: @unchecked Sendable {
   /// The property of a slot.
   package enum Property {
     case attribute(NSAttributeDescription)
@@ -107,10 +107,7 @@ package final class SlotTable: EntityTable, @unchecked Sendable {
 
 extension NSEntityDescription {
   /// The layout of the slots of this entity's objects.
-  package var slotTable: SlotTable {
-    // Only this class is cached there. A checked cast would slow down every access to a property.
-    unsafeDowncast(slotTableState.value { SlotTable(self) }, to: SlotTable.self)
-  }
+  package var slotTable: SlotTable { slotTableState.value { SlotTable(self) } }
 }
 
 extension NSAttributeDescription {
