@@ -31,6 +31,7 @@ step() { printf '== %s\n' "$*"; }
 
 check() {
   local copy=${COREDATA_COPY:?} left
+  local place=(--scratch-path "$copy/.build" -Xlinker --export-dynamic)
   cd "$copy"
   step "$(swift --version 2>/dev/null | head -n 1)"
   step 'library, tool and plug-ins'
@@ -39,9 +40,9 @@ check() {
   make --no-print-directory demo
   step 'examples'
   local tools=$copy/.build/debug
-  Examples/Finding/check.sh --scratch-path "$copy/.build/examples"
-  COREDATA=$tools/coredata Examples/Splitting/check.sh --scratch-path "$copy/.build/examples"
-  Examples/Shelf/check.sh --scratch-path "$copy/.build/examples"
+  Examples/Finding/check.sh "${place[@]}"
+  COREDATA=$tools/coredata Examples/Splitting/check.sh "${place[@]}"
+  Examples/Shelf/check.sh "${place[@]}"
   COREDATA=$tools/coredata Examples/Moved/check.sh --scratch-path "$copy/.build/moved"
   step 'conformance'
   EXCHANGE=$tools/ConformanceExchange Conformance/check.sh
