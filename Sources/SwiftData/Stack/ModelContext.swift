@@ -108,8 +108,10 @@ public final class ModelContext {
   public func save() throws {
     guard managed.hasChanges else { return }
     (core.reregistered, core.historyTokens) = ([], [])
-    let notice = SaveNotice(self)
     NotificationCenter.default.post(name: Self.willSave, object: self)
+    // Delete rules delete and change further models.
+    managed.processPendingChanges()
+    let notice = SaveNotice(self)
     let kept = try core.save()
     core.refreshReregistered()
     NotificationCenter.default.post(name: Self.didSave, object: self, userInfo: notice.afterwards(kept))

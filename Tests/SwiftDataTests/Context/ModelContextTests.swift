@@ -292,4 +292,30 @@ struct ModelContextTests {
     let key = ModelContext.NotificationKey.insertedIdentifiers.rawValue
     #expect(received.info[key] as? [PersistentIdentifier] == [trip.persistentModelID])
   }
+
+  @Test("Notifications of a save name the models that delete rules delete and change")
+  func notificationsOfDeleteRules() throws {
+    final class Received: @unchecked Sendable { var info: [AnyHashable: Any] = [:] }
+    let received = Received()
+    let observer = NotificationCenter.default.addObserver(
+      forName: ModelContext.didSave, object: context, queue: nil
+    ) { received.info = $0.userInfo ?? [:] }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    func identifiers(_ key: ModelContext.NotificationKey) -> Set<PersistentIdentifier>? {
+      (received.info[key.rawValue] as? [PersistentIdentifier]).map(Set.init)
+    }
+    let trip = Trip(name: "Rome")
+    trip.stops = [Stop(title: "Forum"), Stop(title: "Pantheon")]
+    let (parent, child) = (Folder(name: "parent"), Folder(name: "child"))
+    parent.children = [child]
+    context.insert(trip)
+    context.insert(parent)
+    try context.save()
+    let deleted = Set([trip.persistentModelID, parent.persistentModelID] + trip.stops.map(\.persistentModelID))
+    context.delete(trip)
+    context.delete(parent)
+    try context.save()
+    #expect(identifiers(.deletedIdentifiers) == deleted)
+    #expect(identifiers(.updatedIdentifiers) == [child.persistentModelID])
+  }
 }
