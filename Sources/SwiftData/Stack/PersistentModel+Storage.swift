@@ -81,29 +81,29 @@ extension PersistentModel {
 
   /// Sets the destination of a to-one relationship. If one of the two models is inserted, so is the other.
   public func setValue<Value: PersistentModel>(forKey key: KeyPath<Self, Value>, to newValue: Value) {
-    storage.join(self, contextOf: [newValue])
     persistentBackingData.setValue(forKey: key, to: newValue)
+    storage.join(self, contextOf: [newValue])
   }
 
   /// Sets the destination of a to-one relationship. If one of the two models is inserted, so is the other.
   public func setValue<Value: PersistentModel>(forKey key: KeyPath<Self, Value?>, to newValue: Value?) {
-    storage.join(self, contextOf: newValue.map { [$0] } ?? [])
     persistentBackingData.setValue(forKey: key, to: newValue)
+    storage.join(self, contextOf: newValue.map { [$0] } ?? [])
   }
 
   /// Sets the destinations of a to-many relationship. If one of the models is inserted, so are the others.
   public func setValue<Value: RelationshipCollection, Other>(forKey key: KeyPath<Self, Value>, to newValue: Value)
   where Other == Value.PersistentElement {
-    storage.join(self, contextOf: PropertySlot.models(in: newValue))
     persistentBackingData.setValue(forKey: key, to: newValue)
+    storage.join(self, contextOf: PropertySlot.models(in: newValue))
   }
 
   /// Sets the destinations of a to-many relationship. If one of the models is inserted, so are the others.
   public func setValue<Value: RelationshipCollection & Encodable, Other>(
     forKey key: KeyPath<Self, Value>, to newValue: Value
   ) where Other == Value.PersistentElement {
-    storage.join(self, contextOf: PropertySlot.models(in: newValue))
     persistentBackingData.setValue(forKey: key, to: newValue)
+    storage.join(self, contextOf: PropertySlot.models(in: newValue))
   }
 
   /// Sets the value of an attribute that a value transformer converts.

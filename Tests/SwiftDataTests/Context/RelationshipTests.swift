@@ -21,6 +21,30 @@ private final class Pupil {
   init(_ name: String) { self.name = name }
 }
 
+@Model
+private final class Shelf {
+  @Relationship(inverse: \Box.shelf) var boxes: [Box] = []
+
+  init() {}
+}
+
+@Model
+private class Box {
+  var shelf: Shelf
+
+  init(on shelf: Shelf) { self.shelf = shelf }
+}
+
+@Model
+private final class LockedBox: Box {
+  var neighbour: Shelf?
+
+  init(on shelf: Shelf, nextTo neighbour: Shelf) {
+    self.neighbour = neighbour
+    super.init(on: shelf)
+  }
+}
+
 @Suite("Relationships of models")
 struct RelationshipTests {
   private let container: ModelContainer
@@ -87,6 +111,41 @@ struct RelationshipTests {
     #expect(other.modelContext == context && third.trip === other && trip.stops == [first])
     try context.save()
     #expect(try ModelContext(container).fetchCount(FetchDescriptor<Stop>()) == 3)
+  }
+
+  @Test("A relationship that an initializer sets inserts the model if the other one is inserted")
+  func initializers() throws {
+    let container = try ModelContainer(
+      for: Shelf.self, Box.self, LockedBox.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+    let context = ModelContext(container)
+    let shelf = Shelf()
+    context.insert(shelf)
+    let boxes = [Box(on: shelf), LockedBox(on: shelf, nextTo: shelf)]
+    #expect(boxes.allSatisfy { $0.modelContext == context })
+    #expect(Set(shelf.boxes) == Set(boxes))
+    try context.save()
+    #expect(try ModelContext(container).fetchCount(FetchDescriptor<Box>()) == 2)
+  }
+
+  @Test("A model that leaves a new owner for an inserted one does not insert the former")
+  func leaving() throws {
+    let (old, new) = (Trip(name: "Oslo"), Trip(name: "Rome"))
+    let stop = Stop(title: "1")
+    stop.trip = old
+    context.insert(new)
+    stop.trip = new
+    #expect(old.modelContext == nil && new.stops == [stop])
+    let (folder, parent) = (Folder(name: "folder"), Folder(name: "parent"))
+    folder.children = [Folder(name: "left")]
+    let kept = Folder(name: "kept")
+    context.insert(kept)
+    context.insert(parent)
+    folder.children = [kept]
+    folder.parent = parent
+    try context.save()
+    let names = try ModelContext(container).fetch(FetchDescriptor<Folder>()).map(\.name)
+    #expect(Set(names) == ["folder", "kept", "parent"])
+    #expect(try ModelContext(container).fetch(FetchDescriptor<Trip>()).map(\.name) == ["Rome"])
   }
 
   @Test("Observers of one side of a relationship learn of changes of the other")
