@@ -23,11 +23,11 @@ struct KeyPathProbe {
       throw NotInStore("The computed property \(keyPath.words) of \(type) is not stored")
     }
     let record = ProbeRecord(isOther: false)
-    let isStraight = isStraight(record)
+    let isStraight = isStraight(record, components.count)
     let steps = record.steps
     let unknown = unknown(reading: steps, names)
     let other = ProbeRecord(isOther: true)
-    guard isStraight, !steps.isEmpty, steps.count <= components.count, self.isStraight(other),
+    guard isStraight, !steps.isEmpty, steps.count <= components.count, self.isStraight(other, components.count),
       steps.map(\.keyPath) == other.steps.map(\.keyPath)
     else { throw unknown }
     var term = Term.object(object)
@@ -45,9 +45,9 @@ struct KeyPathProbe {
     return term
   }
 
-  private func isStraight(_ record: ProbeRecord) -> Bool {
+  private func isStraight(_ record: ProbeRecord, _ count: Int) -> Bool {
     let model: any PersistentModel.Type = type
-    return probe(model, keyPath, record)
+    return probe(model, keyPath, record, count)
   }
 
   /// The error for a key path with a computed part, which is named by the stored properties that it reads.
@@ -84,10 +84,13 @@ struct KeyPathProbe {
 }
 
 /// Returns whether a key path returns the last value that it reads from a model.
-private func probe<Model: PersistentModel>(_ type: Model.Type, _ keyPath: AnyKeyPath, _ record: ProbeRecord) -> Bool {
+private func probe<Model: PersistentModel>(
+  _ type: Model.Type, _ keyPath: AnyKeyPath, _ record: ProbeRecord, _ count: Int
+) -> Bool {
   guard let keyPath = keyPath as? PartialKeyPath<Model> else { return false }
   let model = Model(backingData: ProbingBackingData<Model>(record))
-  return record.isLast(model[keyPath: keyPath])
+  let value = model[keyPath: keyPath]
+  return record.isLast(value, hasFurtherParts: count > record.steps.count)
 }
 
 extension KeyPathProbe {
@@ -127,11 +130,12 @@ private final class ProbeRecord {
   }
 
   /// Returns whether a value is the last one that an accessor returned, or a part of it.
-  func isLast(_ value: Any) -> Bool {
-    guard let value = PredicateTranslator.flattened(value), let last = last.flatMap(PredicateTranslator.flattened)
-    else {
-      return false
-    }
+  ///
+  /// - Parameter hasFurtherParts: whether the key path has more components than were read.
+  func isLast(_ value: Any, hasFurtherParts: Bool) -> Bool {
+    guard let last = last.flatMap(PredicateTranslator.flattened) else { return false }
+    // The optional parts of a composite's sample are nil.
+    guard let value = PredicateTranslator.flattened(value) else { return hasFurtherParts }
     if value is any PersistentModel || last is any PersistentModel {
       return (value as AnyObject) === (last as AnyObject)
     }

@@ -6,6 +6,21 @@ import Testing
 
 @testable import SwiftData
 
+private struct Leg: Codable {
+  var distance: Double
+  var note: String?
+
+  var shortNote: String? { nil }
+}
+
+@Model
+private final class Voyage {
+  var leg: Leg
+  var other: Leg?
+
+  init(_ leg: Leg) { (self.leg, other) = (leg, leg) }
+}
+
 @Suite("Sort descriptors")
 struct SortTests {
   private let context: ModelContext
@@ -55,6 +70,20 @@ struct SortTests {
     try check(SortDescriptor(\.parent?.number, order: order)) { $0.parent?.number }
     try check(SortDescriptor(\.parent?.parent?.big, order: order)) { $0.parent?.parent?.big }
     try check(SortDescriptor(\.spot.height, order: order)) { $0.spot.height }
+  }
+
+  @Test("Key paths lead to the optional parts of composites")
+  func optionalParts() throws {
+    let container = try ModelContainer(for: Voyage.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+    let context = ModelContext(container)
+    for note in ["c", nil, "a", "b"] { context.insert(Voyage(Leg(distance: 1, note: note))) }
+    try context.save()
+    func notes(_ descriptor: SortDescriptor<Voyage>) throws -> [String?] {
+      try context.fetch(FetchDescriptor(sortBy: [descriptor])).map(\.leg.note)
+    }
+    #expect(try notes(SortDescriptor(\.leg.note)) == [nil, "a", "b", "c"])
+    #expect(try notes(SortDescriptor(\.other?.note, order: .reverse)) == ["c", "b", "a", nil])
+    #expect(throws: SwiftDataError.unsupportedSortDescriptor) { try notes(SortDescriptor(\.leg.shortNote)) }
   }
 
   @Test("What a store orders otherwise is refused by name")
