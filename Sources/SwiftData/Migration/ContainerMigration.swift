@@ -27,7 +27,7 @@ struct ContainerMigration {
   var isCopy: Bool { copy != nil }
   var options: MigrationOptions { configuration.migration }
   /// The name of the model's configuration; nil for all entities.
-  var part: String? { configuration.schema == nil ? nil : configuration.name }
+  var part: String? { configuration.schema == nil ? nil : configuration.part }
   /// Whether the store is a file. A store in a server is migrated while Core Data opens it, in one transaction.
   var isOfFile: Bool { url.isFileURL && !configuration.isStoredInMemoryOnly }
 

@@ -15,9 +15,10 @@ extension ModelContainer {
   public convenience init(
     for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
   ) throws {
-    let configurations = configurations.isEmpty ? [ModelConfiguration()] : configurations
+    var configurations = configurations.isEmpty ? [ModelConfiguration()] : configurations
     do {
       try Self.check(configurations, schema)
+      Self.distinguishParts(of: &configurations)
       let model = try Self.model(of: schema, configurations)
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       self.init(schema, migrationPlan, configurations, coordinator)
@@ -53,22 +54,41 @@ extension ModelContainer {
     of schema: Schema, _ configurations: [any DataStoreConfiguration]
   ) throws -> NSManagedObjectModel {
     var managed = ManagedModel(schema)
-    let model = try managed.make(configurations: configurations.map(\.name).filter { $0 != "default" })
-    for configuration in configurations {
-      guard let part = configuration.schema else { continue }
-      let names = Set(part.entities.map(\.name))
-      model.setEntities(
-        model.entities.filter { names.contains($0.name ?? "") }, forConfigurationName: configuration.name)
+    let parts = configurations.map { ($0 as? ModelConfiguration)?.part ?? $0.name }
+    let model = try managed.make(configurations: parts.filter { $0 != "default" })
+    for (configuration, part) in zip(configurations, parts) {
+      guard let names = configuration.schema.map({ Set($0.entities.map(\.name)) }) else { continue }
+      model.setEntities(model.entities.filter { names.contains($0.name ?? "") }, forConfigurationName: part)
     }
     return model
+  }
+
+  /// Gives the parts of configurations with one name different names.
+  private static func distinguishParts(of configurations: inout [ModelConfiguration]) {
+    for position in configurations.indices {
+      let taken = Set(configurations[..<position].map(\.part))
+      var number = 1
+      while taken.contains(configurations[position].part) {
+        number += 1
+        configurations[position].part = "\(configurations[position].name) \(number)"
+      }
+    }
+  }
+
+  /// Returns whether two configurations have common types.
+  private static func overlap(_ left: ModelConfiguration, _ right: ModelConfiguration) -> Bool {
+    guard let left = left.schema, let right = right.schema else { return true }
+    return left.entities.contains { right.entitiesByName[$0.name] != nil }
   }
 
   static func check(_ configurations: [ModelConfiguration], _ schema: Schema) throws {
     for configuration in configurations { try configuration.validate() }
     for (position, configuration) in configurations.enumerated() {
       let others = configurations[..<position]
-      if others.contains(where: { $0.name == configuration.name }) {
-        throw SwiftDataError(.duplicateConfiguration, "Two configurations are named '\(configuration.name)'.")
+      if others.contains(where: { $0.name == configuration.name && overlap($0, configuration) }) {
+        throw SwiftDataError(
+          .duplicateConfiguration,
+          "Two configurations are named '\(configuration.name)'. Give each a name and a schema of its own.")
       }
       if !configuration.isStoredInMemoryOnly, others.contains(where: { $0.url == configuration.url }) {
         throw SwiftDataError(.duplicateConfiguration, "Two configurations have the store \(configuration.url.path).")
@@ -84,7 +104,7 @@ extension ModelContainer {
   static func open(_ migration: ContainerMigration, _ coordinator: NSPersistentStoreCoordinator) throws {
     let configuration = migration.configuration
     let description = NSPersistentStoreDescription(url: configuration.url)
-    description.configuration = configuration.schema == nil ? nil : configuration.name
+    description.configuration = migration.part
     description.isReadOnly = !configuration.allowsSave
     description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
     description.setOption(NSNumber(value: true), forKey: NSPersistentStoreRemoteChangeNotificationPostOptionKey)

@@ -23,6 +23,8 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
   public let cloudKitDatabase: CloudKitDatabase
   /// The types in this store; nil for all those of the container.
   public var schema: Schema?
+  /// The name of the model's part in this store: that of the configuration, unless another one has it.
+  var part: String
   /// How the store is migrated. An addition to Apple's API.
   public var migration = MigrationOptions()
 
@@ -59,6 +61,7 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
     groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic
   ) {
     self.name = name ?? "default"
+    part = self.name
     self.schema = schema
     self.isStoredInMemoryOnly = isStoredInMemoryOnly
     self.allowsSave = allowsSave
@@ -83,6 +86,7 @@ public struct ModelConfiguration: DataStoreConfiguration, Identifiable, CustomDe
     cloudKitDatabase: CloudKitDatabase = .automatic
   ) {
     self.name = name ?? url.deletingPathExtension().lastPathComponent
+    part = self.name
     self.schema = schema
     self.url = url
     isStoredInMemoryOnly = url.isFileURL && url.path == "/dev/null"
