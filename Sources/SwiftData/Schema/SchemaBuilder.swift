@@ -7,7 +7,7 @@ import Foundation
 struct SchemaBuilder {
   private var entities: [ObjectIdentifier: Schema.Entity] = [:]
   private var order: [Schema.Entity] = []
-  private var issue: SchemaIssue?
+  private var issues: [SchemaIssue] = []
 
   /// Adds types, their superclasses, and the types that their relationships reach.
   mutating func add(_ types: [any PersistentModel.Type]) {
@@ -28,9 +28,7 @@ struct SchemaBuilder {
     }
   }
 
-  private mutating func report(_ new: SchemaIssue) {
-    if issue == nil { issue = new }
-  }
+  private mutating func report(_ issue: SchemaIssue) { issues.append(issue) }
 
   private mutating func add(_ property: Schema.PropertyMetadata, to entity: Schema.Entity) {
     if property.metadata is any PropertyGroups { return }
@@ -131,18 +129,20 @@ struct SchemaBuilder {
       entity.superentity = entities[ObjectIdentifier(parent)]
       entity.superentity?.subentities.insert(entity)
     }
-    for entity in order {
-      if let other = order.first(where: { $0 !== entity && $0.name == entity.name }) {
+    for (position, entity) in order.enumerated() {
+      if let other = order[..<position].first(where: { $0.name == entity.name }) {
         report(
           .init(
             entity.name, "",
-            "is the name of two classes, \(entity.typeName) and \(other.typeName). A relationship of one version may "
+            "is the name of two classes, \(other.typeName) and \(entity.typeName). A relationship of one version may "
               + "lead to a class of another: refer to the classes of the same version."))
       }
     }
     var inverses = InverseRelationships(entities)
     inverses.settle(order)
     if let found = inverses.issue { report(found) }
+    var issue = issues.first
+    issue?.others = Array(issues.dropFirst())
     return (order, issue)
   }
 }
@@ -165,8 +165,10 @@ extension ModelLayout {
 
 extension UnstorableType {
   var sentence: String {
-    let part = path.isEmpty ? "" : ", whose part '\(path.joined(separator: "."))' is of a type that"
-    return "cannot be stored: its type is \(typeName)\(part.isEmpty ? ", which" : part) \(reason)."
+    if path.isEmpty { return "cannot be stored: its type is \(typeName), which \(reason)." }
+    let part = partTypeName.map { "the type \($0), which" } ?? "a type that"
+    let name = path.joined(separator: ".")
+    return "cannot be stored: its type is \(typeName), whose part '\(name)' is of \(part) \(reason)."
   }
 }
 

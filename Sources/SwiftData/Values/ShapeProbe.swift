@@ -36,6 +36,10 @@ enum ShapeProbe {
     } catch let error as UnstorableType {
       throw error
     } catch {
+      if recorder.isList {
+        throw UnstorableType(
+          type: type, reason: "decodes itself as a list, without keys; @Attribute(.codable) stores it as a whole")
+      }
       let part = recorder.elements.last.map { " in '\($0.name)', which it read last," } ?? ""
       throw UnstorableType(
         type: type,
@@ -86,6 +90,8 @@ extension RawRepresentable {
 private final class Recorder {
   let type: Any.Type
   var isKeyed = false
+  /// Whether the type asked for a list, and not for keys.
+  var isList = false
   var elements: [ValueShape.Element] = []
   /// The shapes of the parts, which are the same for all samples.
   private var shapes: [String: ValueShape] = [:]
@@ -121,12 +127,13 @@ private struct ProbingDecoder: Decoder {
   init(_ recorder: Recorder, _ choices: SampleChoices) { (self.recorder, self.choices) = (recorder, choices) }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-    recorder.isKeyed = true
+    (recorder.isKeyed, recorder.isList) = (true, false)
     return KeyedDecodingContainer(ProbingContainer(recorder: recorder, choices: choices))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    SampleList(length: choices.choose(among: 2), choices: choices)
+    recorder.isList = !recorder.isKeyed
+    return SampleList(length: choices.choose(among: 2), choices: choices)
   }
   func singleValueContainer() throws -> any SingleValueDecodingContainer {
     SampleValue(choices: choices)

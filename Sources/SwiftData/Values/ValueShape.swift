@@ -88,6 +88,8 @@ struct UnstorableType: Error, Hashable {
   var typeName: String
   /// The part of the type that is the reason; empty for the type itself.
   var path: [String] = []
+  /// The type of that part; nil if it is not known.
+  private(set) var partTypeName: String?
   /// What is wrong with that part.
   var reason: String
 
@@ -100,7 +102,9 @@ struct UnstorableType: Error, Hashable {
   /// Returns the error for a part in which this one occurred.
   func inside(_ part: String, of type: Any.Type) -> UnstorableType {
     var outer = self
+    if path.isEmpty { outer.partTypeName = typeName }
     outer.path.insert(part, at: 0)
+    outer.typeName = String(reflecting: type)
     return outer
   }
 }
