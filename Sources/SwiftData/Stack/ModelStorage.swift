@@ -151,6 +151,10 @@ final class StorageCore {
     return slot
   }
 
+  /// Says why a model without values was found by its identifier.
+  private static let deletion =
+    "Its row was deleted. Fetch models by their persistentModelID if they may have been deleted since."
+
   private var names: String { layout.slots.map(\.name).joined(separator: ", ") }
 
   func loose<Value>(_ slot: PropertySlot, as type: Value.Type) -> Value {
@@ -173,7 +177,8 @@ final class StorageCore {
     do {
       return try access.read(row)
     } catch {
-      trap("\(place(of: slot)) \((error as? UnreadableAttribute)?.reason ?? "cannot be read: \(error)").")
+      let reason = (error as? UnreadableAttribute)?.reason ?? "cannot be read: \(error)"
+      trap("\(place(of: slot)) \(reason).\(isDeleted ? " \(Self.deletion)" : "")")
     }
   }
 

@@ -110,4 +110,19 @@ struct ModelActorTests {
       #expect(changes.count == 1)
     }
   }
+
+  @Test("Reading a model whose row was deleted says so")
+  func deletedRow() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let container = try makeContainer()
+      let worker = Worker(modelContainer: container)
+      let identifier = try await worker.add(["a"])[0]
+      let context = ModelContext(container)
+      try context.delete(model: Trip.self)
+      try context.save()
+      try await worker.prolong(identifier)
+    }
+    let words = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(words.contains("has no value. Its row was deleted. Fetch models by their persistentModelID"), "\(words)")
+  }
 }
