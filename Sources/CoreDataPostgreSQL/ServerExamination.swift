@@ -48,7 +48,9 @@ private struct ServerExamination {
         cure: "Check the parameter 'schema' of the URL, or create the store.")
       return
     }
+    // As the tool writes sizes.
     let size = ByteCountFormatter.string(fromByteCount: Int64(try schema.size()), countStyle: .file)
+      .replacingOccurrences(of: " KB", with: " kB")
     add(.ok, "store", "Its tables and indexes take \(size).")
     try examinePrivileges(isStandby: isStandby)
     let metadata = try schema.metadata()

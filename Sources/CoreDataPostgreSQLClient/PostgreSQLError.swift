@@ -41,10 +41,12 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
       "\(size) bytes are too large for PostgreSQL, which accepts values of up to \(PostgreSQLValue.maxSize) bytes.")
   }
 
-  /// Returns a libpq message, which may have several lines, on one line.
+  /// Returns a libpq message, which may have several lines, on one line. A line that another one follows ends with a
+  /// full stop.
   private static func joined(_ message: String) -> String {
-    message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)).trimmed }
-      .joined(separator: " ")
+    let lines = message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)).trimmed }
+    let ended = lines.dropLast().map { ".?!:;,".contains($0.last ?? ".") ? $0 : $0 + "." }
+    return (ended + lines.suffix(1)).joined(separator: " ")
   }
 
   /// Creates an error from a result.
