@@ -11,14 +11,14 @@ package enum ObjectiveCNamesFile {
   ///   - names: the classes by the names in `@objc(Name)`.
   ///   - isPort: whether the file belongs to the sources, rather than to a build.
   package static func text(_ names: [String: String], isPort: Bool) -> String {
-    let entries = names.sorted { $0.key < $1.key }.map { "    \"\($0.key)\": \($0.value).self,\n" }.joined()
+    let entries = names.sorted { $0.key < $1.key }.map { "      \"\($0.key)\": \($0.value).self,\n" }.joined()
     let type = """
       import CoreData
 
       /// The classes of this module by the names that models, mapping models and archives use.
       final class ObjectiveCNames: NSObject, ObjectiveCNaming {
         static var classes: [String: AnyClass] {
-          [\(names.isEmpty ? ":" : "\n\(entries)  ")]
+          [\(names.isEmpty ? ":" : "\n\(entries)    ")]
         }
       }
 
