@@ -205,9 +205,9 @@ let package = Package(
     .testTarget(
       name: "CoreDataCommandTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataMigration", "CoreDataModelFiles", "CoreDataSQLite",
-        "CoreDataSourceCode",
-        "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTestSupport",
+        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient",
+        "CoreDataSQLite", "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTestSupport",
+        "PostgreSQLTestServer",
       ],
       exclude: ["Transcripts"]),
   ]

@@ -62,12 +62,12 @@ struct PageTranscriptTests {
 
   private static var pages: [String] {
     get throws {
-      let directory = SourceRoot.url.appendingPathComponent("Documentation").path
-      let documents = try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasSuffix(".md") }
-      // Tests of CoreData and SwiftData have the output of the other articles.
-      let articles = try Transcript.names.filter { $0.hasPrefix("Guide") }.map { $0.dropFirst("Guide".count) }
-      return ["README.md", "MOVING.md"] + documents.sorted().map { "Documentation/\($0)" }
-        + articles.map { "Sources/CoreData/CoreData.docc/\($0).md" }
+      let directories = ["Documentation", "Sources/CoreData/CoreData.docc", "Sources/SwiftData/SwiftData.docc"]
+      return try ["README.md", "MOVING.md"]
+        + directories.flatMap { directory in
+          try FileManager.default.contentsOfDirectory(atPath: SourceRoot.url.appendingPathComponent(directory).path)
+            .filter { $0.hasSuffix(".md") }.sorted().map { "\(directory)/\($0)" }
+        }
     }
   }
 

@@ -4,6 +4,7 @@
 import CoreDataTerminal
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Testing
 
 @testable import CoreDataCommand
@@ -61,8 +62,16 @@ struct TerminalWidthTests {
     }
   }
 
-  @Test("No command of a transcript writes a wider line, or breaks a word", arguments: try Transcript.names)
-  func transcript(_ name: String) throws {
+  @Test(
+    "No command of a transcript writes a wider line, or breaks a word", arguments: try Transcript.names(needing: nil))
+  func transcript(_ name: String) throws { try check(name) }
+
+  @Test(
+    "Nor does one of a transcript with stores in PostgreSQL", .needsPostgreSQL,
+    arguments: try Transcript.names(needing: .server))
+  func server(_ name: String) throws { try check(name) }
+
+  private func check(_ name: String) throws {
     let transcript = try Transcript(named: name)
     let outcomes = try TranscriptRun(transcript, columns: Self.columns).commands()
     for (expected, outcome) in zip(transcript.commands, outcomes)

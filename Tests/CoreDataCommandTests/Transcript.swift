@@ -66,11 +66,29 @@ struct Transcript {
     }
   }
 
+  /// What a transcript needs besides this process.
+  enum Need {
+    /// A PostgreSQL server and its client.
+    case server
+    /// The program, for a command that does not end by itself.
+    case program
+  }
+
   /// The names of all transcripts, sorted.
   static var names: [String] {
     get throws {
       try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
         .filter { $0.pathExtension == "txt" }.map { $0.deletingPathExtension().lastPathComponent }.sorted()
+    }
+  }
+
+  /// The names of the transcripts that need one thing, or nothing, besides this process.
+  static func names(needing need: Need?) throws -> [String] {
+    try names.filter { name in
+      let text = try String(contentsOf: directory.appendingPathComponent(name + ".txt"), encoding: .utf8)
+      let needsServer = text.contains("\n+ server ") || text.contains("\n+ no-server ")
+      let found: Need? = needsServer ? .server : text.contains("\n$ coredata store browse ") ? .program : nil
+      return found == need
     }
   }
 
@@ -130,7 +148,8 @@ struct Transcript {
       let words = try words(lines[position].dropFirst(Transcript.preparationMark.count))
       position += 1
       var block: [String] = []
-      while position < lines.count, lines[position].hasPrefix(Transcript.indent) {
+      // An empty line is one of the block if the block continues below it.
+      while let line = lines[position...].first(where: { !$0.isEmpty }), line.hasPrefix(Transcript.indent) {
         block.append(String(lines[position].dropFirst(Transcript.indent.count)))
         position += 1
       }
@@ -210,6 +229,12 @@ enum Placeholder: String, CaseIterable {
   case version
   /// The absolute path of a directory.
   case path
+  /// The address of a page on this machine.
+  case address
+  /// The version of a server, as `PostgreSQL 15.18 (Debian 15.18-0+deb12u1)`.
+  case server
+  /// A duration, as `4.6 ms`.
+  case duration
 
   private var pattern: String {
     switch self {
@@ -219,6 +244,9 @@ enum Placeholder: String, CaseIterable {
     case .hash: "([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)"
     case .version: "[0-9]+\\.[0-9]+\\.[0-9]+"
     case .path: "(/[^/ ]*[^/ .])+"
+    case .address: "http://127\\.0\\.0\\.1:[0-9]+/[0-9a-f]{32}/"
+    case .server: "PostgreSQL [0-9.]+( \\([^()]*\\))?"
+    case .duration: "[0-9]+(\\.[0-9])? (ms|s)"
     }
   }
 

@@ -18,6 +18,7 @@ final class TranscriptRun {
 
   /// The columns of the terminal that commands write to; nil for files.
   private let columns: Int?
+  private var servers: [TranscriptServer] = []
 
   init(_ transcript: Transcript, columns: Int? = nil) throws {
     self.transcript = transcript
@@ -49,9 +50,10 @@ final class TranscriptRun {
   // MARK: Commands
 
   private func run(_ command: Transcript.Command) throws -> Transcript.Command {
-    let arguments = command.words.dropFirst().map(path)
+    let arguments = command.words.dropFirst().map { word in servers.reduce(path(word)) { $1.resolved($0) } }
     let outcome: (output: String, error: String, status: Int)
     switch command.words.first {
+    case "coredata" where arguments.starts(with: ["store", "browse"]): outcome = try browse(arguments)
     case "coredata":
       let run = CommandRun(arguments, terminalWidth: columns, showsOutput: columns != nil)
       outcome = (run.output, run.error, Int(run.status.rawValue))
@@ -64,10 +66,20 @@ final class TranscriptRun {
     return result
   }
 
+  /// Runs the program until it has said where it serves pages.
+  private func browse(_ arguments: [String]) throws -> (output: String, error: String, status: Int) {
+    let run = try ProgramRun(arguments)
+    let line = run.firstLine()
+    run.send(SIGINT)
+    let end = try run.end()
+    return (line + "\n" + end.output, end.error, Int(end.status ?? -1))
+  }
+
   /// The lines of a text, with names in place of paths. Every line must end.
   private func lines(_ text: String, _ command: Transcript.Command) throws -> [String] {
     guard !text.isEmpty else { return [] }
-    var lines = text.replacingOccurrences(of: folder.path + "/", with: "").components(separatedBy: "\n")
+    let shown = servers.reduce(text) { $1.presented($0) }
+    var lines = shown.replacingOccurrences(of: folder.path + "/", with: "").components(separatedBy: "\n")
     // A terminal shows progress, which is removed at the end.
     if columns != nil { return lines }
     guard lines.removeLast().isEmpty else { throw malformed(command.line, "The last line does not end: \(text)") }
@@ -127,8 +139,19 @@ final class TranscriptRun {
       guard preparation.arguments.count == 3, preparation.arguments[1] == "of" else {
         throw malformed(preparation.line, "Expected + copy NAME of PATH.")
       }
+      try FileManager.default.createDirectory(
+        at: url(name).deletingLastPathComponent(), withIntermediateDirectories: true)
       try FileManager.default.copyItem(
         at: SourceRoot.url.appendingPathComponent(preparation.arguments[2]), to: url(name))
+    case "cut":
+      guard preparation.arguments.count == 3, let size = UInt64(preparation.arguments[2]) else {
+        throw malformed(preparation.line, "Expected + cut NAME to BYTES.")
+      }
+      let handle = try FileHandle(forUpdating: url(name))
+      try handle.truncate(atOffset: size)
+      try handle.close()
+    case "server": servers.insert(try TranscriptServer(name), at: 0)
+    case "no-server": servers.insert(try TranscriptServer(name, missing: url("no-server")), at: 0)
     case "sql": try execute(preparation.block.joined(separator: "\n"), in: name)
     case "log": try leaveLog(preparation.block.joined(separator: "\n"), of: name)
     case "hole": try makeLargerThanDisk(name)
@@ -220,7 +243,9 @@ final class TranscriptRun {
       case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType: Int(text)
       case .doubleAttributeType, .floatAttributeType: Double(text)
       case .booleanAttributeType: text == "true"
-      case .binaryDataAttributeType: Data(text.utf8)
+      case .dateAttributeType: Double(text).map(Date.init(timeIntervalSince1970:))
+      case .binaryDataAttributeType:
+        text.wholeMatch(of: /([0-9]+) bytes/).flatMap { Int($0.1) }.map { Data(count: $0) } ?? Data(text.utf8)
       default: nil
       }
     guard let value else { throw malformed(line, "\(key) cannot have the value \(text).") }

@@ -3,6 +3,7 @@
 
 import CoreDataAnalysis
 import Foundation
+import PostgreSQLTestServer
 import Testing
 
 @Suite("Transcripts of the command")
@@ -10,13 +11,34 @@ struct TranscriptTests {
   /// `COREDATA_RECORD_TRANSCRIPTS=1` writes what comes out into the transcripts, to be read and committed.
   private static let isRecording = ProcessInfo.processInfo.environment["COREDATA_RECORD_TRANSCRIPTS"] != nil
 
-  @Test("Every command writes what its transcript says", arguments: try Transcript.names)
-  func transcript(_ name: String) throws {
+  @Test("Every command writes what its transcript says", arguments: try Transcript.names(needing: nil))
+  func transcript(_ name: String) throws { try check(name) { $0 } }
+
+  @Test(
+    "Every command that serves pages writes what its transcript says",
+    .enabled(if: ProgramRun.isPresent, "The program was not built"), arguments: try Transcript.names(needing: .program))
+  func program(_ name: String) throws { try check(name) { $0 } }
+
+  /// The version of the server moves the breaks of lines.
+  @Test(
+    "Every command writes of a store in PostgreSQL what its transcript says", .needsPostgreSQL,
+    arguments: try Transcript.names(needing: .server))
+  func server(_ name: String) throws { try check(name, Self.unwrapped) }
+
+  /// Returns lines without the breaks that the width of a terminal has made: the next line is indented further then.
+  private static func unwrapped(_ lines: [String]) -> [String] {
+    lines.reduce(into: []) { result, line in
+      let isContinued = line.hasPrefix("           ") && !line.dropFirst(11).hasPrefix(" ") && !result.isEmpty
+      if isContinued { result[result.count - 1] += " " + line.dropFirst(11) } else { result.append(line) }
+    }
+  }
+
+  private func check(_ name: String, _ lines: ([String]) -> [String]) throws {
     let transcript = try Transcript(named: name)
     let outcomes = try TranscriptRun(transcript).commands()
     guard !Self.isRecording else { return try transcript.record(outcomes) }
     for (expected, outcome) in zip(transcript.commands, outcomes) {
-      guard let difference = Placeholder.difference(expected.lines, outcome.lines) else { continue }
+      guard let difference = Placeholder.difference(lines(expected.lines), lines(outcome.lines)) else { continue }
       Issue.record("\(name).txt:\(expected.line): $ \(expected.text)\n\(difference)")
     }
   }

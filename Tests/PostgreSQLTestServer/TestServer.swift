@@ -46,11 +46,13 @@ package final class TestServer: @unchecked Sendable {
 
   /// Starts a server of its own, for a test that stops it. It ends with the object, or with the process.
   ///
-  /// - Parameter primary: the server whose standby it is; nil for none.
-  package init(standbyOf primary: TestServer? = nil) throws {
+  /// - Parameters:
+  ///   - primary: the server whose standby it is; nil for none.
+  ///   - isDurable: whether it syncs its files, which takes longer.
+  package init(standbyOf primary: TestServer? = nil, isDurable: Bool = false) throws {
     guard Self.programs != nil else { throw Failure(description: "there is no server") }
     // A standby refuses transactions that are serializable by default, whoever begins them.
-    settings = primary == nil ? Self.settings : ""
+    settings = (isDurable ? "" : "-c fsync=off ") + (primary == nil ? Self.settings : "")
     // A socket's path has at most 107 bytes.
     folder = "/tmp/coredata-pg-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
     // PostgreSQL refuses to run as root.
@@ -89,7 +91,7 @@ package final class TestServer: @unchecked Sendable {
   /// Starts the server, and waits until it takes connections.
   package func start() throws {
     let settings =
-      "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB -c fsync=off "
+      "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB "
       + "-c max_prepared_transactions=0 -c timezone=UTC \(self.settings)"
     try control(
       "pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
