@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Writes each Swift block of the pages given into a file of its own below `folder`, so that all files compile as one module, and
-# manifests as another. `check.sh` describes what a page can say before a block. The last line printed is the number of blocks.
+# manifests as another. `check.sh` describes what a page can say before a block. Of the articles of the guides, only fragments
+# of manifests are written. The last line printed is the number of blocks.
 
 function fail(text) {
   printf "%s: %s\n", page == FILENAME ? page ":" FNR : page, text > "/dev/stderr"
@@ -32,6 +33,10 @@ function writeBlock(    name, opening, i, file, declares, outside, position, hea
     if (code[i] == "import PackageDescription") opening = "whole"
     # A struct can hold declarations, a function whatever else a block has.
     if (code[i] ~ /^(@|func |final class |class |struct |enum |typealias )/ && code[i] !~ /^@testable/) declares = 1
+  }
+  if (opening == "" && FILENAME ~ /\.docc\//) {
+    blocks--
+    return
   }
   if (opening != "") {
     file = folder "/manifests/" name ".swift"

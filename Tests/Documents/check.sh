@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles every Swift block of the Markdown pages, in two runs of the compiler: fragments of manifests, and all other blocks.
-# Argument: the directory of the modules of a build with tests. The blocks of the guides (.docc) are not among
-# them: tests run those.
+# Argument: the directory of the modules of a build with tests. Of the guides (.docc), only the fragments of manifests are among
+# them: tests run the other blocks.
 #
 # A block is the body of a function, or of a type if it declares a function or type itself; CoreData and Foundation are imported.
 # What else it needs stands before it, where readers do not see it:
@@ -29,7 +29,7 @@ mkdir "$folder/code" "$folder/manifests"
 pages=()
 while IFS= read -r -d '' page; do
   if [[ -f $page ]]; then pages+=("$page"); fi
-done < <(git ls-files -z --cached --others --exclude-standard -- '*.md' ':!Sources/*.docc/*')
+done < <(git ls-files -z --cached --others --exclude-standard -- '*.md')
 ((${#pages[@]} > 0)) || fail 'there are no pages'
 count=$(awk -v folder="$folder" -f Tests/Documents/blocks.awk "${pages[@]}") || fail 'a page cannot be read'
 for part in code manifests; do
