@@ -87,11 +87,18 @@ struct HistoryTokenTests {
     #expect(try shelf.run("store", "history", shelf.store, "--since", "@\(shelf.path("absent"))").status == 2)
   }
 
+  @Test("Copying a store with history writes the lines of the command alone", arguments: ["xml", "sqlite"])
+  func copying(type: String) throws {
+    let run = try shelf.run("store", "copy", shelf.store, shelf.path("Copy.\(type)"), "--type", type)
+    #expect(run.status == 0 && !run.error.contains("CoreData:"), "\(run.text)")
+  }
+
   @Test("A token beyond the last transaction is refused, since the store was replaced by an older one")
   func later() throws {
     let parts = try #require(try tokens().first).split(separator: ":")
     let run = try shelf.run("store", "history", shelf.store, "--since", "\(parts[0]):9")
     #expect(
       run.status == 6 && run.error.contains("the last one of the store is 2: the store was replaced"), "\(run.text)")
+    #expect(run.error.hasSuffix("Without --since, all transactions are shown.\n"), "\(run.text)")
   }
 }

@@ -47,15 +47,24 @@ enum StoreHistoryCommand: Command {
       let range = try since?.range(in: objects.store, named: objects.address.name) ?? .all
       let isJSON = invocation.options.format == .json
       var (count, token) = (0, "")
-      try store.readHistory(range, withChanges: true) { transaction, changes in
-        guard author == nil || transaction.origin.author == author else { return }
-        token = HistoryToken.text(after: transaction.number, in: objects.store)
-        if isJSON {
-          try invocation.result.write(safe: (count == 0 ? "[\n  " : ",\n  ") + json(transaction, changes, token).line())
-        } else {
-          try write(transaction, changes, invocation)
+      do {
+        try store.readHistory(range, withChanges: true) { transaction, changes in
+          guard author == nil || transaction.origin.author == author else { return }
+          token = HistoryToken.text(after: transaction.number, in: objects.store)
+          if isJSON {
+            try invocation.result.write(
+              safe: (count == 0 ? "[\n  " : ",\n  ") + json(transaction, changes, token).line())
+          } else {
+            try write(transaction, changes, invocation)
+          }
+          count += 1
         }
-        count += 1
+      } catch let error as NSError where error.code == NSPersistentHistoryTokenExpiredError {
+        // The advice of the error is for an app.
+        throw CommandFailure(
+          .failed,
+          "\(error.localizedFailureReason ?? "The position of --since is not in the history.") Without --since, all "
+            + "transactions are shown.")
       }
       if isJSON {
         try invocation.result.write(safe: count == 0 ? "[]\n" : "\n]\n")
@@ -84,7 +93,7 @@ enum StoreHistoryCommand: Command {
       } else {
         throw CommandFailure(
           .usage,
-          "\(TextLayout.truncated(text, to: 60)) is neither the number of a transaction nor a date, such as 2026-11-27 or "
+          "\(JSONText.string(TextLayout.truncated(text, to: 60)).line()) is neither the number of a transaction nor a date, such as 2026-11-27 or "
             + "2026-11-27T10:00:00Z, nor a token, such as store history prints it.")
       }
     }

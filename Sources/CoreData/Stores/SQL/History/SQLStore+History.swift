@@ -16,6 +16,7 @@ extension SQLStore {
         if try HistoryTables.areEmpty(in: opened.database), try beginUnrecorded(opened) { return }
         isReadOnly = true
         isForcedReadOnly = true
+        guard Warnings.arePrinted.value else { return }
         FileHandle.standardError.write(
           Data(
             """
