@@ -39,9 +39,9 @@ struct StoreImportCommandTests {
     arguments: [
       (
         "{\"entity\":\"Item\",\"values\":{\"titel\":\"x\"}}",
-        "Item.titel: Item has no property \"titel\"; did you mean title."
+        "Item.titel: Item has no property \"titel\"; did you mean title?"
       ),
-      ("{\"entity\":\"Itm\",\"values\":{}}", "the store has no entity \"Itm\"; did you mean Item."),
+      ("{\"entity\":\"Itm\",\"values\":{}}", "the store has no entity \"Itm\"; did you mean Item?"),
       ("{\"values\":{}}", "The line names no entity."), ("[1]", "The line is not a JSON object."),
       (
         "{\"entity\":\"Item\",\"values\":{\"title\":\"x}}",

@@ -58,7 +58,7 @@ struct StoreSetCommandTests {
       ("token=1", "Order.token: \"1\" is not a UUID; an example is 6F9619FF-"),
       ("picture=###", "Order.picture: \"###\" is not a Binary Data; an example is aGVsbG8= (base64)."),
       ("picture=@missing.png", "missing.png cannot be read"),
-      ("numbr=1", "Order has no property \"numbr\"; did you mean number"),
+      ("numbr=1", "Order has no property \"numbr\"; did you mean number?"),
       ("customer=Item/p1", "Order.customer: Item/p1 is not a Customer, which the relationship leads to."),
       ("customer=Customer/p9", "has no object Customer/p9."), ("number+=1", "+= and -= are for to-many relationships"),
       ("items-=Item/p3", "Item/p3 is not one of the objects."), ("number", "\"number\" is not a change."),
@@ -66,7 +66,7 @@ struct StoreSetCommandTests {
     ])
   func wrongValues(change: String, expected: String) {
     let before = shop.export()
-    let run = CommandRun(["store", "set", store, "Order/p1", "number=7", change])
+    let run = CommandRun(["store", "set", store, "Order/p1", "weight=7", change])
     #expect(run.status == .usage || run.status == .failed)
     #expect(run.error.contains(expected), "\(run.error)")
     #expect(shop.export() == before)

@@ -98,6 +98,8 @@ struct ArgumentTests {
       ("model show A --entity --version 5", "--entity needs a value: --entity E"),
       ("model lint A --limit many", "--limit takes an integer, not \"many\""),
       ("model lint A -n 0", "-n takes an integer of at least 1, not 0"),
+      ("model lint A --limit -1", "--limit takes an integer of at least 1, not -1"),
+      ("model lint A --limit --level", "--limit needs a value: --limit N"),
       ("model lint A --limit 1 --limit 2", "--limit was given twice"),
       ("model lint A --level DS102", "--level takes CODE= followed by off, warn or error, not \"DS102\""),
       ("model lint A --level DS102=loud", "--level takes CODE= followed by off, warn or error, not \"DS102=loud\""),

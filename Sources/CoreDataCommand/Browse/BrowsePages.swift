@@ -142,12 +142,11 @@ struct BrowsePages {
     let kept = ["sort", "desc", "of", "rel"].compactMap { name in
       fields[name].map { HTMLPage.Field(name, value: $0, kind: .hidden) }
     }
-    let example = entity.titleAttribute.map { "\($0.name) BEGINSWITH 'A'" } ?? "SELF != nil"
     return kept + [
       .init(
         "q", label: "Find in all rows", value: fields["q"] ?? "", kind: .search,
         note: "In all texts, or equal to a number, a UUID or a key such as p12"),
-      .init("p", label: "Predicate", value: fields["p"] ?? "", note: "Such as \(example)"),
+      .init("p", label: "Predicate", value: fields["p"] ?? "", note: "Such as \(PropertyNames.example(of: entity))"),
     ]
   }
 
@@ -158,9 +157,7 @@ struct BrowsePages {
         try ObjectSelection.search(text, in: entity) { store.id(entity: entity.name ?? "", reference: $0) })
     }
     if let format = fields["p"]?.trimmingCharacters(in: .whitespacesAndNewlines), !format.isEmpty {
-      let predicate = try NSPredicate.checked(format: format)
-      try PropertyNames.check(predicate, of: entity)
-      parts.append(predicate)
+      parts.append(try PropertyNames.predicate(format, of: entity))
     }
     return parts.isEmpty ? nil : NSCompoundPredicate(andPredicateWithSubpredicates: parts)
   }

@@ -62,9 +62,7 @@ enum StoreQueryCommand: Command {
     let columns = try paths("show")?.map { try QueryColumn($0, of: entity) }
     var rows = QueryRows(objects: objects, entity: entity, columns: try columns ?? QueryColumn.all(of: entity))
     if let text = invocation.arguments.optionalArgument("PREDICATE") {
-      let predicate = try NSPredicate.checked(format: text)
-      try PropertyNames.check(predicate, of: entity)
-      rows.predicate = predicate
+      rows.predicate = try PropertyNames.predicate(text, of: entity)
     }
     rows.sortDescriptors = try (paths("sort") ?? []).map { text in
       let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
@@ -138,7 +136,7 @@ private struct QueryTable {
       for row in cells { try invocation.result.write(safe: (table?.line(row) ?? "") + "\n") }
       count += cells.count
     }
-    guard count > 0 else { return try invocation.result.write("No objects.\n") }
+    guard count > 0 || rows.limit == 0 else { return try invocation.result.write("No objects.\n") }
     if rows.limit == count {
       var all = rows
       all.limit = nil

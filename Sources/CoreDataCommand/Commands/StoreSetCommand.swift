@@ -25,6 +25,12 @@ enum StoreSetCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let assignments = try invocation.arguments.arguments("KEY=VALUE").map(Assignment.init)
+    var paths: Set<[String]> = []
+    for assignment in assignments
+    where assignment.operation == .set && !paths.insert(assignment.path).inserted {
+      throw CommandFailure(
+        .usage, "\(assignment.path.joined(separator: ".")) has two values. Name it once. Nothing was changed.")
+    }
     return try EditableStore.with(invocation, isDryRun: invocation.arguments.flag("dry-run")) { store in
       let object = try store.object(invocation.arguments.argument("ID"))
       guard let edit = try ObjectEdit(setting: assignments, of: object, in: store) else {

@@ -65,7 +65,7 @@ struct Assignment {
       default: throw ValueProblem("the property is not stored")
       }
     } catch let problem as ValueProblem {
-      throw CommandFailure(.usage, "\(place): \(problem.reason). Nothing was changed.")
+      throw CommandFailure(.usage, "\(place): \(problem.sentence) Nothing was changed.")
     }
   }
 
@@ -193,10 +193,10 @@ extension NSEntityDescription {
   func editableProperty(_ name: String) throws -> NSPropertyDescription {
     guard let property = propertiesByName[name] else {
       let names = propertiesByName.filter { $0.value.isStored }.keys.sorted()
-      let likely = Likeness.nearest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
+      let likely = Likeness.nearest(to: name, among: names).map { "; did you mean \($0)?" }
       throw ValueProblem(
         "\(self.name ?? "") has no property \(JSONText.string(name).line())"
-          + (likely.isEmpty ? "; it has \(names.joined(separator: ", "))" : likely.dropLast()))
+          + (likely ?? "; it has \(names.joined(separator: ", "))"))
     }
     if property is NSDerivedAttributeDescription {
       throw ValueProblem("the attribute is derived from others, and computed by every save")

@@ -27,6 +27,9 @@ final class RecordFile {
   /// The number of the line that is being read, counted from 1.
   private(set) var line = 1
 
+  /// Whether a line was read that may be an object.
+  private var hasObjects = false
+
   private static let partSize = 1 << 16
 
   /// - Throws: `CommandFailure` if the file cannot be opened.
@@ -49,8 +52,10 @@ final class RecordFile {
     try? handle.close()
   }
 
-  /// Whether the file consists of JSON lines: its first character that is not white space opens an object.
+  /// Whether the file consists of JSON lines: its name says so, or its first character that is not white space opens an
+  /// object.
   func isJSON() throws -> Bool {
+    if ["json", "jsonl"].contains((name as NSString).pathExtension.lowercased()) { return true }
     while let byte = try peek(), byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A { _ = try take() }
     return try peek() == UInt8(ascii: "{")
   }
@@ -84,6 +89,12 @@ final class RecordFile {
       let number = line
       guard let bytes = try nextLine() else { return nil }
       if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
+      if !hasObjects, bytes.first(where: { $0 != 0x20 && $0 != 0x09 }) == UInt8(ascii: "[") {
+        throw Problem(
+          line: number,
+          reason: "The file is a JSON array. Write each object on a line of its own, without [ and ] around them.")
+      }
+      hasObjects = true
       do {
         guard case .object(let members) = try JSONText(parsing: bytes) else {
           throw Problem(line: number, reason: "The line is not a JSON object. Write {\"entity\":…,\"values\":{…}}.")

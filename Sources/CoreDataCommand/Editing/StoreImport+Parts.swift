@@ -41,7 +41,7 @@ extension StoreImport {
       }
     } catch let problem as ValueProblem {
       throw LinkProblem(
-        line: link.line, reason: "\(object.entity.name ?? "").\(relationship.name): \(problem.reason).")
+        line: link.line, reason: "\(object.entity.name ?? "").\(relationship.name): \(problem.sentence)")
     }
   }
 

@@ -91,7 +91,7 @@ final class StoreImport {
       do {
         return try Self.entity(name, all)
       } catch let problem as ValueProblem {
-        throw CommandFailure(.usage, "--entity: \(problem.reason).")
+        throw CommandFailure(.usage, "--entity: \(problem.sentence)")
       }
     }
   }
@@ -169,7 +169,7 @@ final class StoreImport {
             if pass == 1 || heldBack.contains(record) { try add(record(members, line)) }
           }
         } else {
-          try readCSV(file)
+          try readCSV(file, source)
         }
       } catch let problem as RecordFile.Problem {
         throw Self.failure(lines.text(of: lines.number(of: problem.line), isNamed: true), problem)
@@ -205,7 +205,7 @@ final class StoreImport {
     return Record(line: line, entity: entity, id: id, values: (values ?? []).map { ($0.key, .json($0.value)) })
   }
 
-  private func readCSV(_ file: RecordFile) throws {
+  private func readCSV(_ file: RecordFile, _ source: ImportInput.Source) throws {
     guard let (line, header) = try file.nextFields() else { return }
     let names = header.map(\.text)
     if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {
@@ -215,7 +215,10 @@ final class StoreImport {
     let idColumn = column("id", in: names) ?? column("objectID", in: names)
     let entityColumn = column("entity", in: names)
     guard entity != nil || entityColumn != nil else {
-      throw CommandFailure(.usage, "A CSV file without a column \"entity\" needs --entity E. Nothing was imported.")
+      // The name of a file in a directory.
+      if let name = source.entity { _ = try problems(line) { try Self.entity(name, entities) } }
+      throw CommandFailure(
+        .usage, "\(source.name) is a CSV file without a column \"entity\", and needs --entity E. Nothing was imported.")
     }
     while let (line, fields) = try file.nextFields() {
       record += 1
@@ -255,7 +258,7 @@ final class StoreImport {
       let likely = Likeness.nearest(to: name, among: names).map { "did you mean \($0)?" }
       throw ValueProblem(
         "the store has no entity \(JSONText.string(name).line()); "
-          + (likely.map { String($0.dropLast()) } ?? "it has \(names.joined(separator: ", "))"))
+          + (likely ?? "it has \(names.joined(separator: ", "))"))
     }
     guard !entity.isAbstract else {
       throw ValueProblem("the entity \(name) is abstract, and has no objects of its own")
@@ -441,7 +444,7 @@ final class StoreImport {
     do {
       return try body()
     } catch let problem as ValueProblem {
-      throw RecordFile.Problem(line: line, reason: "\(place.map { "\($0): " } ?? "")\(problem.reason).")
+      throw RecordFile.Problem(line: line, reason: "\(place.map { "\($0): " } ?? "")\(problem.sentence)")
     }
   }
 }

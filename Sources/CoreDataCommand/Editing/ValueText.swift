@@ -14,6 +14,9 @@ struct ValueProblem: Error {
 
   init(_ reason: String) { self.reason = reason }
 
+  /// The reason as a sentence that others can follow.
+  var sentence: String { ".?!".contains(reason.last ?? " ") ? reason : reason + "." }
+
   /// A value that does not have the type of an attribute.
   init(_ text: String, isNot attribute: NSAttributeDescription) {
     let kind = attribute.attributeType.kind

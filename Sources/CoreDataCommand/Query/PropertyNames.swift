@@ -40,6 +40,30 @@ enum PropertyNames {
     throw unknown(name, in: path, of: "A relationship", operators)
   }
 
+  /// Returns the predicate that somebody has typed, after making sure that its properties exist.
+  ///
+  /// - Throws: `CommandFailure` that says where the text is wrong, or names the unknown property and a near name.
+  static func predicate(_ text: String, of entity: NSEntityDescription) throws -> NSPredicate {
+    let predicate: NSPredicate
+    do {
+      predicate = try NSPredicate.checked(format: text)
+    } catch {
+      let reason = (error as NSError).localizedFailureReason ?? error.localizedDescription
+      let advice =
+        ["%@", "%K"].contains(where: text.contains)
+        ? "Write the value or the property itself in place of %@ and %K."
+        : "A predicate that can be parsed: \(example(of: entity))"
+      throw CommandFailure(.usage, "\(reason) \(advice)")
+    }
+    try check(predicate, of: entity)
+    return predicate
+  }
+
+  /// Returns a predicate for objects of an entity.
+  static func example(of entity: NSEntityDescription) -> String {
+    entity.titleAttribute.map { "\($0.name) BEGINSWITH 'A'" } ?? "SELF != nil"
+  }
+
   /// Makes sure that the properties in all key paths of a predicate exist.
   ///
   /// - Throws: `CommandFailure` that names the unknown property, and a near name.

@@ -231,8 +231,12 @@ package struct OptionSpecification: Hashable, Sendable {
   /// the placeholder has one, such as `K,-K`.
   func canBe(_ argument: String) -> Bool {
     if argument == "-" || !argument.hasPrefix("-") { return true }
-    guard case .text(let placeholder) = value else { return false }
-    return placeholder.contains("-") && !argument.hasPrefix("--")
+    switch value {
+    case .text(let placeholder): return placeholder.contains("-") && !argument.hasPrefix("--")
+    // A negative number is refused for what it is.
+    case .integer: return Int(argument) != nil
+    default: return false
+    }
   }
 
   /// What the command does with the path that the option takes.
