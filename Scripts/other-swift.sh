@@ -35,7 +35,7 @@ check() {
   cd "$copy"
   step "$(swift --version 2>/dev/null | head -n 1)"
   step 'library, tool and plug-ins'
-  swift build -Xlinker --export-dynamic
+  make --no-print-directory build
   step 'make demo'
   make --no-print-directory demo
   step 'examples'
