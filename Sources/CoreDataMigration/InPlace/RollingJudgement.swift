@@ -89,6 +89,8 @@ extension ServerStepObstacle {
   /// The reason without its period and as the end of a sentence.
   package var cause: String {
     let text = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+    // A name such as PostgreSQL is written in one way.
+    if text.dropFirst().prefix(while: { $0 != " " }).contains(where: \.isUppercase) { return text }
     return text.prefix(1).lowercased() + text.dropFirst()
   }
 }
