@@ -43,16 +43,15 @@ struct TerminalWidthTests {
     }
   }
 
-  /// The words of sizes and of the server, for which transcripts have placeholders.
-  private static let placeholders: Set<Substring> = ["bytes", "kB", "MB", "GB", "TB", "PostgreSQL"]
+  /// The words of values for which transcripts have placeholders: units of sizes, and the name of the server.
+  private static let units: Set<Substring> = ["bytes", "kB", "MB", "GB", "TB", "PostgreSQL"]
 
   /// The words that a terminal shows and a file does not have: parts of broken ones.
   private static func broken(_ text: String, _ whole: [String]) -> [String] {
     func words(_ text: String) -> Set<Substring> {
       Set(TextLayout.withoutStyles(text).split(whereSeparator: \.isWhitespace).filter { $0.allSatisfy(\.isLetter) })
     }
-    return words(text).subtracting(words(whole.joined(separator: "\n"))).subtracting(placeholders).sorted().map(
-      String.init)
+    return words(text).subtracting(words(whole.joined(separator: "\n"))).subtracting(units).sorted().map(String.init)
   }
 
   @Test("No help is wider", arguments: CommandLineTool.commands.map { $0.specification.path })
