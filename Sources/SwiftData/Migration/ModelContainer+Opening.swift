@@ -22,11 +22,7 @@ extension ModelContainer {
       let model = try Self.model(of: schema, configurations)
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       self.init(schema, migrationPlan, configurations, coordinator)
-      let stages = try migrationPlan.map { try PlannedStages($0, destination: model) }
-      for configuration in configurations {
-        let migration = ContainerMigration(configuration: configuration, schema: schema, model: model, stages: stages)
-        try migration.run { try Self.open(migration, coordinator) }
-      }
+      try openStores()
     } catch let error as SwiftDataError {
       throw error
     } catch {
@@ -39,6 +35,16 @@ extension ModelContainer {
     for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: ModelConfiguration...
   ) throws {
     try self.init(for: schema, migrationPlan: migrationPlan, configurations: configurations)
+  }
+
+  /// Opens the stores, which are created or migrated if necessary.
+  func openStores() throws {
+    let model = coordinator.managedObjectModel
+    let stages = try migrationPlan.map { try PlannedStages($0, destination: model) }
+    for configuration in orderedConfigurations {
+      let migration = ContainerMigration(configuration: configuration, schema: schema, model: model, stages: stages)
+      try migration.run { try Self.open(migration, coordinator) }
+    }
   }
 
   /// Creates a container for model types and opens its stores.

@@ -13,6 +13,8 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
   public let migrationPlan: (any SchemaMigrationPlan.Type)?
   /// Where the models are kept.
   public let configurations: Set<ModelConfiguration>
+  /// The configurations, in the order in which their stores are opened.
+  let orderedConfigurations: [ModelConfiguration]
   let coordinator: NSPersistentStoreCoordinator
   private let model: NSManagedObjectModel
   private var remoteChanges: RemoteChangePosting?
@@ -31,6 +33,7 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     self.schema = schema
     self.migrationPlan = migrationPlan
     self.configurations = Set(configurations)
+    orderedConfigurations = configurations
     self.coordinator = coordinator
     model = coordinator.managedObjectModel
     for entity in model.entities { ManagedObjectClasses.assign(ModelRow.self, to: entity) }
@@ -72,16 +75,20 @@ public final class ModelContainer: Equatable, @unchecked Sendable {
     do { try erase() } catch { FileHandle.standardError.write(Data("SwiftData: \(error)\n".utf8)) }
   }
 
-  /// Deletes all models, and the files of the stores.
+  /// Deletes all models, with the files of the stores. The container has empty stores afterwards.
+  ///
+  /// Models that contexts have are those of deleted rows then.
   public func erase() throws {
     for store in dataStores { try coordinator.performAndWait { try store.erase() } }
-    for store in coordinator.persistentStores {
+    var wasRemoved = false
+    for store in coordinator.persistentStores where !(store is DataStoreBridge) {
       guard let url = store.url else { continue }
       try coordinator.remove(store)
-      if url.isFileURL, url.path != "/dev/null" {
-        try coordinator.destroyPersistentStore(at: url, type: NSPersistentStore.StoreType(rawValue: store.type))
-      }
+      wasRemoved = true
+      if url.isFileURL, url.path == "/dev/null" { continue }
+      try coordinator.destroyPersistentStore(at: url, type: NSPersistentStore.StoreType(rawValue: store.type))
     }
+    if wasRemoved { try openStores() }
   }
 
   /// Returns whether both are the same container.

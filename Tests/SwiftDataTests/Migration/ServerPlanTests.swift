@@ -66,6 +66,18 @@ struct ServerPlanTests {
     #expect(try context.fetchCount(FetchDescriptor<LibraryV3.Book>()) == 0)
   }
 
+  @Test("Erasing a container deletes the rows in the server, and the container keeps what is saved afterwards")
+  func erasing() throws {
+    let container = try Library.container(LibraryPlan.self, at: url)
+    let context = ModelContext(container)
+    for name in ["One", "Two"] {
+      context.insert(LibraryV3.Book(name: name))
+      try context.save()
+      if name == "One" { try container.erase() }
+    }
+    #expect(try books() == ["Two: 1, none, none"])
+  }
+
   // MARK: Errors
 
   private enum Failing: SchemaMigrationPlan {

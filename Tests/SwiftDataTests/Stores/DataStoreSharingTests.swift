@@ -120,6 +120,9 @@ struct DataStoreSharingTests {
     try context.save()
     try container.erase()
     #expect(try ModelContext(fixture.container()).fetchCount(FetchDescriptor<Trip>()) == 0)
+    context.insert(Trip(name: "Oslo"))
+    try context.save()
+    #expect(try ModelContext(fixture.container()).fetch(FetchDescriptor<Trip>()).map(\.name) == ["Oslo"])
   }
 
   @Test("A store with snapshots and numbers of its own changes the values that it saves")
