@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataStoreFiles
 import Foundation
 
 extension MigrationStage {
@@ -44,6 +45,8 @@ struct SourceCopy {
   private let directory: URL
 
   init(of store: URL) {
+    // The next process to open the store may use another name.
+    let store = StoreLocation(store).file
     self.store = store
     directory = store.deletingLastPathComponent()
       .appendingPathComponent(".\(store.lastPathComponent)-source", isDirectory: true)

@@ -1,11 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
 import Foundation
 
 /// Keeps other processes, and other containers of this one, from running the stages of a store at the same time.
 ///
-/// A file beside the store is locked, and is removed afterwards. The lock ends with the process.
+/// A file beside the store is locked, and is removed afterwards. The lock ends with the process. Where the store's name is a
+/// symbolic link, the file is beside its target, so that those that use another name wait too.
 final class StageLock {
   private let descriptor: Int32
   private let path: String
@@ -45,7 +47,8 @@ final class StageLock {
   static func exists(_ store: URL) -> Bool { FileManager.default.fileExists(atPath: path(store)) }
 
   private static func path(_ store: URL) -> String {
-    store.deletingLastPathComponent().appendingPathComponent(".\(store.lastPathComponent)-stages").path
+    let file = StoreLocation(store).file
+    return file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent)-stages").path
   }
 
   private static func isFile(_ descriptor: Int32, at path: String) -> Bool {

@@ -103,6 +103,25 @@ struct SourceReadingTests {
     #expect(try context.fetchCount(FetchDescriptor<LibraryV2.Book>()) == 6)
   }
 
+  @Test("A stage that began under a symbolic link is finished under the store's own name, and locked under both")
+  func symbolicLink() throws {
+    try Library.make(at: url)
+    let folder = directory.file("links")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let link = folder.appendingPathComponent("Link.store")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
+    Inspecting.fails.withLock { $0 = true }
+    #expect(throws: SwiftDataError.self) { try Library.container(Inspecting.self, at: link) }
+    Inspecting.fails.withLock { $0 = false }
+    do {
+      let lock = try StageLock(link, timeout: 0)
+      withExtendedLifetime(lock) { _ = #expect(throws: SwiftDataError.self) { try StageLock(url, timeout: 0) } }
+    }
+    let context = ModelContext(try Library.container(Inspecting.self, at: url))
+    #expect(try context.fetch(FetchDescriptor<LibraryV2.Book>()).map(\.readings) == Array(repeating: 50, count: 6))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Link.store"])
+  }
+
   @Test("What a process has left that was killed after the last write of a stage is removed", arguments: [false, true])
   func leftovers(isFinished: Bool) throws {
     try Library.make(at: url)
