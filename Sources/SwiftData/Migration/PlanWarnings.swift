@@ -14,6 +14,7 @@ struct PlanWarnings {
     var found: [String] = []
     for stage in plan.stages {
       found += renamings(stage)
+      found += renamedEntities(stage)
       found += inverses(stage)
       found += missingValues(stage)
       found += sharedValues(stage)
@@ -27,6 +28,21 @@ struct PlanWarnings {
     SchemaWords.renamings(stage.source.model, stage.destination.model).map { entity, first, second in
       "The stage \(stage.label) drops '\(entity).\(first)' and adds '\(second)', of the same type. If it was renamed, "
         + "give it originalName: \"\(first)\"."
+    }
+  }
+
+  /// A class that may have got another name. A class has no `originalName`.
+  private func renamedEntities(_ stage: PlannedStages.Stage) -> [String] {
+    let (old, new) = (stage.source.model, stage.destination.model)
+    let kept = Set(new.entities.map { $0.renamingIdentifier ?? $0.name ?? "" })
+    let added = new.entities.filter { old.entitiesByName[$0.renamingIdentifier ?? $0.name ?? ""] == nil }
+    return old.entities.sorted { ($0.name ?? "") < ($1.name ?? "") }.flatMap { entity -> [String] in
+      guard let name = entity.name, !kept.contains(name), !stage.readsSource else { return [] }
+      let attributes = Set(entity.attributesByName.keys)
+      return added.filter { !attributes.isEmpty && Set($0.attributesByName.keys) == attributes }.map { other in
+        "The stage \(stage.label) drops the models of '\(name)' and adds '\(other.name ?? "")', with the same properties. If "
+          + "the class was renamed, keep its name, or copy the models in a custom stage whose didMigrate has two contexts."
+      }
     }
   }
 
@@ -116,7 +132,9 @@ struct PlanWarnings {
         let losses: [String] = dropped.map { part in
           "The stage \(stage.label) drops the part '\(part.name)' of \(place) with its values."
         }
-        guard stage.didMigrate == nil else { return losses }
+        // Old values of a required property get the parts of its initial value.
+        let hasParts = !attribute.isOptional && attribute.defaultValue != nil
+        guard stage.didMigrate == nil, !hasParts else { return losses }
         let missing: [String] = added.map { part in
           "The stage \(stage.label) adds the part '\(part.name)' to \(place), which old values do not have: reading "
             + "one traps. Make the part optional, or set all values in didMigrate."
@@ -131,23 +149,5 @@ struct PlanWarnings {
       "\(version.name) contains \(entity.typeName), which is declared outside of it. A change of the class changes a "
         + "schema that was shipped: declare a copy inside \(version.name)."
     }
-  }
-}
-
-extension PlannedStages.Stage {
-  /// What to do about a step that cannot be inferred.
-  func advice(about error: any Error) -> String {
-    let info = (error as NSError).userInfo
-    guard let entity = info[ErrorDetail.entity] as? String, let property = info[ErrorDetail.property] as? String,
-      let description = destination.model.entitiesByName[entity]?.propertiesByName[property]
-    else { return "Add a version in between whose two steps can be inferred." }
-    if description is NSRelationshipDescription {
-      return "An initial value is for new models alone. Make '\(entity).\(property)' optional in \(destination.name), "
-        + "connect the old rows in the didMigrate of a custom stage, and require it in the version after that."
-    }
-    return
-      "Give the new property a name of its own, or keep the name with an originalName that \(source.name) does not "
-      + "have, and set it from the old property in a custom stage whose didMigrate has two contexts, source and "
-      + "destination."
   }
 }

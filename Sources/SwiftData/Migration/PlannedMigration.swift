@@ -31,7 +31,9 @@ struct PlannedMigration {
   func run(_ metadata: [String: Any]) throws {
     addConfigurations(metadata)
     let works = try remaining(metadata)
-    for work in works where !work.isAfterStep { try checkStep(work.stage) }
+    for work in works where !work.isAfterStep {
+      try work.stage.checkStep(plan.name, "The store \(opening.place) is unchanged.")
+    }
     var tracker = StageProgress(opening, works.map(\.stage.label))
     var finished = works.first.map { $0.isAfterStep ? $0.stage.destination : $0.stage.source }
     do {
@@ -78,18 +80,6 @@ struct PlannedMigration {
   func pending(_ metadata: [String: Any]) throws -> [String] {
     addConfigurations(metadata)
     return try remaining(metadata).map(\.stage.label)
-  }
-
-  private func checkStep(_ stage: PlannedStages.Stage) throws {
-    do {
-      _ = try NSMappingModel.inferredMappingModel(
-        forSourceModel: stage.source.model, destinationModel: stage.destination.model)
-    } catch {
-      throw SwiftDataError(
-        .loadIssueModelContainer,
-        "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. \(stage.advice(about: error)) "
-          + "The store \(opening.place) is unchanged.", cause: error, isAdvised: true)
-    }
   }
 
   // MARK: Running

@@ -16,17 +16,7 @@ extension SchemaMigrationPlan {
   @discardableResult
   public static func validate() throws -> [String] {
     let plan = try PlannedStages(self)
-    for stage in plan.stages {
-      do {
-        _ = try NSMappingModel.inferredMappingModel(
-          forSourceModel: stage.source.model, destinationModel: stage.destination.model)
-      } catch {
-        throw SwiftDataError(
-          .loadIssueModelContainer,
-          "The stage \(stage.label) of the migration plan \(plan.name) cannot be inferred. "
-            + stage.advice(about: error), cause: error, isAdvised: true)
-      }
-    }
+    for stage in plan.stages { try stage.checkStep(plan.name) }
     return PlanWarnings(plan).all
   }
 
