@@ -129,10 +129,13 @@ extension SwiftDataError: CustomStringConvertible {
 
   /// Returns what an error says, without the frame that Foundation puts around it.
   static func words(of error: any Error, withAdvice: Bool = true) -> String {
-    if type(of: error) is NSError.Type {
+    if type(of: error) is NSError.Type || error is CocoaError {
+      // Foundation's own errors of files do not name the file.
+      let file = type(of: error) == CocoaError.self ? (error as? CocoaError)?.filePath : nil
       let error = error as NSError
       let advice = withAdvice ? CoreDataAdvice.text(for: error) : nil
-      let texts = [error.localizedDescription, error.localizedFailureReason, advice]
+      let place = file.map { "The file is \($0)." }
+      let texts = [error.localizedDescription, error.localizedFailureReason, place, advice]
       var seen: Set<String> = []
       let words = texts.compactMap { $0 }.filter { seen.insert($0).inserted }.joined(separator: " ")
       return "\(words) (\(error.domain) \(error.code))"

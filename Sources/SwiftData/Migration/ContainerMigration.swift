@@ -82,6 +82,8 @@ struct ContainerMigration {
     guard let found = try metadata() else { return }
     guard !fits(found) else { return removeLeftover() }
     guard configuration.allowsSave else { throw readOnly(found) }
+    // Opening it for writing would leave files beside it that cannot be written either.
+    guard FileManager.default.isWritableFile(atPath: url.path) else { throw unwritable(found) }
     let lock = try StageLock(url, timeout: options.timeout)
     try withExtendedLifetime(lock) {
       // Another process may have migrated the store while this one was waiting.
@@ -113,6 +115,13 @@ struct ContainerMigration {
       .loadIssueModelContainer,
       "The store \(place) has to be migrated, but the configuration '\(configuration.name)' does not allow saving "
         + "(\(SchemaWords.version(metadata))). Open it with allowsSave: true once.")
+  }
+
+  private func unwritable(_ metadata: [String: Any]) -> SwiftDataError {
+    SwiftDataError(
+      .loadIssueModelContainer,
+      "The store \(place) has to be migrated, but this program may not write the file (\(SchemaWords.version(metadata))). "
+        + "Change the permissions of the file. It is unchanged.")
   }
 
   // MARK: Options
