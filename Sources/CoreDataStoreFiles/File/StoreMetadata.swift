@@ -25,8 +25,23 @@ package enum StoreMetadata {
     package static let deferredCleanup = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     /// Set in a store whose staged migration is incomplete.
     package static let pendingStage = "OpenCoreDataPendingMigrationStage"
+    /// Set in a store while a stage of a SwiftData plan runs: what is known about it, with `StageKey`.
+    package static let stage = "OpenCoreDataSwiftDataStage"
     /// Set in a store while rows of another store are being copied into it in parts.
     package static let unfinishedCopy = "OpenCoreDataUnfinishedCopy"
+  }
+
+  /// The keys of `Key.stage` that connections read.
+  package enum StageKey {
+    /// The name of the stage.
+    package static let name = "stage"
+    /// A text that differs each time that a process begins, or continues, the stage.
+    package static let run = "run"
+  }
+
+  /// Returns the text of `StageKey.run`; nil if no stage is running.
+  package static func stageRun(_ metadata: [String: Any]) -> String? {
+    (metadata[Key.stage] as? [String: Any])?[StageKey.run] as? String
   }
 
   /// The type of a SQLite store in its metadata.

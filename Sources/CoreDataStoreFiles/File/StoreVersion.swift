@@ -56,3 +56,10 @@ package enum StoreVersionProblem: Error, Hashable, Sendable {
   /// The store has the same version, but its entity numbers, tables or column names have changed.
   case rearranged
 }
+
+/// Another process has begun a migration stage, whose code changes rows before the store gets its new version, since the
+/// store was opened.
+package struct UnfinishedStage: Error, Hashable, Sendable {
+  /// The name of the stage.
+  package let name: String
+}

@@ -80,7 +80,7 @@ package final class StoreVersionGuard {
 
   /// Makes sure that the store is as it was when it was opened. Must run in a transaction, before anything else.
   ///
-  /// - Throws: `StoreVersionProblem`; errors of reading metadata and tables.
+  /// - Throws: `StoreVersionProblem`; `UnfinishedStage`; errors of reading metadata and tables.
   package func check() throws {
     let query = try stateQuery ?? file.connection.prepare("PRAGMA data_version", persistent: true)
     stateQuery = query
@@ -126,6 +126,13 @@ package final class StoreVersionGuard {
     let version = StoreVersion(metadata: metadata)
     guard accepted.contains(version.hashes) else {
       throw StoreVersionProblem.migrated(from: opening.version, to: version)
+    }
+    // The code of a stage changes rows of the old version, and those that another connection wrote afterwards would go
+    // through the step without it. The connections of the stage are opened after its beginning was recorded.
+    let known = opening.list.isEmpty ? nil : StoreMetadata.stageRun(try StoreMetadata.decode(opening.list))
+    if let run = StoreMetadata.stageRun(metadata), run != known {
+      let stage = metadata[StoreMetadata.Key.stage] as? [String: Any]
+      throw UnfinishedStage(name: stage?[StoreMetadata.StageKey.name] as? String ?? "")
     }
     // Another connection has changed metadata of the app, or of the framework, such as the list of pending work.
     foreignMetadata = metadata.filter { StoreMetadata.ownKeys.contains($0.key) }

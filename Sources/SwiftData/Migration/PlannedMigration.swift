@@ -94,14 +94,19 @@ struct PlannedMigration {
         try step(stage, tracker)
       } catch {
         SourceCopy(of: url).discard()
-        // A corrected willMigrate must run again. If the mark stays, the next failure removes it.
-        try? StageMark.set(nil, at: url)
+        // A corrected willMigrate must run again. If the mark stays, the next failure removes it. After an error that has
+        // nothing to do with the rows, such as a full disk, the mark says that willMigrate has run.
+        let isOfRows = Self.isOfRows(error)
+        if isOfRows { try? StageMark.set(nil, at: url) }
         if error.isCancellation { throw error }
         let advice = Self.advice(error, stage)
+        let changes =
+          isOfRows
+          ? ", with the changes of willMigrate, which runs again" : ", with the changes of willMigrate, which has run"
         throw SwiftDataError(
           .loadIssueModelContainer,
           "The stage \(stage.label) of the migration plan \(plan.name) has failed. "
-            + state(stage.source, stage.willMigrate == nil ? "" : ", with the changes of willMigrate") + advice,
+            + state(stage.source, stage.willMigrate == nil ? "" : changes) + advice,
           cause: opening.named(error), isAdvised: !advice.isEmpty)
       }
     }
@@ -135,6 +140,14 @@ struct PlannedMigration {
     }
   }
 
+  /// Whether a step has failed because of rows that `willMigrate` can change.
+  private static func isOfRows(_ error: any Error) -> Bool {
+    let error = error as NSError
+    guard error.domain == NSCocoaErrorDomain else { return false }
+    return error.code == NSMigrationConstraintViolationError
+      || error.code == NSMigrationError && error.userInfo[ErrorDetail.entity] != nil
+  }
+
   private static func advice(_ error: any Error, _ stage: PlannedStages.Stage) -> String {
     let error = error as NSError
     guard error.domain == NSCocoaErrorDomain, error.code == NSMigrationConstraintViolationError else { return "" }
@@ -147,7 +160,16 @@ struct PlannedMigration {
   private func prepare(_ work: Work, _ tracker: StageProgress) throws {
     let stage = work.stage
     if stage.willMigrate != nil { try tracker.report(.willMigrate, 0) }
-    try call(stage.willMigrate, "willMigrate", stage, stage.source, unless: work.mark) { $0.mark(stage, $1) }
+    // From here to the step, no other program may write.
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+    try StageMark.set((work.mark ?? StageMark(stage, metadata)).renewed, at: url)
+    do {
+      try call(stage.willMigrate, "willMigrate", stage, stage.source, unless: work.mark) { $0.mark(stage, $1) }
+    } catch {
+      // Others can write until the code runs again. If the new mark stays, they have to open the store again.
+      try? StageMark.set(work.mark, at: url)
+      throw error
+    }
   }
 
   private func call(

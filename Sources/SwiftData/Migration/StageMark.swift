@@ -7,10 +7,14 @@ import Foundation
 
 /// The record, in a store's metadata, of a stage with code that has begun and is not finished.
 ///
-/// It is written in the transaction that saves what `willMigrate` has changed, and removed in the one that saves what
-/// `didMigrate` has changed. So after a kill, the store's version and the mark say which of the two has run.
+/// It is written before `willMigrate` runs, again in the transaction that saves what `willMigrate` has changed, and
+/// removed in the one that saves what `didMigrate` has changed. So after a kill, the store's version and the mark say which
+/// of the two has run.
+///
+/// Programs that have had the store open since before it was written can neither read nor save until it is removed: a
+/// row that they saved after `willMigrate` would go through the step without it.
 struct StageMark {
-  private static let key = "OpenCoreDataSwiftDataStage"
+  private static let key = StoreMetadata.Key.stage
 
   /// The name of the stage.
   let label: String
@@ -19,16 +23,22 @@ struct StageMark {
   let to: String
   /// The checksum of the store's entities before the step.
   private let store: String
-  /// The history of the store before `willMigrate` was saved; nil for a store without any.
+  /// The history of the store before `willMigrate` was saved; nil for a store without any, and until it is saved.
   private let token: Data?
   /// The number of transactions that saving it added to the history.
   private let transactions: Int
+  /// Differs each time that a process begins or continues the stage.
+  private var run: String
 
-  init(_ stage: PlannedStages.Stage, _ metadata: [String: Any], token: NSPersistentHistoryToken?, transactions: Int) {
+  init(
+    _ stage: PlannedStages.Stage, _ metadata: [String: Any], token: NSPersistentHistoryToken? = nil,
+    transactions: Int = 0
+  ) {
     label = stage.label
     from = stage.source.model.versionChecksum
     to = stage.destination.model.versionChecksum
     store = StoreVersion(metadata: metadata).checksum
+    run = StoreMetadata.stageRun(metadata) ?? UUID().uuidString
     // Without a token, `willMigrate` runs again after a kill.
     self.token = token.flatMap { try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true) }
     self.transactions = transactions
@@ -36,12 +46,20 @@ struct StageMark {
 
   /// Reads the mark of a store; nil if no stage is unfinished.
   init?(_ metadata: [String: Any]) {
-    guard let mark = metadata[Self.key] as? [String: Any], let label = mark["stage"] as? String,
+    guard let mark = metadata[Self.key] as? [String: Any], let label = mark[StoreMetadata.StageKey.name] as? String,
       let from = mark["from"] as? String, let to = mark["to"] as? String, let store = mark["store"] as? String
     else { return nil }
     (self.label, self.from, self.to, self.store) = (label, from, to, store)
     token = mark["history"] as? Data
     transactions = (mark["transactions"] as? NSNumber)?.intValue ?? 0
+    run = StoreMetadata.stageRun(metadata) ?? ""
+  }
+
+  /// The mark for a process that begins or continues the stage.
+  var renewed: StageMark {
+    var mark = self
+    mark.run = UUID().uuidString
+    return mark
   }
 
   /// Returns metadata with a mark, or without one.
@@ -51,7 +69,9 @@ struct StageMark {
       metadata[key] = nil
       return metadata
     }
-    var values: [String: Any] = ["stage": mark.label, "from": mark.from, "to": mark.to, "store": mark.store]
+    var values: [String: Any] = ["from": mark.from, "to": mark.to, "store": mark.store]
+    values[StoreMetadata.StageKey.name] = mark.label
+    values[StoreMetadata.StageKey.run] = mark.run
     values["transactions"] = NSNumber(value: mark.transactions)
     values["history"] = mark.token
     metadata[key] = values

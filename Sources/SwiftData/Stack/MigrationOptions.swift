@@ -36,8 +36,8 @@ public struct MigrationOptions: Sendable {
   public var allowedLosses = AllowedLosses.none
 
   /// Called as the migration proceeds, on the thread that opens the container. An error that it throws cancels the
-  /// migration: the stage that is running leaves the store as it was, and earlier stages are kept. A
-  /// store in a server is as before all of them. Not called for one without a plan.
+  /// migration: the step that is running leaves the store as it was; what its `willMigrate` has saved is kept, and so are
+  /// earlier stages. A store in a server is as before all of them. Not called for one without a plan.
   public var progress: (@Sendable (SchemaMigrationProgress) throws -> Void)?
 
   /// How long to wait for another process that migrates the same store, in seconds.

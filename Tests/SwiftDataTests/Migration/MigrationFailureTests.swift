@@ -287,6 +287,46 @@ struct MigrationFailureTests {
     #expect(try Library.isFinished(backup, LibraryV1.self))
   }
 
+  @Test("willMigrate does not run again after its step was cancelled")
+  func cancelledStep() throws {
+    struct Stop: Error {}
+    try Library.make(at: url)
+    let seen = Seen()
+    let error = #expect(throws: SwiftDataError.self) {
+      try Library.container(LibraryPlan.self, at: url) {
+        $0.progress = { progress in
+          seen.add(progress)
+          // The first report precedes the step.
+          if seen.all.filter({ $0.phase == .step }).count > 1 { throw Stop() }
+        }
+      }
+    }
+    #expect((error?.underlyingError as NSError?)?.code == NSMigrationCancelledError)
+    #expect(error?.localizedDescription.contains("The store is of LibraryV1. Opening it again continues.") == true)
+    let context = ModelContext(try Library.container(LibraryPlan.self, at: url))
+    let writers = try context.fetch(FetchDescriptor<LibraryV3.Writer>()).map(\.name)
+    #expect(writers.sorted() == ["Author 0.", "Author 1.", "Author 2."])
+  }
+
+  @Test("A store that must be migrated and may not be written is left without files beside it")
+  func unwritable() throws {
+    // The superuser may write every file.
+    guard geteuid() != 0 else { return }
+    try Library.make(at: url)
+    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: url.path)
+    let error = #expect(throws: SwiftDataError.self) { try Library.container(LibraryPlan.self, at: url) }
+    #expect(error?.localizedDescription.contains("this program may not write the file") == true)
+    #expect(try directory.files() == [url.lastPathComponent])
+  }
+
+  @Test("An error of Foundation is told with its file")
+  func fileError() {
+    let error = CocoaError(.fileWriteNoPermission, userInfo: [NSFilePathErrorKey: "/a/b"])
+    let words = SwiftDataError(.loadIssueModelContainer, "Not copied.", cause: error).localizedDescription
+    #expect(words.contains("The file is /a/b.") && words.hasSuffix("(NSCocoaErrorDomain 513)"), "\(words)")
+    #expect(!words.contains("Error Domain="), "\(words)")
+  }
+
   private final class Seen: Sendable {
     private let list = Mutex<[SchemaMigrationProgress]>([])
     var all: [SchemaMigrationProgress] { list.withLock { $0 } }

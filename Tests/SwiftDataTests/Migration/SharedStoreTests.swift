@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import SwiftData
@@ -69,6 +70,65 @@ struct SharedStoreTests {
     // The old app's rows cannot be read any more either, and the store is of the new version, with its rows.
     #expect(throws: (any Error).self) { try old.fetch(FetchDescriptor<LibraryV1.Book>()) }
     try checkMigrated()
+  }
+
+  /// Migrates the store while an old app saves a book between `willMigrate` and the step.
+  ///
+  /// - Returns: what saving the book said; nil if it was saved.
+  private func migrate(whileSaving old: ModelContext, fails: Bool = false) throws -> NSError? {
+    nonisolated(unsafe) let old = old
+    let result = Mutex<NSError?>(nil)
+    let hasRun = Mutex(false)
+    var configuration = ModelConfiguration(url: url)
+    configuration.migration.progress = { progress in
+      guard progress.stageNumber == 1, progress.phase == .step,
+        !hasRun.withLock({ ran in
+          defer { ran = true }; return ran
+        })
+      else { return }
+      old.insert(LibraryV1.Book(title: "Late", author: "Nobody"))
+      do { try old.save() } catch { result.withLock { $0 = error as NSError } }
+    }
+    _ = try ModelContainer(
+      for: Schema(versionedSchema: LibraryV3.self), migrationPlan: LibraryPlan.self, configurations: configuration)
+    return result.withLock { $0 }
+  }
+
+  @Test("An old app that has the store open cannot save what willMigrate would not see")
+  func openDuringStage() throws {
+    try Library.make(at: url)
+    let old = try self.old()
+    #expect(try old.fetchCount(FetchDescriptor<LibraryV1.Book>()) == 6)
+    let error = try migrate(whileSaving: old)
+    #expect(error?.domain == NSCocoaErrorDomain && error?.code == NSPersistentStoreIncompatibleVersionHashError)
+    #expect(error?.localizedFailureReason?.contains("began the stage 'LibraryV1 to LibraryV2'") == true)
+    #expect(old.hasChanges)
+    try checkMigrated()
+  }
+
+  @Test("An old app that has the store open can save again after willMigrate has failed")
+  func openDuringFailure() throws {
+    try Library.make(at: url)
+    let old = try self.old()
+    let books = try old.fetch(FetchDescriptor<LibraryV1.Book>())
+    #expect(throws: SwiftDataError.self) { try Library.container(FailingPlan.self, at: url) }
+    books[0].pages = 99
+    try old.save()
+    #expect(try Library.metadata(url)["OpenCoreDataSwiftDataStage"] == nil)
+    try checkMigrated()
+  }
+
+  /// A plan whose first code throws.
+  private enum FailingPlan: SchemaMigrationPlan {
+    struct Problem: Error {}
+    static var schemas: [any VersionedSchema.Type] { Array(LibraryPlan.schemas.prefix(2)) }
+    static var stages: [MigrationStage] {
+      [
+        .custom(
+          fromVersion: LibraryV1.self, toVersion: LibraryV2.self, willMigrate: { _ in throw Problem() }, didMigrate: nil
+        )
+      ]
+    }
   }
 
   // MARK: Versions

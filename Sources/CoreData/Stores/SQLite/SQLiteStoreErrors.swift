@@ -31,6 +31,19 @@ extension StoreVersionProblem: TranslatableError {
   package func translated(in context: ErrorContext) -> any Error { StoreErrors.changedVersion(url: context.url, self) }
 }
 
+extension UnfinishedStage: TranslatableError {
+  /// 134100.
+  package func translated(in context: ErrorContext) -> any Error {
+    NSError.cocoa(
+      NSPersistentStoreIncompatibleVersionHashError,
+      "The persistent store is being migrated to another version of its model.",
+      reason: "While it was open, another process, or another coordinator of this one, began the stage '\(name)' of a "
+        + "migration of the store\(context.url.map { " at \($0.locationText)" } ?? ""). Nothing was read or saved.",
+      suggestion: "End this program and start the one with the new version. If the migration has failed, open the "
+        + "store again. Changes that are not saved are still in their contexts.", context.details)
+  }
+}
+
 extension HistoryProblem: TranslatableError {
   package func translated(in context: ErrorContext) -> any Error {
     StoreErrors.operationFailed(url: context.url, reason: description, underlying: self)
