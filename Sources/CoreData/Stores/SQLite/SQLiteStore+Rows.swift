@@ -266,7 +266,7 @@ extension SQLiteStore {
       connections.pause()
       do {
         try begin(state.connection)
-        try state.version?.check()
+        try state.checkBeforeWriting()
       } catch {
         connections.resume()
         // The failure to take the lock, or the state found under the lock, is the error to report.

@@ -71,11 +71,22 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
       }
     }
 
+    /// Makes sure that the store has the version it was opened with, and that its file still has its name: what is
+    /// written to a file that was moved or deleted is lost. Must run in a transaction, before anything else.
+    func checkBeforeWriting() throws {
+      try version?.check()
+      guard try !connection.hasMoved() else {
+        throw StoreErrors.disconnected(
+          url: file.url,
+          reason: "The store's file was moved, deleted or replaced while it was open. Nothing was saved.")
+      }
+    }
+
     /// Runs a body that writes in a transaction, as `reading(_:)`.
     func writing<Result>(_ body: () throws -> Result) throws -> Result {
       let isOuter = !connection.inTransaction
       return try connection.transaction {
-        if isOuter { try version?.check() }
+        if isOuter { try checkBeforeWriting() }
         return try body()
       }
     }
