@@ -175,7 +175,8 @@ newer() {
   # `initdb` looks the user up. Where it has that number already, nothing is changed.
   chroot "$root" usermod --uid "$(id -u postgres)" --non-unique postgres >/dev/null 2>&1 || true
   say "== $("$wrappers/postgres" --version) of $root"
-  COREDATA_POSTGRESQL_BIN=$wrappers "$@" || status=$?
+  # A backup needs the pg_dump of the server's version.
+  COREDATA_POSTGRESQL_BIN=$wrappers PATH=$wrappers:$PATH "$@" || status=$?
   return $status
 }
 
