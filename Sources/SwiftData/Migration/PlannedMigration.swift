@@ -44,9 +44,10 @@ struct PlannedMigration {
         finished = work.stage.destination
         tracker.next()
       }
-    } catch let cancellation as ContainerMigration.Cancellation {
+    } catch let error where error.isCancellation {
+      // A step reports an error of Core Data.
       throw opening.cancelled(
-        cancellation.cause,
+        (error as? ContainerMigration.Cancellation)?.cause ?? error,
         opening.isCopy ? "It is unchanged." : "The store is of \(finished?.name ?? "its old version").")
     }
   }

@@ -26,7 +26,8 @@ extension MigrationStage {
   ///   - toVersion: the new version.
   ///   - willMigrate: the code before the step; nil for none.
   ///   - didMigrate: the code after the step. The source has the rows and classes of the old version, as `willMigrate`
-  ///     has left them, and cannot be saved. A row that both versions have has the same `persistentModelID` in both.
+  ///     has left them, and cannot be saved. A row that both versions have has the same `persistentModelID` in both;
+  ///     a stage that gives classes a common superclass, which changes identifiers, is refused.
   public static func custom(
     fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type,
     willMigrate: ((ModelContext) throws -> Void)?,
