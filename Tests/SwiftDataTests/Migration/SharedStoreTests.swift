@@ -131,6 +131,25 @@ struct SharedStoreTests {
     }
   }
 
+  @Test(
+    "An app whose store was renamed or deleted while it was open cannot save, and keeps its changes",
+    arguments: [true, false])
+  func moved(isDeleted: Bool) throws {
+    try Library.make(at: url)
+    let old = try self.old()
+    let books = try old.fetch(FetchDescriptor<LibraryV1.Book>())
+    if isDeleted {
+      try FileManager.default.removeItem(at: url)
+    } else {
+      try FileManager.default.moveItem(at: url, to: directory.file("Moved.store"))
+    }
+    books[0].pages = 99
+    let error = #expect(throws: (any Error).self) { try old.save() } as NSError?
+    #expect(error?.domain == NSCocoaErrorDomain && error?.code == NSPersistentStoreOperationError)
+    #expect(error?.localizedFailureReason?.contains("was moved, deleted or replaced while it was open") == true)
+    #expect(old.hasChanges)
+  }
+
   // MARK: Versions
 
   /// A plan that was written for a later store.
