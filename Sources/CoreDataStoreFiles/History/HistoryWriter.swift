@@ -78,7 +78,7 @@ package final class HistoryWriter {
   ///   - columns: the updated properties, as encoded by `HistoryBits`.
   package func record(_ kind: HistoryChangeKind, entity: Int, key: Int64, columns: Data? = nil) throws {
     let transaction = try begun()
-    lastChange += 1
+    lastChange = try next(after: lastChange)
     try database.run(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
         + "VALUES (?, \(HistoryTables.change.number), ?, ?, ?, ?, ?)",
@@ -95,6 +95,7 @@ package final class HistoryWriter {
       return
     }
     let transaction = try begun()
+    let last = try next(after: lastChange, count: keys.count)
     try database.run(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
         + "SELECT ?1 + k.PLACE, \(HistoryTables.change.number), ?2, ?3, k.Z_PK, ?4, CAST(?5 AS BYTEA) "
@@ -103,7 +104,7 @@ package final class HistoryWriter {
         .integer(lastChange), .integer(kind.rawValue), .integer(Int64(entity)), .integer(transaction),
         columns.map { .blob($0) } ?? .null,
       ] + database.dialect.values(ofKeys: keys))
-    lastChange += Int64(keys.count)
+    lastChange = last
   }
 
   /// Records a change for each row of a query.
@@ -127,7 +128,7 @@ package final class HistoryWriter {
       Z_PK, \(value: .integer(transaction)), CAST(\(value: columns.map { .blob($0) } ?? .null) AS \(raw: blob))\(raw: kept) \
       \(rows)
       """
-    lastChange += Int64(try database.change(changes.sql, changes.values))
+    lastChange = try next(after: lastChange, count: database.change(changes.sql, changes.values))
   }
 
   /// Records the transaction even if it has no changes.
@@ -172,8 +173,8 @@ package final class HistoryWriter {
     }
   }
 
-  private func next(after number: Int64) throws -> Int64 {
-    let (next, overflow) = number.addingReportingOverflow(1)
+  private func next(after number: Int64, count: Int = 1) throws -> Int64 {
+    let (next, overflow) = number.addingReportingOverflow(Int64(count))
     guard !overflow else { throw HistoryProblem.numbersExhausted }
     return next
   }
@@ -228,7 +229,7 @@ package enum HistoryProblem: Error, CustomStringConvertible {
 
   package var description: String {
     switch self {
-    case .numbersExhausted: "All transaction numbers are used: no more history can be recorded."
+    case .numbersExhausted: "All numbers of transactions or changes are used: no more history can be recorded."
     case .zeroCharacter(let name):
       "The \(name) of the changes has the character U+0000, which PostgreSQL cannot store. Choose another one."
     }

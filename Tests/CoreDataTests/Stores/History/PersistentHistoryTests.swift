@@ -39,6 +39,21 @@ struct PersistentHistoryTests {
     return context
   }
 
+  @Test("A save whose changes get no numbers is refused, and nothing of it is stored", arguments: [0, 1, 2])
+  func exhaustedNumbers(left: Int64) throws {
+    let store = try TemporaryStore()
+    _ = try filled(store)
+    try store.close()
+    try SQLiteConnection(url: store.url, mode: .readWrite)
+      .execute("UPDATE Z_PRIMARYKEY SET Z_MAX = \(Int64.max - left) WHERE Z_NAME = 'CHANGE'")
+    let context = try store.context(BatchSample.model(), options: Self.tracked)
+    let before = try store.table("SELECT COUNT(*) FROM ACHANGE")
+    for name in ["one", "two", "three"] { context.make("Label", ["name": name]) }
+    #expect { try context.save() } throws: { ($0 as NSError).isCocoa && "\($0)".contains("no more history") }
+    #expect(try store.table("SELECT COUNT(*) FROM ACHANGE") == before)
+    #expect(try store.table("SELECT COUNT(*) FROM ZLABEL WHERE ZNAME = 'one'") == [[0]])
+  }
+
   @Test("History whose numbers are the least and the greatest possible ones is read, or refused with an error")
   func extremeNumbers() throws {
     for number in [Int64.min, Int64.min + 1, Int64.max] {
