@@ -145,6 +145,10 @@ newer() {
     say "A system of its own for PostgreSQL $version needs root."
     return 1
   fi
+  # What tests mount, such as a small disk, has to be seen in that system too.
+  if [[ -z ${COREDATA_OWN_MOUNTS:-} ]]; then
+    COREDATA_OWN_MOUNTS=yes exec unshare --mount --propagation shared "${BASH_SOURCE[0]}" newer "$@"
+  fi
   command -v debootstrap >/dev/null || apt-get install --yes debootstrap >/dev/null
   # Not below /tmp, which is mounted into it.
   [[ -n $root ]] || root=$(mktemp -d /var/tmp/coredata-debian-XXXXXX)
@@ -168,8 +172,10 @@ newer() {
   mount_into "$root"
   for program in initdb pg_ctl postgres pg_basebackup pg_dump pg_restore; do
     # A user namespace lets a user without privileges enter the system, and keeps its number.
-    printf '#!/bin/sh\nexec unshare --user --map-current-user --root=%q --wd=/ %q "$@"\n' \
-      "$root" "/usr/lib/postgresql/$version/bin/$program" >"$wrappers/$program"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n[ "$(id -u)" != 0 ] || exec chroot %q %q "$@"\nexec unshare --user --map-current-user --root=%q --wd=/ %q "$@"\n' \
+      "$root" "/usr/lib/postgresql/$version/bin/$program" "$root" "/usr/lib/postgresql/$version/bin/$program" \
+      >"$wrappers/$program"
     chmod 755 "$wrappers/$program"
   done
   # `initdb` looks the user up. Where it has that number already, nothing is changed.
