@@ -129,10 +129,11 @@ extension SwiftDataError: CustomStringConvertible {
 
   /// Returns what an error says, without the frame that Foundation puts around it.
   static func words(of error: any Error, withAdvice: Bool = true) -> String {
-    if type(of: error) is NSError.Type || error is CocoaError {
-      // Foundation's own errors of files do not name the file.
-      let file = type(of: error) == CocoaError.self ? (error as? CocoaError)?.filePath : nil
+    let isOfFoundation = type(of: error) == CocoaError.self
+    if isOfFoundation || type(of: error) is NSError.Type {
       let error = error as NSError
+      // The words of Foundation's own errors do not name the file.
+      let file = isOfFoundation ? error.userInfo[NSFilePathErrorKey] as? String : nil
       let advice = withAdvice ? CoreDataAdvice.text(for: error) : nil
       let place = file.map { "The file is \($0)." }
       let texts = [error.localizedDescription, error.localizedFailureReason, place, advice]
