@@ -166,12 +166,14 @@ extension SQLiteConnection {
     return sqlite3_file_control(handle.live, "main", SQLITE_FCNTL_DATA_VERSION, &state) == SQLITE_OK ? state : nil
   }
 
-  /// Returns whether the open file has been moved away or replaced by another.
+  /// Returns whether the open file has been moved away or replaced by another. A database in memory has no file.
   ///
   /// - Throws: `SQLiteError` if the file system cannot tell.
   package func hasMoved() throws -> Bool {
+    let opened = try handle.opened()
+    guard let name = sqlite3_db_filename(opened, "main"), name.pointee != 0 else { return false }
     var moved: Int32 = 0
-    try handle.check(sqlite3_file_control(try handle.opened(), "main", SQLITE_FCNTL_HAS_MOVED, &moved))
+    try handle.check(sqlite3_file_control(opened, "main", SQLITE_FCNTL_HAS_MOVED, &moved))
     return moved != 0
   }
 }

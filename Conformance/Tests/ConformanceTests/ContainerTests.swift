@@ -57,8 +57,8 @@ struct ContainerTests {
 
   @Test("performBackgroundTask runs with a context of the container")
   func task() async throws {
-    let container = try container(in: StoreDirectory())
-    let count = try await container.performBackgroundTask { context in
+    let directory = try StoreDirectory()
+    let count = try await container(in: directory).performBackgroundTask { context in
       context.insert("Book")
       try context.save()
       return try context.all("Book").count
