@@ -63,7 +63,8 @@ copy_into() {
 }
 
 in_root() {
-  local root kept=${ROOT:-}
+  # The trap needs them when the function has ended.
+  declare -g root='' kept=${ROOT:-}
   [[ $(id -u) -eq 0 ]] || fail 'making a system needs root; with the Swift to be tried: Scripts/other-swift.sh here'
   command -v debootstrap >/dev/null || apt-get install --yes debootstrap >/dev/null || fail 'install debootstrap'
   root=${kept:-$(mktemp -d)}
