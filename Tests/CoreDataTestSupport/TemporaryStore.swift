@@ -29,6 +29,8 @@ public final class TemporaryStore {
     try coordinator.addPersistentStore(type: .sqlite, at: place ?? url, options: options)
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
+    // Saves to a store whose file is gone are refused.
+    context.userInfo["directory"] = directory
     contexts.append(context)
     return context
   }
