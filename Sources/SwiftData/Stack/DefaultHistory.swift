@@ -199,7 +199,7 @@ extension ContextCore {
         DefaultHistoryUpdate<Model>(
           changedPersistentIdentifier: identifier, changeIdentifier: change.changeID,
           transactionIdentifier: transaction,
-          updatedAttributes: paths.compactMap { ($0 as? PartialKeyPath<Model>).map(SendableKeyPaths.assume) }))
+          updatedAttributes: SendableKeyPaths.of(paths)))
     case .delete:
       let values = (change.tombstone ?? [:]).compactMap { key, value -> (key: String, value: any Sendable)? in
         guard let key = key as? String, let value = SendableKeyPaths.value(value) else { return nil }
@@ -216,7 +216,14 @@ extension ContextCore {
 
 /// Key paths of models and the values of tombstones, which hold nothing that threads could share.
 private enum SendableKeyPaths {
-  static func assume<Model>(_ keyPath: PartialKeyPath<Model>) -> any PartialKeyPath<Model> & Sendable {
+  /// Returns those of a model. Swift 6.0's compiler cannot compile a closure that returns one.
+  static func of<Model>(_ keyPaths: [AnyKeyPath]) -> [any PartialKeyPath<Model> & Sendable] {
+    var found: [any PartialKeyPath<Model> & Sendable] = []
+    for case let keyPath as PartialKeyPath<Model> in keyPaths { found.append(assume(keyPath)) }
+    return found
+  }
+
+  private static func assume<Model>(_ keyPath: PartialKeyPath<Model>) -> any PartialKeyPath<Model> & Sendable {
     // A stored property's key path captures nothing.
     unsafeBitCast(keyPath, to: (any PartialKeyPath<Model> & Sendable).self)
   }
