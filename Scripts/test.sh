@@ -34,6 +34,15 @@ show_stall() {
   fi | cut -c 1-200 | tail -n 1000
 }
 
+# Prints the tests that have begun and not ended, of a run that did not come to its end.
+unfinished_tests() {
+  awk '
+    /^◇ Test case|Test run/ { next }
+    /^◇ Test / { sub(/^◇ Test /, ""); sub(/ started\.$/, ""); open[$0]++ }
+    /^(✔|✘|━) Test .* (passed|failed) after / { sub(/^(✔|✘|━) Test /, ""); sub(/ (with [0-9]+ test cases? )?(passed|failed) after .*/, ""); open[$0]-- }
+    END { for (test in open) if (open[test] > 0) print "  " test }' "$log" | sort | head -n 60
+}
+
 # Ends a run that prints nothing for long, since continuous integration would end it without a word.
 watch_tests() {
   local size before=-1 quiet=0 process
@@ -77,6 +86,10 @@ if [ "${status[0]}" != 0 ]; then
     grep -aE '^✘ ' "$log" | cut -c 1-600 | tail -n 60
   else
     tail -n 40 "$log" | cut -c 1-600
+  fi
+  if grep -aq '^◇ Test run started' "$log" && ! grep -aq 'Test run with' "$log"; then
+    echo "The run did not come to its end. These tests had begun and not ended:"
+    unfinished_tests
   fi
 fi
 exit "${status[0]}"
