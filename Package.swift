@@ -86,8 +86,8 @@ let package = Package(
     .target(
       name: "SwiftData",
       dependencies: [
-        "CoreData", "CoreDataMigration", "CoreDataMistakes", "CoreDataModelFiles", "CoreDataStoreFiles",
-        "SwiftDataMacros",
+        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataMistakes", "CoreDataModelFiles",
+        "CoreDataStoreFiles", "SwiftDataMacros",
       ]),
     .target(
       name: "SwiftDataTesting",

@@ -23,7 +23,7 @@ package enum StoreMetadata {
     package static let autoVacuum = "_NSAutoVacuumLevel"
     /// Set in a store whose migration has deferred its cleanup.
     package static let deferredCleanup = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
-    /// Set in a store whose staged migration is incomplete.
+    /// Set in a store while a custom stage of a staged migration has begun and is not finished, with `StageKey`.
     package static let pendingStage = "OpenCoreDataPendingMigrationStage"
     /// Set in a store while a stage of a SwiftData plan runs: what is known about it, with `StageKey`.
     package static let stage = "OpenCoreDataSwiftDataStage"
@@ -31,17 +31,28 @@ package enum StoreMetadata {
     package static let unfinishedCopy = "OpenCoreDataUnfinishedCopy"
   }
 
-  /// The keys of `Key.stage` that connections read.
+  /// The keys of `Key.pendingStage` and `Key.stage`.
   package enum StageKey {
-    /// The name of the stage.
+    /// The name of a stage whose code before the step has begun.
     package static let name = "stage"
-    /// A text that differs each time that a process begins, or continues, the stage.
+    /// A text that differs each time that a process begins, or continues, the code before the step of the stage.
     package static let run = "run"
+    /// The versions of a stage of a staged migration whose step has run.
+    package static let versions = "versions"
   }
 
-  /// Returns the text of `StageKey.run`; nil if no stage is running.
-  package static func stageRun(_ metadata: [String: Any]) -> String? {
-    (metadata[Key.stage] as? [String: Any])?[StageKey.run] as? String
+  /// Returns whether a stage has begun and is not finished.
+  package static func hasUnfinishedStage(_ metadata: [String: Any]) -> Bool {
+    metadata[Key.pendingStage] != nil || metadata[Key.stage] != nil
+  }
+
+  /// Returns the name and the `StageKey.run` of a stage whose code has begun; nil if there is none.
+  package static func begunStage(_ metadata: [String: Any]) -> (name: String, run: String)? {
+    for key in [Key.pendingStage, Key.stage] {
+      guard let stage = metadata[key] as? [String: Any], let run = stage[StageKey.run] as? String else { continue }
+      return (stage[StageKey.name] as? String ?? "", run)
+    }
+    return nil
   }
 
   /// The type of a SQLite store in its metadata.

@@ -129,10 +129,9 @@ package final class StoreVersionGuard {
     }
     // The code of a stage changes rows of the old version, and those that another connection wrote afterwards would go
     // through the step without it. The connections of the stage are opened after its beginning was recorded.
-    let known = opening.list.isEmpty ? nil : StoreMetadata.stageRun(try StoreMetadata.decode(opening.list))
-    if let run = StoreMetadata.stageRun(metadata), run != known {
-      let stage = metadata[StoreMetadata.Key.stage] as? [String: Any]
-      throw UnfinishedStage(name: stage?[StoreMetadata.StageKey.name] as? String ?? "")
+    let known = opening.list.isEmpty ? nil : StoreMetadata.begunStage(try StoreMetadata.decode(opening.list))
+    if let stage = StoreMetadata.begunStage(metadata), stage.run != known?.run {
+      throw UnfinishedStage(name: stage.name)
     }
     // Another connection has changed metadata of the app, or of the framework, such as the list of pending work.
     foreignMetadata = metadata.filter { StoreMetadata.ownKeys.contains($0.key) }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
+import CoreDataStoreFiles
 import Foundation
 
 /// The migration of a configuration's store when a container opens it: a SQLite store, or a copy of one in a server.
@@ -84,7 +86,7 @@ struct ContainerMigration {
     guard configuration.allowsSave else { throw readOnly(found) }
     // Opening it for writing would leave files beside it that cannot be written either.
     guard FileManager.default.isWritableFile(atPath: url.path) else { throw unwritable(found) }
-    let lock = try StageLock(url, timeout: options.timeout)
+    let lock = try takeLock()
     try withExtendedLifetime(lock) {
       // Another process may have migrated the store while this one was waiting.
       guard let metadata = try metadata(), !fits(metadata) else { return }
@@ -95,6 +97,22 @@ struct ContainerMigration {
       }
       // A process that was killed after the last write of a stage, and before others, has left it.
       SourceCopy(of: url).discard()
+    }
+  }
+
+  private func takeLock() throws -> StageLock {
+    do {
+      return try StageLock(url, timeout: options.timeout)
+    } catch let held as StageLock.Held {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "Another process has been migrating the store \(place) for \(Int(held.seconds)) seconds. Open it again later, or "
+          + "set a longer MigrationOptions.timeout.")
+    } catch let failure as FileFailure {
+      throw SwiftDataError(
+        .loadIssueModelContainer,
+        "The store \(place) has to be migrated, but the lock file \(failure.path) cannot be created: "
+          + "\(String(cString: strerror(failure.number))). Make the directory writable.")
     }
   }
 

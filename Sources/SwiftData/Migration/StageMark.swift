@@ -38,7 +38,7 @@ struct StageMark {
     from = stage.source.model.versionChecksum
     to = stage.destination.model.versionChecksum
     store = StoreVersion(metadata: metadata).checksum
-    run = StoreMetadata.stageRun(metadata) ?? UUID().uuidString
+    run = StoreMetadata.begunStage(metadata)?.run ?? UUID().uuidString
     // Without a token, `willMigrate` runs again after a kill.
     self.token = token.flatMap { try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true) }
     self.transactions = transactions
@@ -52,7 +52,7 @@ struct StageMark {
     (self.label, self.from, self.to, self.store) = (label, from, to, store)
     token = mark["history"] as? Data
     transactions = (mark["transactions"] as? NSNumber)?.intValue ?? 0
-    run = StoreMetadata.stageRun(metadata) ?? ""
+    run = StoreMetadata.begunStage(metadata)?.run ?? ""
   }
 
   /// The mark for a process that begins or continues the stage.

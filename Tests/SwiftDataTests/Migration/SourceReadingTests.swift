@@ -7,6 +7,7 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import CoreDataStoreFiles
 @testable import SwiftData
 
 @Suite("Stages that read the old version", .serialized)
@@ -115,7 +116,7 @@ struct SourceReadingTests {
     Inspecting.fails.withLock { $0 = false }
     do {
       let lock = try StageLock(link, timeout: 0)
-      withExtendedLifetime(lock) { _ = #expect(throws: SwiftDataError.self) { try StageLock(url, timeout: 0) } }
+      withExtendedLifetime(lock) { _ = #expect(throws: StageLock.Held.self) { try StageLock(url, timeout: 0) } }
     }
     let context = ModelContext(try Library.container(Inspecting.self, at: url))
     #expect(try context.fetch(FetchDescriptor<LibraryV2.Book>()).map(\.readings) == Array(repeating: 50, count: 6))

@@ -43,6 +43,17 @@ extension MigrationLock.Held: TranslatableError {
   }
 }
 
+extension StageLock.Held: TranslatableError {
+  /// 134090.
+  package func translated(in context: ErrorContext) -> any Error {
+    NSError.cocoa(
+      NSPersistentStoreTimeoutError, "The persistent store is in use.",
+      reason: "Another process has been running a stage of a migration of the store at \(context.path) for "
+        + "\(seconds.formatted()) seconds.",
+      suggestion: "Open the store again later, or set a longer NSPersistentStoreTimeoutOption.", context.details)
+  }
+}
+
 extension StoreWriteLock.Intrusion: TranslatableError {
   /// 134110 for a migration, which can be repeated with what another program has written. 134090 for a replacement: the
   /// other program uses a store that is about to be removed.

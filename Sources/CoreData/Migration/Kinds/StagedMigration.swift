@@ -7,13 +7,14 @@ import Foundation
 
 /// The migration of a SQLite store by the stages of its options.
 struct StagedMigration: OpeningMigration {
-  /// The metadata key of an unfinished stage, whose step is finished and whose `didMigrateHandler` is not. The value
-  /// has the checksums of the stage's two versions.
+  /// The metadata key of a custom stage that is not finished. The value is a dictionary: before the step with
+  /// `StageKey.run`, afterwards with `StageKey.versions`.
   static let pendingKey = StoreMetadata.Key.pendingStage
 
   private let opening: StoreOpening
   private let manager: NSStagedMigrationManager
-  private let metadata: [String: Any]
+  /// The metadata of the store. Those of when the lock was taken, while the migration runs.
+  private var metadata: [String: Any]
 
   private var url: URL { opening.url }
   private var destination: NSManagedObjectModel { opening.model }
@@ -36,14 +37,31 @@ struct StagedMigration: OpeningMigration {
 
   /// Returns whether a stage of a manager is unfinished in a store.
   static func isPending(_ metadata: [String: Any], in manager: NSStagedMigrationManager) -> Bool {
-    guard let pending = metadata[pendingKey] as? String else { return false }
-    return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(mark) == pending }
+    guard let pending = pendingVersions(metadata) else { return false }
+    return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(versions) == pending }
+  }
+
+  /// Returns the versions of a stage whose step is finished and whose `didMigrateHandler` is not; nil if there is none.
+  private static func pendingVersions(_ metadata: [String: Any]) -> String? {
+    (metadata[pendingKey] as? [String: Any])?[StoreMetadata.StageKey.versions] as? String
   }
 
   /// - Throws: 134110 for a handler that threw, and for stages that do not lead to the model; 134140 for a step that
   ///   cannot be inferred; 134504 for a version that belongs to no stage, or whose model is not found; 134505; 134506;
-  ///   the errors of `StoreMigration.run(progress:)`.
+  ///   134090 if another process runs a stage for longer than the timeout; the errors of `StoreMigration.run(progress:)`.
   func run() throws {
+    let lock = try ErrorTranslation.translating(url: url, during: .use) {
+      try StageLock(url, timeout: options.timeout ?? StoreOptions.defaultTimeout)
+    }
+    try withExtendedLifetime(lock) {
+      // Another process may have gone through the stages while this one was waiting.
+      var migration = self
+      migration.metadata = try SQLiteStore.metadataForPersistentStore(with: url)
+      if !opening.fits(migration.metadata) { try migration.runLocked() }
+    }
+  }
+
+  private func runLocked() throws {
     try checkMetadata()
     let order = StageOrder(manager.stages)
     let models = try StageModels(
@@ -52,11 +70,14 @@ struct StagedMigration: OpeningMigration {
       metadata: metadata, configuration: configuration)
     for work in try plan(order, models) {
       switch work {
-      case .lightweight(let stages, let path): try migrate(along: path, stages, mark: nil)
+      case .lightweight(let stages, let path): try migrate(along: path, stages, record: nil)
       case .custom(let stage, let path):
-        try handle(stage.willMigrateHandler, "willMigrateHandler", of: stage, stage.currentModel)
         let handler = stage.didMigrateHandler
-        try migrate(along: path, [stage], mark: handler == nil ? nil : Self.mark(stage))
+        try prepare(stage) {
+          try migrate(
+            along: path, [stage], record: handler == nil ? nil : [StoreMetadata.StageKey.versions: Self.versions(stage)]
+          )
+        }
         try finish(stage, handler)
       case .handler(let stage): try finish(stage, stage.didMigrateHandler)
       }
@@ -96,8 +117,8 @@ struct StagedMigration: OpeningMigration {
     }
     var works: [Work] = []
     // A stage that was interrupted after its step is finished first.
-    if let mark = metadata[Self.pendingKey] as? String,
-      let custom = order.customs.first(where: { $0.end == start && Self.mark($0.stage) == mark })
+    if let pending = Self.pendingVersions(metadata),
+      let custom = order.customs.first(where: { $0.end == start && Self.versions($0.stage) == pending })
     {
       works.append(.handler(custom.stage))
     }
@@ -166,14 +187,36 @@ struct StagedMigration: OpeningMigration {
 
   // MARK: Carrying out
 
-  private static func mark(_ stage: NSCustomMigrationStage) -> String { stage.checksums.joined(separator: " ") }
+  private static func versions(_ stage: NSCustomMigrationStage) -> String { stage.checksums.joined(separator: " ") }
 
-  private func migrate(along path: MigrationPath, _ stages: [NSMigrationStage], mark: String?) throws {
+  private static func name(_ stage: NSCustomMigrationStage) -> String {
+    stage.historyLabel ?? stage.checksums.joined(separator: " to ")
+  }
+
+  /// Runs the `willMigrateHandler` of a stage, and then its step.
+  ///
+  /// From before the one to the end of the other, programs that have had the store open can neither read nor save: a row
+  /// that they saved after the handler would go through the step without it.
+  private func prepare(_ stage: NSCustomMigrationStage, step: () throws -> Void) throws {
+    guard let handler = stage.willMigrateHandler else { return try step() }
+    try record([StoreMetadata.StageKey.name: Self.name(stage), StoreMetadata.StageKey.run: UUID().uuidString])
+    do {
+      try handle(handler, "willMigrateHandler", of: stage, stage.currentModel)
+      // Removes the record with the commit that gives the store its new version.
+      try step()
+    } catch {
+      // The handler runs again. Until then, others can use the store; if this fails, after they have opened it again.
+      try? record(nil)
+      throw error
+    }
+  }
+
+  private func migrate(along path: MigrationPath, _ stages: [NSMigrationStage], record: [String: String]?) throws {
     var migration = StoreMigration(
       storeAt: url, metadata: try SQLiteStore.metadataForPersistentStore(with: url), path: path,
       configuration: configuration, busyTimeout: options.timeout ?? StoreOptions.defaultTimeout)
     migration.defersCleanup = options.defersCleanup
-    if let mark { migration.addedMetadata = [Self.pendingKey: mark] }
+    if let record { migration.addedMetadata = [Self.pendingKey: record] }
     if options.tracksHistory {
       migration.historyMarks = stages.compactMap(\.historyLabel)
         .map { HistoryOrigin(ofProgramWithContextName: $0) }
@@ -181,10 +224,15 @@ struct StagedMigration: OpeningMigration {
     try migration.run()
   }
 
-  /// Runs the `didMigrateHandler` of a stage, and then removes the mark of the unfinished stage from the store.
+  /// Runs the `didMigrateHandler` of a stage, and then removes the record of the unfinished stage from the store.
   private func finish(_ stage: NSCustomMigrationStage, _ handler: NSCustomMigrationStage.Handler?) throws {
     try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
+    try record(nil)
+  }
+
+  /// Writes the record of an unfinished stage, or removes it.
+  private func record(_ record: [String: String]?) throws {
     try ErrorTranslation.translating(url: url, during: .use) {
       let file = try StoreFile.open(
         url, isReadOnly: false, timeout: options.timeout ?? StoreOptions.defaultTimeout)
@@ -194,7 +242,7 @@ struct StagedMigration: OpeningMigration {
       }
       try file.connection.transaction(.immediate) {
         var metadata = try file.metadata()
-        metadata[Self.pendingKey] = nil
+        metadata[Self.pendingKey] = record
         try file.setMetadata(metadata)
       }
     }

@@ -164,12 +164,29 @@ struct StoreOpening {
   }
 
   private func makeFit() throws {
-    guard let metadata = try presentMetadata(), let migration = try migration(from: metadata) else { return }
+    guard let found = try presentMetadata() else { return }
+    let metadata = try awaitingStage(found)
+    guard let migration = try migration(from: metadata) else { return }
     do {
       try StatementTracing.reporting(.migration) { try migration.run() }
     } catch {
       // Another process may have migrated the store first. An error of a stage's handler is the program's own.
       guard (error as NSError).userInfo[ErrorDetail.stage] == nil, fitsNow() == true else { throw error }
+    }
+  }
+
+  /// Waits while another process runs the code of a stage, which has to see all rows of the old version, and whose rows of
+  /// the new one are not complete.
+  ///
+  /// - Returns: the metadata afterwards.
+  /// - Throws: 134090 if it takes longer than the timeout.
+  private func awaitingStage(_ metadata: [String: Any]) throws -> [String: Any] {
+    guard case .database = medium, !settings.isReadOnly, StoreMetadata.hasUnfinishedStage(metadata) else {
+      return metadata
+    }
+    return try ErrorTranslation.translating(url: url, during: .use) {
+      try StageLock.wait(url, timeout: settings.timeout ?? StoreOptions.defaultTimeout)
+      return try kind.metadataForPersistentStore(with: url)
     }
   }
 

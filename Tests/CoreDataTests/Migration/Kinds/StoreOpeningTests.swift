@@ -58,7 +58,12 @@ struct StoreOpeningTests {
   func unfinishedStage() throws {
     var metadata = try notes.metadata()
     let manager = try stages()
-    metadata[StagedMigration.pendingKey] = manager.stages[0].checksums.joined(separator: " ")
+    // The code of a stage has begun, and its step has not run.
+    metadata[StagedMigration.pendingKey] = [StoreMetadata.StageKey.run: "1"]
+    #expect(try opening("v1", SQLiteStore.self, Self.migrating).fits(metadata))
+    metadata[StagedMigration.pendingKey] = [
+      StoreMetadata.StageKey.versions: manager.stages[0].checksums.joined(separator: " ")
+    ]
     var options = Self.migrating
     #expect(try opening("v1", SQLiteStore.self, options).fits(metadata))
     options[NSPersistentStoreStagedMigrationManagerOptionKey] = manager
