@@ -172,6 +172,12 @@ package final class TestServer: @unchecked Sendable {
     try Self.run("/usr/sbin/runuser", ["-u", user, "--", path] + arguments)
   }
 
+  /// The command by which a shell closes what it has inherited.
+  ///
+  /// A server, or another process that lives as long as the tests, must not keep the pipe of a program that another test
+  /// starts at the same moment: that test would wait for the end of the pipe for ever.
+  static let closing = #"for file in /proc/$$/fd/*; do [[ ${file##*/} -le 2 ]] || eval "exec ${file##*/}>&-"; done"#
+
   /// Runs a program and waits for it. Not with `Process`, which waits until the server that `pg_ctl` starts has ended, too.
   private static func run(_ program: String, _ arguments: [String]) throws {
     var actions = posix_spawn_file_actions_t()
@@ -181,7 +187,7 @@ package final class TestServer: @unchecked Sendable {
       posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0)
     }
     // PostgreSQL's programs want a directory that their user may enter.
-    let shell = ["/bin/sh", "-c", "cd / && exec \"$0\" \"$@\"", program]
+    let shell = ["/bin/bash", "-c", "\(closing); cd / && exec \"$0\" \"$@\"", program]
     let words: [UnsafeMutablePointer<CChar>?] = (shell + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     let variables = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"]
@@ -203,11 +209,12 @@ package final class TestServer: @unchecked Sendable {
   private func watch() throws {
     let pipe = Pipe()
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.executableURL = URL(fileURLWithPath: "/bin/bash")
     let stop = "\(Self.programs ?? "")/pg_ctl -D \(folder)/data -m immediate stop"
     let asUser = user.map { "/usr/sbin/runuser -u \($0) -- \(stop)" } ?? stop
     process.arguments = [
-      "-c", "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); umount \(disk); rm -rf \(folder)",
+      "-c",
+      "trap '' INT TERM HUP; \(Self.closing); cat > /dev/null; cd /; \(asUser); umount \(disk); rm -rf \(folder)",
     ]
     process.standardInput = pipe.fileHandleForReading
     process.standardOutput = FileHandle.nullDevice
