@@ -12,7 +12,7 @@ struct Options {
   }
 
   enum Program: String, CaseIterable {
-    case pooler, backends, commits, restarts, rolling, fairness
+    case pooler, backends, commits, restarts, failover, rolling, fairness
     /// The processes that these start.
     case save, serve
   }
@@ -25,6 +25,7 @@ struct Options {
     ServerFaults backends [--minutes N]      the server ends connections
     ServerFaults commits [--minutes N]       connections are cut in COMMIT, and the next ones refused
     ServerFaults restarts [--minutes N]      the server is restarted, every other time as if it had lost its power
+    ServerFaults failover [--minutes N]      the server dies, and its synchronous standby takes its place
     ServerFaults rolling [--rows N] [--change NAME]   five instances, one of which migrates the store
     ServerFaults fairness [--seconds N] [--connections N]   ten instances that want more connections than there are
     """

@@ -9,6 +9,7 @@ do {
     switch options.program {
     case .pooler: try PoolerCheck(options).run()
     case .backends, .commits, .restarts: try FaultCheck(options).run()
+    case .failover: try FailoverCheck(options).run()
     case .rolling: try RollingCheck(options).run()
     case .fairness: try FairnessCheck(options).run()
     case .save: try SavingInstance(options).run()

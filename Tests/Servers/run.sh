@@ -11,14 +11,14 @@ program=$1
 shift
 declare -A arguments=(
   [pooler]='--saves 10000' [backends]='--minutes 10' [commits]='--minutes 10' [restarts]='--minutes 10'
-  [rolling]='--rows 1000000' [fairness]='--seconds 60'
+  [failover]='--minutes 10' [rolling]='--rows 1000000' [fairness]='--seconds 60'
 )
 [[ -z ${SHORT:-} ]] || arguments=(
   [pooler]='--saves 1000' [backends]='--minutes 1' [commits]='--minutes 1' [restarts]='--minutes 1'
-  [rolling]='--rows 20000' [fairness]='--seconds 60'
+  [failover]='--minutes 1' [rolling]='--rows 20000' [fairness]='--seconds 60'
 )
 names=("$@")
-[[ ${#names[@]} -gt 0 ]] || names=(pooler backends commits restarts rolling fairness)
+[[ ${#names[@]} -gt 0 ]] || names=(pooler backends commits restarts failover rolling fairness)
 failed=()
 for name in "${names[@]}"; do
   [[ -v arguments[$name] ]] || { printf 'There is no program %s.\n' "$name" >&2; exit 2; }
