@@ -47,12 +47,12 @@ package final class TestPooler: @unchecked Sendable {
     try "\"tester\" \"\"\n".write(toFile: "\(folder)/users", atomically: false, encoding: .utf8)
     let pipe = Pipe()
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/bash")
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
     // PgBouncer refuses to run as root.
     let asUser = server.user.map { "chown -R \($0) \(folder); runuser -u \($0) -- " } ?? ""
     process.arguments = [
       "-c",
-      "trap '' INT TERM HUP; \(TestServer.closing); cd /; \(asUser)\(program) -q -d \(folder)/ini < /dev/null || exit 1; cat > /dev/null; "
+      "trap '' INT TERM HUP; cd /; \(asUser)\(program) -q -d \(folder)/ini < /dev/null || exit 1; cat > /dev/null; "
         + "kill -9 $(cat \(folder)/pid); rm -rf \(folder)",
     ]
     process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"]
