@@ -115,6 +115,14 @@ extension Checkup {
 
   private mutating func examineFile(_ reader: StoreReader) {
     add(.ok, "file", "A SQLite store of \(reader.file.sizes.store) bytes.")
+    // Metadata that cannot be read have kept the reader from opening the store.
+    if let stage = (try? reader.file.metadata()).flatMap(StoreMetadata.begunStage) {
+      add(
+        .note, "unfinished stage",
+        "The code of the stage '\(stage)' of a staged migration has begun, and is not finished.",
+        cure: "Open the store with the app that has the stage, which finishes it. Another migration would leave it out."
+      )
+    }
   }
 
   /// Reports findings about the store's files: ST602, ST604 and ST605.
