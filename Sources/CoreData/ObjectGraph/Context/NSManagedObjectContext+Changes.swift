@@ -25,7 +25,10 @@ extension NSManagedObjectContext {
 
   /// Marks an object as updated.
   func noteUpdate(_ object: NSManagedObject) {
-    guard !object.isInaccessible else { return }
+    guard !object.isInaccessible else {
+      unread[ObjectIdentifier(object)]?.isChanged = true
+      return
+    }
     object.changes.insert(.updated)
     note(object, .updated)
   }
@@ -42,7 +45,7 @@ extension NSManagedObjectContext {
     noteInaccessible(object)
     object.isInaccessibleFault = true
     // A row that cannot be read may still exist.
-    if readingFailure == nil { note(object, .deleted) }
+    if readingFailure == nil { note(object, .deleted) } else { unread[ObjectIdentifier(object)] = (object, false) }
   }
 
   /// Calls `prepareForDeletion()` on objects that were deleted elsewhere.

@@ -358,9 +358,27 @@ extension NSManagedObjectContext {
 
   /// Turns an object whose row could not be read back into a fault, which may become readable.
   func revive(_ object: NSManagedObject) {
+    if unread.removeValue(forKey: ObjectIdentifier(object))?.isChanged == true {
+      unreadChanges.append(object)
+    }
     object.isInaccessible = false
     forgetChanges(of: object)
     object.turnIntoFault(keeping: nil)
+  }
+
+  /// Turns objects whose rows could not be read into faults again.
+  ///
+  /// - Throws: the error of the first failure to read; after that, 134070 for the objects that the program has changed,
+  ///   whose other values nobody knows.
+  func settleUnread() throws {
+    let (failure, found) = (readingFailure, unread.values)
+    readingFailure = nil
+    for (object, isChanged) in found where !isChanged { revive(object) }
+    if let failure { throw failure }
+    for object in unread.values.map(\.object) { revive(object) }
+    let changed = unreadChanges
+    unreadChanges = []
+    if !changed.isEmpty { throw ObjectGraphErrors.unreadChanges(changed) }
   }
 
   /// Discards all unsaved changes, and clears the undo stack.
@@ -378,6 +396,11 @@ extension NSManagedObjectContext {
     prefetchedRows.removeAll()
     touched = []
     releaseLiveSets()
+    // What the program has changed of them is discarded, too.
+    let unreadObjects = unread.values.map(\.object)
+    unread = [:]
+    for object in unreadObjects { revive(object) }
+    unreadChanges = []
     readingFailure = nil
     conflictChecks = []
     var withdrawn: Set<NSManagedObject> = []
@@ -435,6 +458,8 @@ extension NSManagedObjectContext {
     unprocessedDeletions = []
     repeatedDeletions = RepeatedDeletions()
     readingFailure = nil
+    unread = [:]
+    unreadChanges = []
     assignments = [:]
     conflictChecks = []
     unconfirmedSave = nil

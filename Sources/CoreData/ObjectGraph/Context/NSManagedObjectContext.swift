@@ -65,6 +65,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var eventSets = EventSets()
   /// The first error from firing a fault where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
+  /// The objects whose faults could not be fired because reading failed, and whether the program has changed them since.
+  var unread: [ObjectIdentifier: (object: NSManagedObject, isChanged: Bool)] = [:]
+  /// Of such objects, those that the program has changed before they became readable. The next `save()` names them.
+  var unreadChanges: [NSManagedObject] = []
   /// Whether reading an unreadable property value is a `readingFailure`. Otherwise it is an error of the object,
   /// reported only if that is saved.
   var throwsForUnreadableValues = false
@@ -244,7 +248,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var transactionAuthor: String?
 
   /// Whether the context has unsaved changes.
-  open var hasChanges: Bool { !changed.isEmpty }
+  open var hasChanges: Bool { !changed.isEmpty || !unreadChanges.isEmpty || unread.values.contains { $0.isChanged } }
 
   /// The objects with unsaved changes, new and deleted ones too.
   package var changedObjects: [NSManagedObject] { changed.objects }

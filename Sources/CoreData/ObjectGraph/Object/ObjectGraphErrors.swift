@@ -22,6 +22,17 @@ enum ObjectGraphErrors {
       [NSAffectedObjectsErrorKey: [id], ErrorDetail.entity: id.entity.name ?? ""])
   }
 
+  /// 134070: objects were changed when their rows could not be read.
+  static func unreadChanges(_ objects: [NSManagedObject]) -> NSError {
+    let ids = objects.map { $0.identifier.uriRepresentation().absoluteString }.sorted()
+    let names = ids.prefix(3).joined(separator: ", ") + (ids.count > 3 ? " and \(ids.count - 3) more" : "")
+    return .cocoa(
+      NSPersistentStoreOperationError, "The changes of an object could not be saved.",
+      reason: "The store could not be read when values of \(names) were set. The object had no other values then, and "
+        + "the new ones were discarded. Nothing was saved.",
+      suggestion: "Set the values again, and save.", [NSAffectedObjectsErrorKey: objects])
+  }
+
   static func otherStore(_ object: NSManagedObject, _ relationship: String, leadsTo other: NSManagedObjectID) -> NSError
   {
     let entity = object.entity.name ?? ""

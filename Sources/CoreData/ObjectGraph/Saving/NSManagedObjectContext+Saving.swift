@@ -21,10 +21,7 @@ extension NSManagedObjectContext {
   ///   them are in the stores, and writes only the others.
   public func save() throws {
     ConcurrencyDebug.check(self)
-    if let failure = readingFailure {
-      readingFailure = nil
-      throw failure
-    }
+    try settleUnread()
     adoptPermanentIDs()
     try settleUnconfirmedSave()
     guard hasChanges else {
