@@ -33,24 +33,18 @@ package enum StoreMetadata {
 
   /// The keys of `Key.pendingStage` and `Key.stage`.
   package enum StageKey {
-    /// The name of a stage whose code before the step has begun.
+    /// The name of the stage.
     package static let name = "stage"
-    /// A text that differs each time that a process begins, or continues, the code before the step of the stage.
+    /// The `StageLock.run` of the process that has begun or continued the code of the stage.
     package static let run = "run"
     /// The versions of a stage of a staged migration whose step has run.
     package static let versions = "versions"
   }
 
-  /// Returns whether a stage has begun and is not finished.
-  package static func hasUnfinishedStage(_ metadata: [String: Any]) -> Bool {
-    metadata[Key.pendingStage] != nil || metadata[Key.stage] != nil
-  }
-
-  /// Returns the name and the `StageKey.run` of a stage whose code has begun; nil if there is none.
-  package static func begunStage(_ metadata: [String: Any]) -> (name: String, run: String)? {
+  /// Returns the name of a stage whose code has begun and is not finished; nil if there is none.
+  package static func begunStage(_ metadata: [String: Any]) -> String? {
     for key in [Key.pendingStage, Key.stage] {
-      guard let stage = metadata[key] as? [String: Any], let run = stage[StageKey.run] as? String else { continue }
-      return (stage[StageKey.name] as? String ?? "", run)
+      if let stage = metadata[key] as? [String: Any] { return stage[StageKey.name] as? String ?? "" }
     }
     return nil
   }

@@ -24,18 +24,21 @@ package final class StoreVersionGuard {
     fileprivate let list: Data
     fileprivate let numbers: [PrimaryKeyRow]
     fileprivate let cookie: SQLiteValue?
+    /// The lock of the stage that the connection belongs to.
+    fileprivate private(set) weak var stage: StageLock?
 
     /// Records the state of a store. Must run in the transaction that reads the schema.
     ///
     /// - Parameters:
     ///   - schema: the layout that the connection uses, computed from the other parameters.
     ///   - allowsMissing: whether tables and columns of the schema may be missing.
+    ///   - stage: the lock of the stage that the connection belongs to.
     package init(
       _ file: StoreFile, schema: StoreSchema, document: ModelDocument, configuration: String?, allowsMissing: Bool,
-      metadata: [String: Any]
+      metadata: [String: Any], stage: StageLock?
     ) throws {
       (self.document, self.configuration, self.allowsMissing) = (document, configuration, allowsMissing)
-      self.schema = schema
+      (self.schema, self.stage) = (schema, stage)
       version = StoreVersion(metadata: metadata)
       list = try file.connection.scalar(StoreVersionGuard.listQuery)?.blob ?? Data()
       numbers = try file.primaryKeys().filter { $0.number <= PrimaryKeyRow.maxEntityNumber }
@@ -128,10 +131,11 @@ package final class StoreVersionGuard {
       throw StoreVersionProblem.migrated(from: opening.version, to: version)
     }
     // The code of a stage changes rows of the old version, and those that another connection wrote afterwards would go
-    // through the step without it. The connections of the stage are opened after its beginning was recorded.
-    let known = opening.list.isEmpty ? nil : StoreMetadata.begunStage(try StoreMetadata.decode(opening.list))
-    if let stage = StoreMetadata.begunStage(metadata), stage.run != known?.run {
-      throw UnfinishedStage(name: stage.name)
+    // through the step without it.
+    do {
+      try StageLock.check(metadata, of: file.url, own: opening.stage)
+    } catch let held as StageLock.Held {
+      throw UnfinishedStage(name: held.stage ?? "")
     }
     // Another connection has changed metadata of the app, or of the framework, such as the list of pending work.
     foreignMetadata = metadata.filter { StoreMetadata.ownKeys.contains($0.key) }

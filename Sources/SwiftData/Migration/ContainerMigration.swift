@@ -87,7 +87,7 @@ struct ContainerMigration {
     // Opening it for writing would leave files beside it that cannot be written either.
     guard FileManager.default.isWritableFile(atPath: url.path) else { throw unwritable(found) }
     let lock = try takeLock()
-    try withExtendedLifetime(lock) {
+    try lock.hold {
       // Another process may have migrated the store while this one was waiting.
       guard let metadata = try metadata(), !fits(metadata) else { return }
       if let stages {
@@ -103,11 +103,11 @@ struct ContainerMigration {
   private func takeLock() throws -> StageLock {
     do {
       return try StageLock(url, timeout: options.timeout)
-    } catch let held as StageLock.Held {
+    } catch is StageLock.Held {
       throw SwiftDataError(
         .loadIssueModelContainer,
-        "Another process has been migrating the store \(place) for \(Int(held.seconds)) seconds. Open it again later, or "
-          + "set a longer MigrationOptions.timeout.")
+        "Another process has been migrating the store \(place) for \(Int(options.timeout)) seconds. Open it again later, "
+          + "or set a longer MigrationOptions.timeout.")
     } catch let failure as FileFailure {
       throw SwiftDataError(
         .loadIssueModelContainer,

@@ -24,7 +24,7 @@ struct PlannedMigration {
     let stage: PlannedStages.Stage
     /// Whether only `didMigrate` is left.
     let isAfterStep: Bool
-    /// The mark of a process that was killed after `willMigrate`.
+    /// The mark of a process that was killed after `willMigrate`, or after the step.
     var mark: StageMark?
   }
 
@@ -70,7 +70,7 @@ struct PlannedMigration {
       guard let stage = plan.stages.first(where: { mark.isOf($0) && $0.to == position }) else {
         throw opening.unfinished(mark, "The migration plan \(plan.name) does not have this stage.")
       }
-      works.append(Work(stage: stage, isAfterStep: true))
+      works.append(Work(stage: stage, isAfterStep: true, mark: mark))
     }
     works += plan.stages.filter { $0.from >= position }.map { Work(stage: $0, isAfterStep: false) }
     if let mark, let first = works.indices.first, mark.isOf(works[first].stage) { works[first].mark = mark }
@@ -87,6 +87,10 @@ struct PlannedMigration {
 
   private func run(_ work: Work, _ tracker: StageProgress) throws {
     let stage = work.stage
+    if work.isAfterStep, let mark = work.mark {
+      // Programs may have opened the store since the process was killed.
+      try StageMark.set(mark.renewed, at: url)
+    }
     if !work.isAfterStep {
       if stage.hasCode { try prepare(work, tracker) }
       try tracker.report(.step, 0.2)

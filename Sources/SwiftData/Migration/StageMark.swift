@@ -27,7 +27,7 @@ struct StageMark {
   private let token: Data?
   /// The number of transactions that saving it added to the history.
   private let transactions: Int
-  /// Differs each time that a process begins or continues the stage.
+  /// Differs each time that the mark is written, so that programs which have the store open notice it.
   private var run: String
 
   init(
@@ -38,7 +38,7 @@ struct StageMark {
     from = stage.source.model.versionChecksum
     to = stage.destination.model.versionChecksum
     store = StoreVersion(metadata: metadata).checksum
-    run = StoreMetadata.begunStage(metadata)?.run ?? UUID().uuidString
+    run = UUID().uuidString
     // Without a token, `willMigrate` runs again after a kill.
     self.token = token.flatMap { try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true) }
     self.transactions = transactions
@@ -52,7 +52,7 @@ struct StageMark {
     (self.label, self.from, self.to, self.store) = (label, from, to, store)
     token = mark["history"] as? Data
     transactions = (mark["transactions"] as? NSNumber)?.intValue ?? 0
-    run = StoreMetadata.begunStage(metadata)?.run ?? ""
+    run = mark[StoreMetadata.StageKey.run] as? String ?? ""
   }
 
   /// The mark for a process that begins or continues the stage.

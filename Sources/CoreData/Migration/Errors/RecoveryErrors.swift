@@ -46,12 +46,19 @@ extension MigrationLock.Held: TranslatableError {
 extension StageLock.Held: TranslatableError {
   /// 134090.
   package func translated(in context: ErrorContext) -> any Error {
-    NSError.cocoa(
+    let work = stage.map { "the stage '\($0)'" } ?? "stages"
+    return NSError.cocoa(
       NSPersistentStoreTimeoutError, "The persistent store is in use.",
-      reason: "Another process has been running a stage of a migration of the store at \(context.path) for "
-        + "\(seconds.formatted()) seconds.",
-      suggestion: "Open the store again later, or set a longer NSPersistentStoreTimeoutOption.", context.details)
+      reason: "Another process, or another coordinator of this one, runs \(work) of a migration of the store at "
+        + "\(context.path).",
+      suggestion: "Open the store again later, or set a longer NSPersistentStoreTimeoutOption.", underlying: self,
+      context.details)
   }
+}
+
+extension NSError {
+  /// Whether another process, or another coordinator, runs a stage of the store.
+  var isHeldByStage: Bool { userInfo[NSUnderlyingErrorKey] is StageLock.Held }
 }
 
 extension StoreWriteLock.Intrusion: TranslatableError {

@@ -7,10 +7,6 @@ import Foundation
 
 /// The migration of a SQLite store by the stages of its options.
 struct StagedMigration: OpeningMigration {
-  /// The metadata key of a custom stage that is not finished. The value is a dictionary: before the step with
-  /// `StageKey.run`, afterwards with `StageKey.versions`.
-  static let pendingKey = StoreMetadata.Key.pendingStage
-
   private let opening: StoreOpening
   private let manager: NSStagedMigrationManager
   /// The metadata of the store. Those of when the lock was taken, while the migration runs.
@@ -37,13 +33,9 @@ struct StagedMigration: OpeningMigration {
 
   /// Returns whether a stage of a manager is unfinished in a store.
   static func isPending(_ metadata: [String: Any], in manager: NSStagedMigrationManager) -> Bool {
-    guard let pending = pendingVersions(metadata) else { return false }
-    return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(versions) == pending }
-  }
-
-  /// Returns the versions of a stage whose step is finished and whose `didMigrateHandler` is not; nil if there is none.
-  private static func pendingVersions(_ metadata: [String: Any]) -> String? {
-    (metadata[pendingKey] as? [String: Any])?[StoreMetadata.StageKey.versions] as? String
+    manager.stages.contains { stage in
+      (stage as? NSCustomMigrationStage).map { StageRecord.isPending($0, in: metadata) } ?? false
+    }
   }
 
   /// - Throws: 134110 for a handler that threw, and for stages that do not lead to the model; 134140 for a step that
@@ -51,17 +43,18 @@ struct StagedMigration: OpeningMigration {
   ///   134090 if another process runs a stage for longer than the timeout; the errors of `StoreMigration.run(progress:)`.
   func run() throws {
     let lock = try ErrorTranslation.translating(url: url, during: .use) {
-      try StageLock(url, timeout: options.timeout ?? StoreOptions.defaultTimeout)
+      try StageLock(url, timeout: timeout)
     }
-    try withExtendedLifetime(lock) {
+    try lock.hold {
       // Another process may have gone through the stages while this one was waiting.
       var migration = self
       migration.metadata = try SQLiteStore.metadataForPersistentStore(with: url)
-      if !opening.fits(migration.metadata) { try migration.runLocked() }
+      if !opening.fits(migration.metadata) { try migration.runStages(lock.run) }
     }
   }
 
-  private func runLocked() throws {
+  /// - Parameter run: identifies this run in the records of stages.
+  private func runStages(_ run: String) throws {
     try checkMetadata()
     let order = StageOrder(manager.stages)
     let models = try StageModels(
@@ -72,14 +65,11 @@ struct StagedMigration: OpeningMigration {
       switch work {
       case .lightweight(let stages, let path): try migrate(along: path, stages, record: nil)
       case .custom(let stage, let path):
-        let handler = stage.didMigrateHandler
-        try prepare(stage) {
-          try migrate(
-            along: path, [stage], record: handler == nil ? nil : [StoreMetadata.StageKey.versions: Self.versions(stage)]
-          )
-        }
-        try finish(stage, handler)
-      case .handler(let stage): try finish(stage, stage.didMigrateHandler)
+        try runCustom(stage, StageRecord(stage, run: run), along: path)
+      case .handler(let stage):
+        // Connections that were opened since the last run have to notice that the code runs again.
+        try write(StageRecord(stage, run: run).afterStep) { StageRecord.isPending(stage, in: $0) }
+        try finish(stage)
       }
     }
   }
@@ -117,9 +107,7 @@ struct StagedMigration: OpeningMigration {
     }
     var works: [Work] = []
     // A stage that was interrupted after its step is finished first.
-    if let pending = Self.pendingVersions(metadata),
-      let custom = order.customs.first(where: { $0.end == start && Self.versions($0.stage) == pending })
-    {
+    if let custom = order.customs.first(where: { $0.end == start && StageRecord.isPending($0.stage, in: metadata) }) {
       works.append(.handler(custom.stage))
     }
     var position = start
@@ -187,36 +175,49 @@ struct StagedMigration: OpeningMigration {
 
   // MARK: Carrying out
 
-  private static func versions(_ stage: NSCustomMigrationStage) -> String { stage.checksums.joined(separator: " ") }
-
-  private static func name(_ stage: NSCustomMigrationStage) -> String {
-    stage.historyLabel ?? stage.checksums.joined(separator: " to ")
+  /// Runs the step of a stage between its handlers.
+  ///
+  /// From before the `willMigrateHandler` to the end, programs that have had the store open can neither read nor save: a
+  /// row that they saved after that handler would go through the step without it.
+  private func runCustom(
+    _ stage: NSCustomMigrationStage, _ record: StageRecord, along path: MigrationPath
+  ) throws {
+    if let handler = stage.willMigrateHandler {
+      try write(record.beforeStep) { begins(path, $0) }
+      try removingRecord {
+        try handle(handler, "willMigrateHandler", of: stage, stage.currentModel)
+        try migrate(along: path, [stage], record: stage.didMigrateHandler == nil ? nil : record.afterStep)
+      }
+    } else {
+      try migrate(along: path, [stage], record: stage.didMigrateHandler == nil ? nil : record.afterStep)
+    }
+    try finish(stage)
   }
 
-  /// Runs the `willMigrateHandler` of a stage, and then its step.
-  ///
-  /// From before the one to the end of the other, programs that have had the store open can neither read nor save: a row
-  /// that they saved after the handler would go through the step without it.
-  private func prepare(_ stage: NSCustomMigrationStage, step: () throws -> Void) throws {
-    guard let handler = stage.willMigrateHandler else { return try step() }
-    try record([StoreMetadata.StageKey.name: Self.name(stage), StoreMetadata.StageKey.run: UUID().uuidString])
+  /// Removes the record of a stage if the work before the commit of its step fails: all of it runs again.
+  private func removingRecord(_ work: () throws -> Void) throws {
     do {
-      try handle(handler, "willMigrateHandler", of: stage, stage.currentModel)
-      // Removes the record with the commit that gives the store its new version.
-      try step()
+      try work()
     } catch {
-      // The handler runs again. Until then, others can use the store; if this fails, after they have opened it again.
-      try? record(nil)
+      // If it stays, it keeps nobody from the store, since nobody has the lock.
+      try? write(nil)
       throw error
     }
   }
 
+  /// Returns whether a store with the given metadata has the version that a path begins with.
+  private func begins(_ path: MigrationPath, _ metadata: [String: Any]) -> Bool {
+    guard let model = path.steps.first?.sourceModel else { return true }
+    return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+  }
+
   private func migrate(along path: MigrationPath, _ stages: [NSMigrationStage], record: [String: String]?) throws {
+    let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
+    guard begins(path, metadata) else { throw outdated() }
     var migration = StoreMigration(
-      storeAt: url, metadata: try SQLiteStore.metadataForPersistentStore(with: url), path: path,
-      configuration: configuration, busyTimeout: options.timeout ?? StoreOptions.defaultTimeout)
+      storeAt: url, metadata: metadata, path: path, configuration: configuration, busyTimeout: timeout)
     migration.defersCleanup = options.defersCleanup
-    if let record { migration.addedMetadata = [Self.pendingKey: record] }
+    if let record { migration.addedMetadata = [StageRecord.key: record] }
     if options.tracksHistory {
       migration.historyMarks = stages.compactMap(\.historyLabel)
         .map { HistoryOrigin(ofProgramWithContextName: $0) }
@@ -225,27 +226,26 @@ struct StagedMigration: OpeningMigration {
   }
 
   /// Runs the `didMigrateHandler` of a stage, and then removes the record of the unfinished stage from the store.
-  private func finish(_ stage: NSCustomMigrationStage, _ handler: NSCustomMigrationStage.Handler?) throws {
-    try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
-    guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
-    try record(nil)
+  private func finish(_ stage: NSCustomMigrationStage) throws {
+    try handle(stage.didMigrateHandler, "didMigrateHandler", of: stage, stage.nextModel)
+    guard try SQLiteStore.metadataForPersistentStore(with: url)[StageRecord.key] != nil else { return }
+    try write(nil)
   }
 
-  /// Writes the record of an unfinished stage, or removes it.
-  private func record(_ record: [String: String]?) throws {
-    try ErrorTranslation.translating(url: url, during: .use) {
-      let file = try StoreFile.open(
-        url, isReadOnly: false, timeout: options.timeout ?? StoreOptions.defaultTimeout)
-      defer {
-        // Closing does not affect whether the transaction was committed.
-        try? file.close()
-      }
-      try file.connection.transaction(.immediate) {
-        var metadata = try file.metadata()
-        metadata[Self.pendingKey] = record
-        try file.setMetadata(metadata)
-      }
+  private var timeout: TimeInterval { options.timeout ?? StoreOptions.defaultTimeout }
+
+  /// Writes the record of a stage, or removes it, if the store is as it is expected.
+  private func write(_ record: [String: String]?, if isExpected: ([String: Any]) -> Bool = { _ in true }) throws {
+    try StageRecord.write(record, at: url, timeout: timeout) { metadata in
+      guard isExpected(metadata) else { throw outdated() }
     }
+  }
+
+  /// Another program, which knows nothing of the lock, has migrated the store.
+  private func outdated() -> NSError {
+    MigrationErrors.outdatedPlan(
+      url: url, reason: "Another program has migrated the store while it went through its stages.",
+      suggestion: "Open it again.")
   }
 
   /// Runs a handler with the store open in the manager's container.

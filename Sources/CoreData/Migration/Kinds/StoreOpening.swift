@@ -26,6 +26,8 @@ struct StoreOpening {
   /// The number of times to begin again because another process migrates the store. Larger than the number of versions
   /// of any model.
   private static let maximumAttempts = 100
+  /// The microseconds between two attempts while another process runs a stage.
+  private static let pause: UInt32 = 20_000
 
   init(
     of kind: NSPersistentStore.Type, at url: URL, with model: NSManagedObjectModel, configuration: String?,
@@ -69,9 +71,13 @@ struct StoreOpening {
 
   private func runRepeatedly(_ open: () throws -> NSPersistentStore) throws -> NSPersistentStore {
     var attempts = 0
+    let end = Date(timeIntervalSinceNow: settings.timeout ?? StoreOptions.defaultTimeout)
     while true {
       do {
         try makeFit()
+      } catch let error as NSError where error.isHeldByStage && Date() < end {
+        usleep(Self.pause)
+        continue
       } catch let error as NSError where error.isOutdatedPlan && attempts < Self.maximumAttempts {
         attempts += 1
         continue
@@ -81,6 +87,8 @@ struct StoreOpening {
       }
       do {
         return try opened(open)
+      } catch let error as NSError where error.isHeldByStage && Date() < end {
+        usleep(Self.pause)
       } catch let error as NSError where attempts < Self.maximumAttempts && wasOvertaken(error) {
         attempts += 1
       }
@@ -164,29 +172,24 @@ struct StoreOpening {
   }
 
   private func makeFit() throws {
-    guard let found = try presentMetadata() else { return }
-    let metadata = try awaitingStage(found)
+    guard let metadata = try presentMetadata() else { return }
+    try checkStage(metadata)
     guard let migration = try migration(from: metadata) else { return }
     do {
       try StatementTracing.reporting(.migration) { try migration.run() }
+      if case .database = medium, StoreMetadata.begunStage(metadata) != nil { StageLock.removeAbandoned(url) }
     } catch {
       // Another process may have migrated the store first. An error of a stage's handler is the program's own.
       guard (error as NSError).userInfo[ErrorDetail.stage] == nil, fitsNow() == true else { throw error }
     }
   }
 
-  /// Waits while another process runs the code of a stage, which has to see all rows of the old version, and whose rows of
-  /// the new one are not complete.
-  ///
-  /// - Returns: the metadata afterwards.
-  /// - Throws: 134090 if it takes longer than the timeout.
-  private func awaitingStage(_ metadata: [String: Any]) throws -> [String: Any] {
-    guard case .database = medium, !settings.isReadOnly, StoreMetadata.hasUnfinishedStage(metadata) else {
-      return metadata
-    }
-    return try ErrorTranslation.translating(url: url, during: .use) {
-      try StageLock.wait(url, timeout: settings.timeout ?? StoreOptions.defaultTimeout)
-      return try kind.metadataForPersistentStore(with: url)
+  /// Throws 134090 while another process runs the code of a stage, which has to see all rows of the old version, and whose
+  /// rows of the new one are not complete.
+  private func checkStage(_ metadata: [String: Any]) throws {
+    guard case .database = medium, !settings.isReadOnly else { return }
+    try ErrorTranslation.translating(url: url, during: .opening) {
+      try StageLock.check(metadata, of: url, own: StageLock.own(url))
     }
   }
 

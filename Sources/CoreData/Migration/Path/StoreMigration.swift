@@ -246,9 +246,11 @@ public struct StoreMigration {
 }
 
 extension StoreMigration {
-  /// Throws if the store was migrated by another process after the migration was planned.
+  /// Throws if the store was migrated by another process after the migration was planned, or if one runs the code of a
+  /// stage.
   func checkMetadata(of file: StoreFile) throws {
     let now = try file.metadata()
+    try StageLock.check(now, of: storeURL, own: StageLock.own(storeURL))
     let planned = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
     // The store's file may have been replaced since it was opened.
     guard try !file.connection.hasMoved(), now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {

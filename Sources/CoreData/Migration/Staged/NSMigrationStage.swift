@@ -72,8 +72,8 @@ open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
   /// `currentModel`. It runs again the next time the store is opened, even if the process was killed, so it must be
   /// safe to run twice.
   ///
-  /// While it runs, and until the step has run, programs that have had the store open since before can neither read nor
-  /// save (134100), since the handler does not see what they would save, and those that open it wait (134090 after
+  /// While it runs, and until the stage is done, programs that have had a SQLite store open since before can neither read
+  /// nor save (134100), since the handler does not see what they would save, and those that open it wait (134090 after
   /// `NSPersistentStoreTimeoutOption` seconds).
   open var willMigrateHandler: Handler? {
     get { handlers.before }

@@ -98,6 +98,8 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   var checkpointer: BackgroundCheckpointer?
   /// The read-only connections.
   let connections = ReadingConnections()
+  /// The lock of the stage that has opened the store; nil if none has, or when it has ended.
+  private weak var stage: StageLock?
   /// The entity numbers when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?
@@ -157,6 +159,8 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
     }
+    // The store may be opened again, in any thread.
+    stage = stage ?? StageLock.own(url)
     try ErrorTranslation.translating(url: url, during: .opening) {
       let settings = StoreOptions(options)
       let document = model.document
@@ -216,12 +220,13 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
   ///
   /// - Returns: the layout, whether the store has all of its tables and columns, and the state for later comparisons.
   /// - Throws: 134100 if another process has migrated the store to another version, or created it with one, since the
-  ///   coordinator compared versions.
+  ///   coordinator compared versions; `StageLock.Held`.
   private func examine(
     _ file: StoreFile, _ model: NSManagedObjectModel, _ settings: StoreOptions
   ) throws -> (schema: StoreSchema, fits: Bool, opening: StoreVersionGuard.Opening) {
     let (document, configuration) = (model.document, customConfigurationName)
     keptMetadata = try file.metadata()
+    if !isReadOnly { try StageLock.check(keptMetadata, of: file.url, own: stage) }
     if !settings.ignoresVersioning, let url,
       !model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: keptMetadata)
     {
@@ -238,7 +243,7 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
     }
     let opening = try StoreVersionGuard.Opening(
       file, schema: schema, document: document, configuration: configuration, allowsMissing: !fits,
-      metadata: keptMetadata)
+      metadata: keptMetadata, stage: stage)
     return (schema, fits, opening)
   }
 

@@ -59,9 +59,9 @@ struct StoreOpeningTests {
     var metadata = try notes.metadata()
     let manager = try stages()
     // The code of a stage has begun, and its step has not run.
-    metadata[StagedMigration.pendingKey] = [StoreMetadata.StageKey.run: "1"]
+    metadata[StageRecord.key] = [StoreMetadata.StageKey.run: "1"]
     #expect(try opening("v1", SQLiteStore.self, Self.migrating).fits(metadata))
-    metadata[StagedMigration.pendingKey] = [
+    metadata[StageRecord.key] = [
       StoreMetadata.StageKey.versions: manager.stages[0].checksums.joined(separator: " ")
     ]
     var options = Self.migrating

@@ -3,6 +3,7 @@
 
 import CoreDataTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CoreData
@@ -37,12 +38,12 @@ struct StageSharingTests {
   }
 
   /// A context of the old version of the app, which has read the notes.
-  private func oldContext() throws -> NSManagedObjectContext {
+  private func oldContext(_ count: Int = 2) throws -> NSManagedObjectContext {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try notes.model("v1"))
     try coordinator.addPersistentStore(type: .sqlite, at: notes.store.url)
     let context = NSManagedObjectContext(concurrencyType: .mainQueueConcurrencyType)
     context.persistentStoreCoordinator = coordinator
-    #expect(try context.all("Note").count == 2)
+    #expect(try context.all("Note").count == count)
     return context
   }
 
@@ -72,7 +73,7 @@ struct StageSharingTests {
     #expect(error?.code == NSPersistentStoreIncompatibleVersionHashError)
     #expect(error?.localizedFailureReason?.contains("began the stage 'Marks' of a migration") == true)
     #expect(old.hasChanges)
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
   }
 
   @Test("After a handler or a step that has failed, such a program can save again, and the handler sees what it saved")
@@ -81,21 +82,50 @@ struct StageSharingTests {
     let stage = try self.stage()
     stage.willMigrateHandler = { _, _ in throw Broken() }
     #expect(throws: NSError.self) { try migrate(stage) }
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
     old.make("Note", ["name": "three"])
     try old.save()
     stage.willMigrateHandler = { manager, _ in try mark(manager) }
     #expect(try migrate(stage) == ["one+", "three+", "two+"])
   }
 
+  @Test("A value that is set while the store cannot be read is not forgotten without an error")
+  func changedFault() throws {
+    let old = try oldContext()
+    let one = try #require(try old.all("Note").first { $0["name"] as? String == "one" })
+    old.refresh(one, mergeChanges: false)
+    let stage = try self.stage()
+    stage.willMigrateHandler = { _, _ in
+      one["a"] = 7
+      let error = #expect(throws: NSError.self) { try old.save() }
+      #expect(error?.code == NSPersistentStoreIncompatibleVersionHashError)
+      throw Broken()
+    }
+    #expect(throws: NSError.self) { try migrate(stage) }
+    #expect(old.hasChanges)
+    let error = #expect(throws: NSError.self) { try old.save() }
+    #expect(error?.code == NSPersistentStoreOperationError && error?.localizedRecoverySuggestion?.isEmpty == false)
+    #expect(error?.userInfo[NSAffectedObjectsErrorKey] as? [NSManagedObject] == [one])
+    // It is a fault again.
+    #expect(!old.hasChanges && !one.isDeleted && one["name"] as? String == "one")
+    one["a"] = 7
+    try old.save()
+    let check = try oldContext()
+    #expect(try check.all("Note").first { $0["name"] as? String == "one" }?["a"] as? Int == 7)
+  }
+
   @Test("What an old version saves after a process was killed in a willMigrateHandler is seen by the handler")
   func afterKill() async throws {
+    let before = try oldContext()
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = notes.store.folder.path as String] in
       try StageSharingTests.migrate(path) { _, _ in kill(getpid(), SIGKILL) }
     }
     #expect(try notes.version() == "v1")
-    let old = try oldContext()
-    old.make("Note", ["name": "three"])
+    // Nobody runs the stage.
+    before.make("Note", ["name": "three"])
+    try before.save()
+    let old = try oldContext(3)
+    old.make("Note", ["name": "four"])
     try old.save()
     let stage = try self.stage()
     stage.willMigrateHandler = { manager, _ in
@@ -104,7 +134,7 @@ struct StageSharingTests {
       #expect(throws: NSError.self) { try old.save() }
       try mark(manager)
     }
-    #expect(try migrate(stage) == ["one+", "three+", "two+"])
+    #expect(try migrate(stage) == ["four+", "one+", "three+", "two+"])
   }
 
   @Test("A program that opens the store while another process runs a handler waits, and then finds the new version")
@@ -125,7 +155,7 @@ struct StageSharingTests {
     }
     let error = #expect(throws: NSError.self) { try open("v1", timeout: 0.2) }
     #expect(error?.code == NSPersistentStoreTimeoutError)
-    #expect(error?.localizedFailureReason?.contains("has been running a stage of a migration") == true)
+    #expect(error?.localizedFailureReason?.contains("runs the stage") == true)
     try Data().write(to: folder.appendingPathComponent("go"))
     let later = #expect(throws: NSError.self) { try open("v1", timeout: 60) }
     #expect(later?.code == NSPersistentStoreIncompatibleVersionHashError)
@@ -196,13 +226,94 @@ struct StageSharingTests {
       ])
   }
 
-  @Test("134090 where another coordinator of the process runs a stage for longer than the timeout")
-  func timeout() throws {
-    let (stage, other) = (try self.stage(), try self.stage())
-    stage.willMigrateHandler = { _, _ in
-      let error = #expect(throws: NSError.self) { try migrate(other, timeout: 0.1) }
-      #expect(error?.code == NSPersistentStoreTimeoutError)
+  /// What other threads of the process do with the store while a handler runs: they have no part in the stage.
+  enum Intruder: CaseIterable {
+    case stages, oldVersion, ignoringVersions, migration
+  }
+
+  @Test(
+    "134090 where another coordinator of the process opens the store during a handler", arguments: Intruder.allCases)
+  func intruder(_ intruder: Intruder) throws {
+    let stage = try self.stage()
+    stage.willMigrateHandler = { manager, _ in
+      try mark(manager)
+      let error = try code(of: intruder)
+      #expect(error == NSPersistentStoreTimeoutError)
+      // The handler's own coordinators use it.
+      #expect(try oldContext().all("Note").count == 2)
     }
+    var hasRun = false
+    stage.didMigrateHandler = { _, _ in hasRun = true }
+    #expect(try migrate(stage) == ["one+", "two+"])
+    #expect(hasRun)
+    #expect(try notes.store.files().filter { $0.hasPrefix(".") } == [])
+  }
+
+  private func code(of intruder: Intruder) throws -> Int? {
+    let version = [.oldVersion, .ignoringVersions].contains(intruder) ? "v1" : "v2"
+    var options: [String: Any] = [NSPersistentStoreTimeoutOption: 0.2, MigrationOption.models: [URL]()]
+    switch intruder {
+    case .oldVersion: break
+    case .ignoringVersions: options[NSIgnorePersistentStoreVersioningOption] = true
+    case .migration, .stages:
+      options[NSMigratePersistentStoresAutomaticallyOption] = true
+      options[NSInferMappingModelAutomaticallyOption] = true
+    }
+    if intruder == .stages {
+      options[NSPersistentStoreStagedMigrationManagerOptionKey] = NSStagedMigrationManager([try self.stage()])
+    }
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try notes.model(version))
+    nonisolated(unsafe) let given = options
+    let url = notes.store.url
+    let found = Mutex<Int?>(nil)
+    inThreads(1) { _ in
+      do {
+        try coordinator.addPersistentStore(type: .sqlite, at: url, options: given)
+      } catch {
+        found.withLock { $0 = (error as NSError).code }
+      }
+    }
+    return found.withLock { $0 }
+  }
+
+  @Test("A store that another program has migrated during a handler is not migrated again")
+  func overtaken() throws {
+    let stage = try self.stage()
+    stage.willMigrateHandler = { manager, _ in
+      for store in try #require(manager.container).persistentStoreCoordinator.persistentStores {
+        try #require(manager.container).persistentStoreCoordinator.remove(store)
+      }
+      // A program that knows nothing of the lock.
+      let file = try StoreFile.open(notes.store.url, isReadOnly: false)
+      var metadata = try file.metadata()
+      metadata[StageRecord.key] = nil
+      try file.connection.transaction(.immediate) { try file.setMetadata(metadata) }
+      try file.close()
+      try notes.open("v2")
+    }
+    stage.didMigrateHandler = { _, _ in }
     #expect(try migrate(stage) == ["one", "two"])
+    #expect(try notes.version() == "v2")
+  }
+
+  @Test("The users of a store see its lock, and what has the name of the lock and is no file is refused")
+  func lockFile() throws {
+    let url = notes.store.url
+    let path = notes.store.folder.appendingPathComponent(".Store.sqlite-stages").path
+    chmod(url.path, 0o664)
+    do {
+      let lock = try StageLock(url, timeout: 0)
+      try withExtendedLifetime(lock) {
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
+        #expect(mode == 0o664)
+        #expect(throws: StageLock.Held.self) { try StageLock(url, timeout: 0) }
+      }
+    }
+    #expect(!StageLock.exists(url))
+    mkfifo(path, 0o600)
+    let stage = try self.stage()
+    stage.willMigrateHandler = { _, _ in }
+    #expect(throws: NSError.self) { try migrate(stage) }
+    #expect(try notes.version() == "v1")
   }
 }

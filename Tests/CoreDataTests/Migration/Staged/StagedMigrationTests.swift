@@ -67,7 +67,7 @@ struct StagedMigrationTests {
       try notes.open("v3", [NSPersistentStoreStagedMigrationManagerOptionKey: manager]) == ["one+-", "two+-"])
     #expect(seen == [first, second])
     #expect(manager.container == nil)
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
     // The store has its version: nothing runs again.
     #expect(try notes.open("v3", [NSPersistentStoreStagedMigrationManagerOptionKey: manager]) == ["one+-", "two+-"])
     #expect(seen.count == 2)
@@ -103,9 +103,9 @@ struct StagedMigrationTests {
     }
     #expect(try failure("v2", options([stage])).code == NSMigrationError)
     #expect(try notes.version() == "v2")
-    #expect(try notes.metadata()[StagedMigration.pendingKey] != nil)
+    #expect(try notes.metadata()[StageRecord.key] != nil)
     #expect(try notes.open("v2", options([stage])) == ["one!", "two!"])
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
     #expect(try notes.open("v2", options([stage])) == ["one!", "two!"])
     #expect(runs == 2)
   }
@@ -117,10 +117,10 @@ struct StagedMigrationTests {
     _ = try failure("v2", options([stage]))
     // Stages that know nothing of it, over a store of the wanted version.
     #expect(try notes.open("v2", options([])) == ["one", "two"])
-    #expect(try notes.metadata()[StagedMigration.pendingKey] != nil)
+    #expect(try notes.metadata()[StageRecord.key] != nil)
     // A step that goes on without stages.
     #expect(try notes.open("v3") == ["one", "two"])
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
     #expect(try notes.open("v3", options([])) == ["one", "two"])
   }
 
@@ -131,16 +131,16 @@ struct StagedMigrationTests {
     _ = try failure("v2", options([stage]))
     stage.didMigrateHandler = nil
     #expect(try notes.open("v2", options([stage])) == ["one", "two"])
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
     stage.didMigrateHandler = { _, _ in throw Broken() }
     try notes.store.close()
     try FileManager.default.removeItem(at: notes.store.url)
     try notes.fill("v1")
     _ = try failure("v2", options([stage]))
-    #expect(try notes.metadata()[StagedMigration.pendingKey] != nil)
+    #expect(try notes.metadata()[StageRecord.key] != nil)
     try notes.writeMapping("v2", "v3")
     #expect(try notes.open("v3") == ["one", "two"])
-    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.metadata()[StageRecord.key] == nil)
   }
 
   @Test("A process that is killed in a handler leaves a store that the next one goes on with")
