@@ -18,7 +18,7 @@ final class SplitNamePolicy: NSEntityMigrationPolicy {
     let made = manager.destinationInstances(forEntityMappingName: mapping.name, sourceInstances: [source])
     let words = (source.value(forKey: "name") as? String ?? "").split(separator: " ", maxSplits: 1)
     made.first?.setValue(words.first.map(String.init), forKey: "givenName")
-    made.first?.setValue(words.last.map(String.init), forKey: "familyName")
+    made.first?.setValue(words.count > 1 ? String(words[1]) : nil, forKey: "familyName")
   }
 }
 // end

@@ -27,7 +27,7 @@ func supportReport(storeAt url: URL, error: any Error) -> [String: Any] {
   var report: [String: Any] = [
     "domain": failure.domain, "code": failure.code, "reason": failure.localizedFailureReason ?? "",
   ]
-  // A file that is no store has no metadata; the error says so.
+  // A file that is not a store has no metadata; the error says so.
   if let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url) {
     report["checksum"] = metadata[NSPersistentStoreModelVersionChecksumKey]
     report["identifiers"] = metadata[NSStoreModelVersionIdentifiersKey]

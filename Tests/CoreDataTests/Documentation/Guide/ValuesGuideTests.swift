@@ -60,7 +60,7 @@ final class GuideTagsTransformer: ValueTransformer {
 
   override func reverseTransformedValue(_ value: Any?) -> Any? {
     guard let data = value as? Data else { return nil }
-    // What is no list of tags is no value.
+    // Data that is not a list of tags gives no value.
     return try? JSONDecoder().decode([String].self, from: data)
   }
 }

@@ -175,10 +175,10 @@ extension GuideShop {
 
     @Test("Two stores in one container")
     func stores() throws {
-      let (ordersURL, customersURL) = (directory.file("Lines.store"), directory.file("Trips.store"))
+      let (ordersURL, tripsURL) = (directory.file("Lines.store"), directory.file("Trips.store"))
       // guide: places-two
       let lines = ModelConfiguration("lines", schema: Schema([Order.self, Line.self, Company.self]), url: ordersURL)
-      let trips = ModelConfiguration("trips", schema: Schema([GuideTrips.Trip.self]), url: customersURL)
+      let trips = ModelConfiguration("trips", schema: Schema([GuideTrips.Trip.self]), url: tripsURL)
       let container = try ModelContainer(
         for: Order.self, Company.self, GuideTrips.Trip.self, configurations: lines, trips)
       // end
@@ -186,7 +186,7 @@ extension GuideShop {
       context.insert(Order(number: 1))
       context.insert(GuideTrips.Trip(name: "Rome", start: .now))
       try context.save()
-      let one = try ModelContainer(for: GuideTrips.Trip.self, configurations: ModelConfiguration(url: customersURL))
+      let one = try ModelContainer(for: GuideTrips.Trip.self, configurations: ModelConfiguration(url: tripsURL))
       #expect(try ModelContext(one).fetchCount(FetchDescriptor<GuideTrips.Trip>()) == 1)
     }
 
