@@ -119,6 +119,10 @@ struct ContextBehaviourTests {
     #expect(throws: NSError.self) { try other.existingObject(with: id) }
     try sqlite.state().connection.run("UPDATE ZEMPLOYEE SET ZTOKEN = NULL")
     #expect(try other.existingObject(with: id)["name"] as? String == "Ada")
+    // The value that was set is not forgotten without a word.
+    let error = #expect(throws: NSError.self) { try other.save() }
+    #expect(error?.code == NSPersistentStoreOperationError)
+    #expect(!other.hasChanges)
     try other.save()
     #expect(try store.context(CompanyModel.make()).all("Employee").count == 1)
   }
