@@ -137,46 +137,32 @@ struct StageSharingTests {
     #expect(try migrate(stage) == ["four+", "one+", "three+", "two+"])
   }
 
-  @Test("A program that opens the store while another process runs a handler waits, and then finds the new version")
-  func openedMeanwhile() async throws {
-    let folder = notes.store.folder
-    async let other: Void = Self.migrateSlowly(folder)
-    let running = folder.appendingPathComponent("running").path
-    let end = Date().addingTimeInterval(120)
-    while !FileManager.default.fileExists(atPath: running), Date() < end {
-      try await Task.sleep(for: .milliseconds(20))
-    }
-    #expect(FileManager.default.fileExists(atPath: running))
-
-    func open(_ version: String, timeout: TimeInterval) throws {
-      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try notes.model(version))
-      try coordinator.addPersistentStore(
-        type: .sqlite, at: notes.store.url, options: [NSPersistentStoreTimeoutOption: timeout])
-    }
-    let error = #expect(throws: NSError.self) { try open("v1", timeout: 0.2) }
-    #expect(error?.code == NSPersistentStoreTimeoutError)
-    #expect(error?.localizedFailureReason?.contains("runs the stage") == true)
-    try Data().write(to: folder.appendingPathComponent("go"))
-    let later = #expect(throws: NSError.self) { try open("v1", timeout: 60) }
-    #expect(later?.code == NSPersistentStoreIncompatibleVersionHashError)
-    await other
-    #expect(try notes.open("v2") == ["one", "two"])
-    #expect(try notes.store.files().filter { $0.hasPrefix(".") } == [])
-  }
-
-  /// Migrates in a process whose handler ends when there is a file.
-  private static func migrateSlowly(_ folder: URL) async {
-    await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      let folder = URL(fileURLWithPath: path)
-      try StageSharingTests.migrate(path) { _, name in
-        guard name == "will" else { return }
-        try Data().write(to: folder.appendingPathComponent("running"))
-        let end = Date().addingTimeInterval(120)
-        while !FileManager.default.fileExists(atPath: folder.appendingPathComponent("go").path), Date() < end {
-          usleep(10_000)
+  @Test("Who opens the old version while a handler runs waits, and then finds the new version")
+  func openedMeanwhile() throws {
+    let (url, model) = (notes.store.url, try notes.model("v1"))
+    let code = Mutex<Int?>(nil)
+    let other = DispatchGroup()
+    let stage = try self.stage()
+    stage.willMigrateHandler = { manager, _ in
+      try mark(manager)
+      other.enter()
+      Thread.detachNewThread {
+        defer { other.leave() }
+        let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+        do {
+          try coordinator.addPersistentStore(
+            type: .sqlite, at: url, options: [NSPersistentStoreTimeoutOption: 600])
+          code.withLock { $0 = 0 }
+        } catch {
+          code.withLock { $0 = (error as NSError).code }
         }
       }
+      usleep(300_000)
+      #expect(code.withLock { $0 } == nil)
     }
+    #expect(try migrate(stage) == ["one+", "two+"])
+    other.wait()
+    #expect(code.withLock { $0 } == NSPersistentStoreIncompatibleVersionHashError)
   }
 
   @Test("Two processes that open an old store at once call each handler once")
