@@ -27,7 +27,7 @@ package final class StageLock: Sendable {
   /// Waits for the lock.
   ///
   /// - Parameter timeout: how long to wait, in seconds.
-  /// - Throws: `Held`; `FileFailure` if the file cannot be created; `WorkDirectory.Refusal` if it is not a regular file.
+  /// - Throws: `Held`; `FileFailure` if the file cannot be created; `RegularFile.Problem` if its name has something else.
   package init(_ store: URL, timeout: TimeInterval) throws {
     let path = Self.path(store)
     let end = Date().addingTimeInterval(timeout)
@@ -101,9 +101,9 @@ package final class StageLock: Sendable {
     let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else { throw FileFailure(operation: "open", path: path, number: errno) }
     var file = stat()
-    guard fstat(descriptor, &file) == 0, file.st_mode & S_IFMT == S_IFREG else {
+    if fstat(descriptor, &file) == 0, let kind = RegularFile.kind(of: file) {
       close(descriptor)
-      throw WorkDirectory.Refusal(path: path, reason: "The lock file is not a regular file.")
+      throw RegularFile.Problem.notRegular(path: path, kind: kind)
     }
     return descriptor
   }
@@ -117,7 +117,7 @@ package final class StageLock: Sendable {
   }
 
   private static func path(_ store: URL) -> String {
-    let file = StoreLocation(store).file
+    let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
     return file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent)-stages").path
   }
 
