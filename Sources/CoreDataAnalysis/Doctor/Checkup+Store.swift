@@ -185,7 +185,7 @@ extension Checkup {
         "No file can be created in \(folder.path), where SQLite keeps its journal and a migration "
           + "its new store.", cure: "Change the permissions or the owner of the folder.")
     } else {
-      add(.ok, "permissions", "The file and its folder can be written.")
+      add(.ok, "permissions", "The file and its directory can be written.")
     }
     if let system = NetworkFileSystem.name(of: folder) {
       add(
