@@ -163,7 +163,8 @@ package struct HTMLPage {
     #search input { font: inherit; width: min(28rem, 100%); padding: .35rem .6rem; color: inherit; \
     background: var(--box); border: 1px solid var(--line); border-radius: 6px; }
     #search small { display: block; color: var(--dim); }
-    @media (max-width: 30rem) { td:first-child { min-width: 0; } td:last-child:not(.number) { min-width: 9rem; } }
+    @media (max-width: 30rem) { td:first-child { min-width: 0; } td:last-child:not(.number) { min-width: 9rem; } \
+    th { white-space: normal; } details details td:last-child:not(.number) { min-width: 4rem; } }
     @media print { details { border: 0; padding: 0; } #search { display: none; } }
 
     """
