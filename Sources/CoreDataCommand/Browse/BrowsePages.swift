@@ -128,7 +128,11 @@ struct BrowsePages {
       let count = number == 1 && ids.count < BrowsedStore.pageSize ? ids.count : try store.count(selection)
       let isFiltered = selection.predicate != nil
       page.line([.dim(NumberText.counted(count, "object") + (isFiltered ? " found in all rows" : ""))])
-      try writeTable(entity, ids: ids, selection, fields, to: &page)
+      if !ids.isEmpty {
+        try writeTable(entity, ids: ids, selection, fields, to: &page)
+      } else if count > 0 {
+        page.paragraph("No objects on this page.")
+      }
       writePager(entity, number, count, fields, to: &page)
       return (page.html, true)
     } catch  where fields["p"] != nil && (error is CommandFailure || (error as NSError).domain == NSCocoaErrorDomain) {
@@ -177,7 +181,6 @@ struct BrowsePages {
     _ entity: NSEntityDescription, ids: [NSManagedObjectID], _ selection: ObjectSelection, _ fields: FormFields,
     to page: inout HTMLPage
   ) throws {
-    guard !ids.isEmpty else { return page.paragraph("No objects.") }
     var (attributes, relationships) = (entity.storedAttributes, entity.sortedRelationships)
     if let title = entity.titleAttribute, let position = attributes.firstIndex(where: { $0 === title }) {
       attributes.insert(attributes.remove(at: position), at: 0)
