@@ -80,9 +80,9 @@ struct MovingGuideTests {
     }
     // end
     defer { NotificationCenter.default.removeObserver(observer) }
-    note.setValue("Two bottles", forKey: "text")
+    note.title = "Two bottles"
     context.processPendingChanges()
-    #expect(lines == ["Note: [\"text\"]"])
+    #expect(lines == ["Note: [\"title\"]"])
   }
 
   @Test("Errors are told apart by domain and code")
