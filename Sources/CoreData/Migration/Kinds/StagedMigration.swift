@@ -182,27 +182,22 @@ struct StagedMigration: OpeningMigration {
   private func runCustom(
     _ stage: NSCustomMigrationStage, _ record: StageRecord, along path: MigrationPath
   ) throws {
+    let recordOfStep = stage.didMigrateHandler == nil ? nil : record.afterStep
     if let handler = stage.willMigrateHandler {
       try write(record.beforeStep) { begins(path, $0) }
-      try removingRecord {
+      do {
         try handle(handler, "willMigrateHandler", of: stage, stage.currentModel)
-        try migrate(along: path, [stage], record: stage.didMigrateHandler == nil ? nil : record.afterStep)
+        try migrate(along: path, [stage], record: recordOfStep)
+      } catch {
+        // All of it runs again, unless the step was committed. A record that stays keeps nobody from the store, since
+        // nobody has the lock.
+        try? write(nil) { !StageRecord.isPending(stage, in: $0) }
+        throw error
       }
     } else {
-      try migrate(along: path, [stage], record: stage.didMigrateHandler == nil ? nil : record.afterStep)
+      try migrate(along: path, [stage], record: recordOfStep)
     }
     try finish(stage)
-  }
-
-  /// Removes the record of a stage if the work before the commit of its step fails: all of it runs again.
-  private func removingRecord(_ work: () throws -> Void) throws {
-    do {
-      try work()
-    } catch {
-      // If it stays, it keeps nobody from the store, since nobody has the lock.
-      try? write(nil)
-      throw error
-    }
   }
 
   /// Returns whether a store with the given metadata has the version that a path begins with.
