@@ -259,6 +259,25 @@ struct MigrateCommandTests {
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
   }
 
+  @Test("status, plan and run name a stage of the app that is not finished, and status --check fails for it")
+  func unfinishedStage() throws {
+    let url = URL(fileURLWithPath: store)
+    var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+    // SwiftData's, since an app cannot write the other one.
+    metadata["OpenCoreDataSwiftDataStage"] = ["stage": "Split names"]
+    try NSPersistentStoreCoordinator.setMetadata(metadata, type: .sqlite, at: url)
+    let status = CommandRun("migrate", "status", store, workshop.model, "--check", "--format", "json")
+    #expect(status.status == .interruptedWorkFound)
+    #expect(try status.json["unfinishedStage"] as? String == "Split names")
+    #expect(CommandRun("migrate", "status", store, workshop.model).status == .done)
+    for command in ["status", "plan", "run"] {
+      let found = CommandRun("migrate", command, store, workshop.model)
+      #expect(found.status == .done)
+      #expect(found.error.contains("the stage 'Split names' of a staged migration has begun, and is not finished."))
+      #expect(found.error.contains("Open the store with the app that has the stage"))
+    }
+  }
+
   @Test("Triggers that Core Data does not make are named, and do not run")
   func foreignTriggers() throws {
     try SQLiteConnection.execute(

@@ -115,13 +115,8 @@ extension Checkup {
 
   private mutating func examineFile(_ reader: StoreReader) {
     add(.ok, "file", "A SQLite store of \(reader.file.sizes.store) bytes.")
-    // Metadata that cannot be read have kept the reader from opening the store.
-    if let stage = (try? reader.file.metadata()).flatMap(StoreMetadata.begunStage) {
-      add(
-        .note, "unfinished stage",
-        "The code of the stage '\(stage)' of a staged migration has begun, and is not finished.",
-        cure: "Open the store with the app that has the stage, which finishes it. Another migration would leave it out."
-      )
+    if let stage = reader.metadata.unfinishedStage {
+      add(.note, "unfinished stage", stage.text, cure: stage.cure)
     }
   }
 
@@ -183,7 +178,7 @@ extension Checkup {
       add(
         .problem, "permissions",
         "No file can be created in \(folder.path), where SQLite keeps its journal and a migration "
-          + "its new store.", cure: "Change the permissions or the owner of the folder.")
+          + "its new store.", cure: "Change the permissions or the owner of the directory.")
     } else {
       add(.ok, "permissions", "The file and its directory can be written.")
     }

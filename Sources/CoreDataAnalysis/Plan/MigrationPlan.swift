@@ -146,6 +146,7 @@ package struct MigrationPlan {
     store = url
     remarks =
       StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
+      + [plain.metadata.unfinishedStage.map { "\($0.text) \($0.cure)" }].compactMap { $0 }
       + (contents == nil && migration.isNeeded ? [Self.remark(onUsersOf: url)].compactMap { $0 } : [])
     from = migration.source
     to = migration.destination

@@ -263,6 +263,9 @@ package struct StoreFacts {
 
   package var frameworkVersion: Int? { dictionary[StoreMetadata.Key.frameworkVersion] as? Int }
 
+  /// A custom stage of a staged migration whose code has begun and is not finished; nil if there is none.
+  package var unfinishedStage: BegunStage? { StoreMetadata.begunStage(dictionary).map(BegunStage.init) }
+
   /// The keys of the app, sorted.
   package var applicationKeys: [String] {
     dictionary.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
@@ -288,6 +291,16 @@ package struct StoreFacts {
     uuid = dictionary[StoreMetadata.Key.uuid] as? String ?? ""
     hashes = dictionary[StoreMetadata.Key.hashes] as? [String: Data] ?? [:]
   }
+}
+
+/// A custom stage of a staged migration whose code has begun and is not finished.
+package struct BegunStage {
+  package let name: String
+
+  package var text: String { "The code of the stage '\(name)' of a staged migration has begun, and is not finished." }
+
+  package let cure =
+    "Open the store with the app that has the stage, which finishes it. Another migration would leave it out."
 }
 
 /// An entity of the store, with its table if that is known.

@@ -16,7 +16,8 @@ enum MigrateStatusCommand: Command {
     options: [
       .mappings,
       .allow, .allowances, .allowLoss,
-      .flag("check", summary: "Exit with status 1 if a migration is pending, 7 if one was interrupted."),
+      .flag(
+        "check", summary: "Exit with status 1 if a migration is pending, 7 if one, or a stage, was interrupted."),
       .format(.text, .json),
     ])
 
@@ -54,7 +55,7 @@ enum MigrateStatusCommand: Command {
           "steps": way?.plan.map { plan in
             .array(plan.steps.map { ["from": .string($0.from), "to": .string($0.to), "kind": .string($0.kind)] })
           } ?? .null,
-          "obstacle": .optional(way?.obstacle),
+          "obstacle": .optional(way?.obstacle), "unfinishedStage": .optional(signature.unfinishedStage?.name),
         ])
     } else {
       try invocation.result.write(
@@ -67,6 +68,10 @@ enum MigrateStatusCommand: Command {
       invocation.remark(
         "Work on the store was interrupted. See:  coredata migrate recover \(ShellWord.quoted(url.relativePath)) --inspect"
       )
+      if invocation.arguments.flag("check") { return .interruptedWorkFound }
+    }
+    if let stage = signature.unfinishedStage {
+      invocation.remark("\(stage.text) \(stage.cure)")
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
     if status == "current" { return .done }

@@ -78,19 +78,22 @@ struct StoreSignature {
   let identifiers: [String]
   /// Whether it is an XML or binary store, which can only be read with the model that it was written with.
   let needsModel: Bool
+  /// A stage of a staged migration that is not finished; nil if there is none.
+  let unfinishedStage: BegunStage?
 
   init(_ reader: StoreReader) {
     needsModel = false
     name = reader.url.lastPathComponent
     (hashes, model) = (reader.metadata.hashes, reader.metadata.model)
     identifiers = reader.metadata.versionIdentifiers
+    unfinishedStage = reader.metadata.unfinishedStage
   }
 
   init(_ summary: FileStoreSummary, of url: URL) {
     needsModel = true
     name = url.lastPathComponent
     hashes = summary.metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
-    model = nil
+    (model, unfinishedStage) = (nil, nil)
     identifiers = (summary.metadata[NSStoreModelVersionIdentifiersKey] as? [Any])?.map { String(describing: $0) } ?? []
   }
 
