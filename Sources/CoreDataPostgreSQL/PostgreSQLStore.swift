@@ -295,9 +295,7 @@ final class PostgreSQLStore: NSPersistentStore, SQLStore, ServerStore, @unchecke
       try schema.connection.transaction {
         // A migration between reading and writing would be undone in the metadata only.
         try schema.lock()
-        let own = try schema.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-        // Keep the framework's own keys if the caller omits them. Without them the store would not match any model.
-        try schema.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+        try schema.setMetadata(StoreMetadata.replacement(metadata ?? [:], for: schema.metadata()))
       }
     }
   }

@@ -80,6 +80,18 @@ package enum StoreMetadata {
     Key.deferredCleanup, Key.pendingStage, Key.unfinishedCopy,
   ]
 
+  /// The keys of work on a store that is not finished. Only what does the work changes them.
+  private static let workKeys: Set<String> = [Key.deferredCleanup, Key.pendingStage, Key.unfinishedCopy]
+
+  /// Returns the metadata with which an app replaces those of a store.
+  ///
+  /// The framework's own values are kept if the app leaves them out: without them, the store would match no model. A record
+  /// of unfinished work is the store's, since the app may have read the metadata before the work began or ended.
+  package static func replacement(_ given: [String: Any], for stored: [String: Any]) -> [String: Any] {
+    given.filter { !workKeys.contains($0.key) }
+      .merging(stored.filter { ownKeys.contains($0.key) }) { given, _ in given }
+  }
+
   /// Encodes metadata for `Z_PLIST`. The UUID has a column of its own.
   ///
   /// - Throws: `StoreFileProblem.unwritableMetadata` for a value that no property list can hold.

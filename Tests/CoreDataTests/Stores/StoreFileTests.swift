@@ -173,6 +173,31 @@ struct StoreFileTests {
     #expect(changed[NSStoreTypeKey] as? String == "SQLite")
   }
 
+  @Test("Metadata that an app has read before a stage of a migration began or ended leave the stage's record alone")
+  func recordOfWork() throws {
+    let bench = try StoreBench(BenchModels.company)
+    try bench.coordinator.remove(bench.store)
+    var earlier = try SQLiteStore.metadataForPersistentStore(with: bench.url)
+    earlier["color"] = "green"
+    let record = ["stage": "A"]
+    func write(_ record: [String: String]?) throws {
+      let file = try StoreFile.open(bench.url, isReadOnly: false)
+      var metadata = try file.metadata()
+      metadata[StoreMetadata.Key.pendingStage] = record
+      try file.setMetadata(metadata)
+      try file.close()
+    }
+    try write(record)
+    try SQLiteStore.setMetadata(earlier, forPersistentStoreAt: bench.url)
+    var found = try SQLiteStore.metadataForPersistentStore(with: bench.url)
+    #expect(found["color"] as? String == "green")
+    #expect(found[StoreMetadata.Key.pendingStage] as? [String: String] == record)
+    try write(nil)
+    try SQLiteStore.setMetadata(found, forPersistentStoreAt: bench.url)
+    found = try SQLiteStore.metadataForPersistentStore(with: bench.url)
+    #expect(found["color"] as? String == "green" && found[StoreMetadata.Key.pendingStage] == nil)
+  }
+
   @Test("A store opened for reading only refuses to be changed, and is not changed by being opened")
   func readOnly() throws {
     let place = try TemporaryStore()

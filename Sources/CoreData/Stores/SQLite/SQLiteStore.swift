@@ -441,9 +441,12 @@ final class SQLiteStore: NSPersistentStore, SQLStore, ModelCarryingStore, @unche
         try? file.close()
       }
       if file.isReadOnly { throw StoreErrors.readOnly(url: url) }
-      let own = try file.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-      // The framework's own keys are kept if the caller leaves them out. Without them the store would match no model.
-      try file.repeatingIfFull { try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given }) }
+      try file.repeatingIfFull {
+        // A migration between reading and writing would be undone in the metadata only.
+        try file.connection.transaction(.immediate) {
+          try file.setMetadata(StoreMetadata.replacement(metadata ?? [:], for: file.metadata()))
+        }
+      }
     }
   }
 }
