@@ -43,6 +43,7 @@ extension NSPersistentStoreCoordinator {
           timeout: settings.timeout ?? StoreOptions.defaultTimeout, replacesDamaged: true,
           ignoresLocks: settings.destroysByForce
         ).run(keptAt: nil) { _ in try StoreReplacement.makeEmpty(location) }
+        StageLock.removeAbandoned(url)
       }
     }
   }

@@ -282,6 +282,15 @@ struct StageSharingTests {
     #expect(try notes.version() == "v2")
   }
 
+  @Test("A store that is destroyed leaves no lock of a killed process")
+  func destroyed() throws {
+    let path = notes.store.folder.appendingPathComponent(".Store.sqlite-stages").path
+    try Data().write(to: URL(fileURLWithPath: path))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try notes.model("v1"))
+    try coordinator.destroyPersistentStore(at: notes.store.url, type: .sqlite)
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
   @Test("The users of a store see its lock, and what has the name of the lock and is no file is refused")
   func lockFile() throws {
     let url = notes.store.url
