@@ -27,16 +27,15 @@ struct RehearsalPage {
     page.heading(2, "Migrations")
     page.table(
       [
-        "From", "Path", "Content", .init("Rows before", isNumber: true), .init("Rows after", isNumber: true),
-        .init("Time", isNumber: true), "Result",
+        "From", "Result", "Path", "Content", .init("Rows before", isNumber: true),
+        .init("Rows after", isNumber: true), .init("Time", isNumber: true),
       ],
       rehearsal.cases.enumerated().map { position, item in
         [
-          .init(item.source, link: "case-\(position)"), .init(item.path.joined(separator: " → "), style: "dim"),
-          .init(item.content), .init(sum(item) { $0.before }, isNumber: true),
-          .init(sum(item) { $0.after }, isNumber: true),
+          .init(item.source, link: "case-\(position)"), .init(text.word(item), style: style(item)),
+          .init(item.path.joined(separator: " → "), style: "dim"), .init(item.content),
+          .init(sum(item) { $0.before }, isNumber: true), .init(sum(item) { $0.after }, isNumber: true),
           .init(RehearsalText.milliseconds(item.seconds), isNumber: true),
-          .init(text.word(item), style: style(item)),
         ]
       }, isSearched: true)
     writeLosses(to: &page)
