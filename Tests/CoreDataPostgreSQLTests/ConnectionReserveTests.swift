@@ -106,8 +106,8 @@ struct ConnectionReserveTests {
       try context.save()
       #expect(try context.all("Employee").count == 51)
     }
-    // One that writes, and those that read until two are free.
-    #expect((2...3).contains(used), "\(used)")
+    // One that writes, and at most as many that read as leave two free. A slow machine may see fewer at a time.
+    #expect((1...3).contains(used), "\(used)")
     try finish([first] + others)
   }
 
