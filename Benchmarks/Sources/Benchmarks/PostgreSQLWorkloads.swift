@@ -19,7 +19,7 @@ enum PostgreSQLWorkloads {
     ? []
     : [
       Workload(
-        name: "PostgreSQL: insert and save", start: .empty, limit: 1.5, library: insert, byHand: PostgreSQLByHand.insert
+        name: "PostgreSQL: insert and save", start: .empty, limit: 2, library: insert, byHand: PostgreSQLByHand.insert
       ),
       Workload(
         name: "PostgreSQL: batch insert", start: .empty, library: batchInsert, byHand: PostgreSQLByHand.insert),
