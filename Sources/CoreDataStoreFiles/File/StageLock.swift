@@ -117,7 +117,8 @@ package final class StageLock: Sendable {
   }
 
   private static func path(_ store: URL) -> String {
-    let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
+    // The code of a stage may open its store by way of another directory.
+    let file = store.absoluteURL.resolvingSymlinksInPath()
     return file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent)-stages").path
   }
 

@@ -282,6 +282,23 @@ struct StageSharingTests {
     #expect(try notes.version() == "v2")
   }
 
+  @Test("The code of a stage can open its store by way of a link to the directory")
+  func linkedDirectory() throws {
+    let folder = notes.store.folder
+    let link = folder.appendingPathComponent("link")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: folder)
+    let stage = try self.stage()
+    stage.willMigrateHandler = { _, _ in
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try notes.model("v1"))
+      let url = link.appendingPathComponent(notes.store.url.lastPathComponent)
+      let options = [NSPersistentStoreTimeoutOption: 0]
+      let store = try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
+      try coordinator.remove(store)
+    }
+    #expect(try migrate(stage) == ["one", "two"])
+    #expect(try notes.version() == "v2")
+  }
+
   @Test("A store that is destroyed leaves no lock of a killed process")
   func destroyed() throws {
     let path = notes.store.folder.appendingPathComponent(".Store.sqlite-stages").path
