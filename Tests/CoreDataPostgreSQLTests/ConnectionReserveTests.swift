@@ -11,7 +11,9 @@ import Testing
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
 
-@Suite("Connections that are left to others", .needsPostgreSQL)
+@Suite(
+  "Connections that are left to others", .needsPostgreSQL,
+  .disabled(if: TestServer.isPooled, "A pooler makes the connections."))
 struct ConnectionReserveTests {
   private let bench = ServerBench()
   private let role: String

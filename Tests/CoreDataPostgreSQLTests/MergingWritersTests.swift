@@ -53,6 +53,7 @@ struct MergingWritersTests {
     let (other, observer) = (try bench.connection(), try bench.connection())
     try other.begin()
     try other.execute("INSERT INTO zitem (z_pk, z_ent, z_opt, zcode, zname) VALUES (1000000, 1, 1, 1, 'other')")
+    let process = try other.serverProcess()
     let result = Mutex<Swift.Result<Result, any Error>?>(nil)
     inThreads(2) { number in
       if number == 0 {
@@ -63,7 +64,7 @@ struct MergingWritersTests {
       do {
         while result.withLock({ $0 == nil }) {
           let waiting = try observer.query(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND \(other.processID) = ANY (pg_blocking_pids(pid))"
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND \(process) = ANY (pg_blocking_pids(pid))"
           )
           if waiting.int64(0, 0) > 0 { return try other.commit() }
           Thread.sleep(forTimeInterval: 0.01)

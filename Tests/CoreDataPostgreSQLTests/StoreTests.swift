@@ -34,6 +34,11 @@ struct ServerBench {
   }
 }
 
+extension PostgreSQLConnection {
+  /// The server's process for the transaction. `processID` is what a pooler says.
+  func serverProcess() throws -> Int64 { try query("SELECT pg_backend_pid()::bigint").int64(0, 0) }
+}
+
 @Suite("Stores in PostgreSQL", .needsPostgreSQL)
 struct StoreTests {
   private let bench = ServerBench()
@@ -366,7 +371,9 @@ struct StoreTests {
     #expect(try StoreFile.open(copy.url, isReadOnly: true).cachedModel() == carried.document)
   }
 
-  @Test("An unfinished copy is removed, unless another process is writing it; a complete store is not")
+  @Test(
+    "An unfinished copy is removed, unless another process is writing it; a complete store is not",
+    .disabled(if: TestServer.isPooled, "Stores are not copied through a pooler."))
   func unfinishedCopy() throws {
     #expect(try !PostgreSQLStore.removeUnfinishedCopy(at: bench.url, discardsOthers: false))
     _ = try bench.coordinator()

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// A socket between clients and a server that breaks connections at a certain message, for tests of faults.
+/// A socket between clients and a server, or its pooler, that breaks connections at a certain message, for tests of faults.
 ///
 /// The messages of PostgreSQL's protocol are counted from the last call of `arm(_:_:)`, over all connections.
 package final class CuttingProxy: @unchecked Sendable {
@@ -73,7 +73,7 @@ package final class CuttingProxy: @unchecked Sendable {
 
   /// A URL of the server by way of the proxy.
   package func url(_ original: URL) -> URL {
-    URL(string: original.absoluteString.replacingOccurrences(of: server.socketFolder, with: socketFolder))!
+    URL(string: original.absoluteString.replacingOccurrences(of: server.clientFolder, with: socketFolder))!
   }
 
   /// Has a fault happen once, and begins to count.
@@ -149,7 +149,7 @@ package final class CuttingProxy: @unchecked Sendable {
         state.refusals -= 1
         return true
       }
-      guard !isRefused, let target = Self.connected(to: server.socketFolder) else {
+      guard !isRefused, let target = Self.connected(to: server.clientFolder) else {
         close(client)
         continue
       }

@@ -21,7 +21,8 @@ package final class TestPooler: @unchecked Sendable {
   package static let isAvailable = TestServer.isAvailable && program != nil
 
   package let server: TestServer
-  private let folder: String
+  /// The directory of the socket.
+  package let folder: String
   /// Closed by the end of the process or of this object, which ends PgBouncer.
   private let writing: FileHandle
 

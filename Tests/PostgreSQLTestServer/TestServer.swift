@@ -146,6 +146,12 @@ package final class TestServer: @unchecked Sendable {
   /// The directory of the socket.
   package var socketFolder: String { folder }
 
+  /// The directory of the socket in URLs: the pooler's where there is one.
+  package var clientFolder: String { self === Self.shared ? Self.pooler?.folder ?? folder : folder }
+
+  /// Whether the shared server's URLs lead to a pooler.
+  package static var isPooled: Bool { pooler != nil }
+
   /// A URL of the server, with further parameters.
   package func url(database: String = "postgres", user: String = "tester", _ parameters: String = "") -> URL {
     let more = parameters.isEmpty ? "" : "&\(parameters)"
