@@ -109,6 +109,29 @@ struct ImportPartsTests {
     #expect(first == id)
   }
 
+  @Test("Few lines that name many objects are imported in parts too")
+  func manyNames() throws {
+    // More than a part loads, before the objects exist and after.
+    let many = Array(repeating: "\"i0\"", count: 41_000).joined(separator: ",")
+    let run = try load([
+      #"{"entity":"Order","id":"o0","values":{"number":0,"items":[\#(many),"i1"]}}"#,
+      #"{"entity":"Item","id":"i0","values":{"title":"first","order":"o0"}}"#,
+      #"{"entity":"Item","id":"i1","values":{"title":"second","order":"o0"}}"#,
+      #"{"entity":"Order","id":"o1","values":{"number":1,"items":["i2"]}}"#,
+      #"{"entity":"Item","id":"i2","values":{"title":"third","order":"o1"}}"#,
+    ])
+    #expect(run.status == 0, "\(run.text)")
+    #expect(try query("Item", "order.number == 0", "--count") == "2\n")
+    #expect(try query("Order", "ANY items.title == 'third'", "--show", "number").contains("1"))
+    let wrong = try load([
+      #"{"entity":"Order","id":"o2","values":{"number":2,"items":[\#(many.replacing("i0", with: "i3")),"i4"]}}"#,
+      #"{"entity":"Item","id":"i3","values":{"title":"fourth","order":"o2"}}"#,
+    ])
+    #expect(wrong.status == 6, "\(wrong.text)")
+    #expect(wrong.error.contains("line 1: Order.items: i4 is neither in the file"), "\(wrong.text)")
+    #expect(try query("Order", "--count") == "2\n")
+  }
+
   @Test("A wrong line far down changes nothing, whatever was saved before it")
   func allOrNothing() throws {
     let files = try directory.files() + ["lines.jsonl"]

@@ -17,7 +17,7 @@ enum StoreImportCommand: Command {
       + "default value, or their value; derived attributes are computed.\n\n"
       + "A directory, such as store export --directory writes, stands for its files named *.csv, *.json and *.jsonl. The "
       + "lines of Order.csv are of the entity Order, unless they name another, and may name those of other files.\n\n"
-      + "All lines are imported, in one transaction, or none. Of a file, 4,000 lines at a time are in memory; persistent "
+      + "All lines are imported, in one transaction, or none. Of a file, at most 4,000 lines are in memory; persistent "
       + "history records each such part, and a pipe is read as one. " + EditableStore.help,
     positionals: [
       .anyStore, PositionalSpecification("FILE", summary: "A file with JSON lines, or CSV, or a directory of them."),

@@ -44,7 +44,7 @@ struct AffectedObjects {
 
   /// Collects the updated objects of a context but some.
   init(in context: NSManagedObjectContext, besides others: Set<NSManagedObject>) {
-    objects = context.updatedObjects.subtracting(others).sorted(by: NSManagedObject.inExportOrder)
+    objects = context.updatedObjects.subtracting(others).inExportOrder()
       .map { object in
         (object.shortID, object.objectID.uriRepresentation().absoluteString, object.changedValues().keys.sorted())
       }

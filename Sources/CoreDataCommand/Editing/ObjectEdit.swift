@@ -45,7 +45,7 @@ struct ObjectDeletion {
   init(of named: Set<NSManagedObject>, in store: EditableStore) throws {
     for object in named { store.context.delete(object) }
     store.context.processPendingChanges()
-    deleted = store.context.deletedObjects.sorted(by: NSManagedObject.inExportOrder).map { object in
+    deleted = store.context.deletedObjects.inExportOrder().map { object in
       Deleted(
         entity: object.entity.name ?? "", id: object.shortID,
         uri: object.objectID.uriRepresentation().absoluteString, isNamed: named.contains(object))

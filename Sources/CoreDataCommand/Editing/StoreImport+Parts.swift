@@ -48,8 +48,12 @@ extension StoreImport {
   /// Returns whether a relationship is as its line says: another line may contradict it through the inverse.
   func isKept(_ link: ImportedLink) throws -> Bool {
     let expected = try link.names.compactMap(destination)
-    let found = link.object.members(of: link.relationship)
-    return link.relationship.isOrdered ? expected == found : Set(expected) == Set(found)
+    return switch link.object.value(forKey: link.relationship.name) {
+    case let found as NSManagedObject: expected == [found]
+    case let found as NSOrderedSet: expected == found.array as? [NSManagedObject]
+    case let found as Set<NSManagedObject>: Set(expected) == found
+    default: expected.isEmpty
+    }
   }
 
   func contradiction(_ link: ImportedLink) throws -> LinkProblem {
@@ -143,10 +147,16 @@ extension StoreImport {
   /// Sets the relationships to objects that later lines have created.
   func connectSaved() throws {
     saved.sortPending()
-    for start in stride(from: 0, to: saved.pending.count, by: Self.defaultPartSize) {
+    var next = 0
+    while next < saved.pending.count {
       var changed: [NSManagedObject] = []
-      for position in saved.pending[start..<min(start + Self.defaultPartSize, saved.pending.count)] {
+      let end = min(next + Self.defaultPartSize, saved.pending.count)
+      var linkedCount = 0
+      while next < end, linkedCount < Self.maxLinkedCount {
+        let position = saved.pending[next]
+        next += 1
         let link = saved.link(position, try object(saved.place(position)))
+        linkedCount += link.names.count
         try connect(link)
         if unchanged.contains(saved.place(position)) { changed.append(link.object) }
       }
@@ -169,13 +179,19 @@ extension StoreImport {
         || saved.relationships.contains { $0.isSameProperty(as: inverse) }
     }
     guard isDoubtful.contains(true) else { return }
-    for (count, position) in saved.indices.enumerated() {
+    var linkedCount = 0
+    for position in saved.indices {
       let relationship = saved.relationship(position)
       guard let number = saved.relationships.firstIndex(where: { $0 === relationship }), isDoubtful[number] else {
         continue
       }
-      guard try isKept(saved.link(position, object(saved.place(position)))) else { throw Contradiction() }
-      if count % Self.defaultPartSize == Self.defaultPartSize - 1 { store.context.reset() }
+      let link = saved.link(position, try object(saved.place(position)))
+      guard try isKept(link) else { throw Contradiction() }
+      linkedCount += 1 + link.names.count
+      if linkedCount >= Self.maxLinkedCount {
+        store.context.reset()
+        linkedCount = 0
+      }
     }
     store.context.reset()
   }

@@ -31,6 +31,8 @@ final class StoreImport {
   /// The objects of the lines read since the last save.
   struct Part {
     var recordCount = 0
+    /// The number of objects that relationships name, which saving the part loads.
+    var linkedCount = 0
     var inserted: [(record: Int, object: NSManagedObject)] = []
     var updated: [NSManagedObject] = []
     var links: [ImportedLink] = []
@@ -71,6 +73,8 @@ final class StoreImport {
 
   /// The number of records to save together, if the store takes parts.
   static let defaultPartSize = 4_000
+  /// The number of objects in relationships that are loaded together, if the store takes parts.
+  static let maxLinkedCount = 40_000
 
   /// - Parameters:
   ///   - entity: the entity of records that name none.
@@ -291,7 +295,7 @@ final class StoreImport {
       try problems(record.line, "\(name).\(path)") { try set(value, path, of: object, line) }
     }
     part.recordCount += 1
-    if part.recordCount >= partSize { try savePart() }
+    if part.recordCount >= partSize || (partSize < .max && part.linkedCount >= Self.maxLinkedCount) { try savePart() }
   }
 
   private func set(_ value: Value, _ path: String, of object: NSManagedObject, _ line: Int) throws {
@@ -305,6 +309,7 @@ final class StoreImport {
     case let relationship as NSRelationshipDescription:
       guard parts.count == 1 else { throw ValueProblem("a path cannot lead through a relationship") }
       let numbers = try ids(value, relationship).map { names.number(of: $0) }
+      part.linkedCount += numbers.count
       part.links.append(ImportedLink(line: line, object: object, relationship: relationship, names: numbers))
     default: throw ValueProblem("the property is not stored")
     }
