@@ -130,7 +130,9 @@ struct InterruptedCopyTests {
     late.willRemove(from: coordinator)
   }
 
-  @Test("Rows that were not copied are counted before an unfinished copy is removed")
+  @Test(
+    "Rows that were not copied are counted before an unfinished copy is removed",
+    .disabled(if: TestServer.isPooled, "Stores are not copied through a pooler."))
   func otherRows() throws {
     let bench = ServerBench()
     var settings = Self.settings

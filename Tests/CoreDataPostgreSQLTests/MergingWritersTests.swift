@@ -53,7 +53,7 @@ struct MergingWritersTests {
     let (other, observer) = (try bench.connection(), try bench.connection())
     try other.begin()
     try other.execute("INSERT INTO zitem (z_pk, z_ent, z_opt, zcode, zname) VALUES (1000000, 1, 1, 1, 'other')")
-    let process = try other.serverProcess()
+    let process = try other.serverProcess().number
     let result = Mutex<Swift.Result<Result, any Error>?>(nil)
     inThreads(2) { number in
       if number == 0 {

@@ -267,14 +267,14 @@ struct MigrationTests {
     try context.save()
     let holder = try bench.connection()
     try holder.begin()
-    let process = try holder.serverProcess()
+    let (process, application) = try holder.serverProcess()
     _ = try holder.query("SELECT * FROM zemployee")
     let timeout = options.merging([NSPersistentStoreTimeoutOption: 0.5]) { $1 }
     let error =
       try #require(throws: (any Error).self) { try bench.coordinator(timeout, model(addAttribute)) } as NSError
     #expect(
       "\(error)".contains(
-        "held by process \(process) of tester (tests, idle in transaction, in a transaction since "),
+        "held by process \(process) of tester (\(application), idle in transaction, in a transaction since "),
       "\(error)")
     try holder.rollback()
     let after = bench.context(try bench.coordinator(timeout, model(addAttribute)))

@@ -391,7 +391,7 @@ struct RollingTests {
     try old.save()
     let holder = try bench.connection()
     try holder.begin()
-    let process = try holder.serverProcess()
+    let (process, application) = try holder.serverProcess()
     _ = try holder.query("SELECT * FROM zitem")
     let isOver = Guarded(false)
     let result = Guarded<NSError?>(nil)
@@ -424,7 +424,8 @@ struct RollingTests {
     let error = try #require(result.value)
     #expect(error.code == NSPersistentStoreTimeoutError, "\(error)")
     #expect(
-      "\(error)".contains("process \(process) of tester (tests, idle in transaction, in a transaction since "))
+      "\(error)".contains(
+        "process \(process) of tester (\(application), idle in transaction, in a transaction since "), "\(error)")
     #expect(count > 3)
     try holder.rollback()
   }

@@ -162,7 +162,9 @@ struct StatementReportTests {
 
   // MARK: The server's views
 
-  @Test("Connections have the name of the context that reads, and transactions that of the one that saves")
+  @Test(
+    "Connections have the name of the context that reads, and transactions that of the one that saves",
+    .disabled(if: TestServer.isPooled, "Behind a pooler, only transactions have names."))
   func applicationName() throws {
     let coordinator = try bench.coordinator()
     let observer = try bench.connection()
@@ -210,7 +212,9 @@ struct StatementReportTests {
     #expect(try name(String(repeating: "x", count: 100)).count == 63)
   }
 
-  @Test("A connection takes another name only for another context, and a transaction with its beginning")
+  @Test(
+    "A connection takes another name only for another context, and a transaction with its beginning",
+    .disabled(if: TestServer.isPooled, "Behind a pooler, only transactions have names."))
   func statementsForNames() throws {
     let connection = try PostgreSQLConnection(PostgreSQLAddress(bench.url), applicationName: "tests")
     func sent(_ name: String?, _ body: () throws -> Void) throws -> [String] {
@@ -232,7 +236,9 @@ struct StatementReportTests {
     }
   }
 
-  @Test("A read names its connection only if another context has read before")
+  @Test(
+    "A read names its connection only if another context has read before",
+    .disabled(if: TestServer.isPooled, "Behind a pooler, only transactions have names."))
   func connectionsOfContexts() throws {
     let coordinator = try bench.coordinator()
     let contexts = (0..<2).map { named("context \($0)", coordinator) }

@@ -35,8 +35,12 @@ struct ServerBench {
 }
 
 extension PostgreSQLConnection {
-  /// The server's process for the transaction. `processID` is what a pooler says.
-  func serverProcess() throws -> Int64 { try query("SELECT pg_backend_pid()::bigint").int64(0, 0) }
+  /// The server's process for the transaction, and its application name. A pooler says another `processID`, and its connections
+  /// keep the name of an earlier client.
+  func serverProcess() throws -> (number: Int64, application: String) {
+    let found = try query("SELECT pg_backend_pid()::bigint, current_setting('application_name')")
+    return (found.int64(0, 0), found.string(0, 1))
+  }
 }
 
 @Suite("Stores in PostgreSQL", .needsPostgreSQL)
