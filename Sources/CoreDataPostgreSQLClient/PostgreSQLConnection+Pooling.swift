@@ -138,7 +138,7 @@ extension PostgreSQLConnection {
       throw error
     }
     // Consume the remaining results even after an error: the next statement cannot start before.
-    defer { leaveStatement(handle) }
+    defer { leaveStatement(handle, mayCancel: rowByRow) }
     cpq_PQclear(try checked(cpq_PQgetResult(handle), settings.statement))
     // A null pointer ends the results of a statement.
     while let more = cpq_PQgetResult(handle) { cpq_PQclear(more) }
@@ -157,8 +157,9 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Reads the rest of a pipeline with one synchronization, and leaves it.
-  private func leaveStatement(_ handle: OpaquePointer) {
+  /// Reads the rest of a pipeline with one synchronization, and leaves it. Ends the statement early if it has many rows left.
+  private func leaveStatement(_ handle: OpaquePointer, mayCancel: Bool) {
+    var count = 0
     // Two null pointers in a row mean that the server sends nothing any more.
     var isAtEnd = false
     while !isLost {
@@ -170,6 +171,9 @@ extension PostgreSQLConnection {
       let status = cpq_PQresultStatus(rest)
       cpq_PQclear(rest)
       isAtEnd = false
+      count += 1
+      // If the server cannot be reached, the statement runs to its end.
+      if mayCancel, count == Self.longestRest { cancel() }
       if status == CPQ_PIPELINE_SYNC {
         if cpq_PQexitPipelineMode(handle) == 1 { return }
         break

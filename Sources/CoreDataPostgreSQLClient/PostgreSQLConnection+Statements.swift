@@ -122,7 +122,7 @@ extension PostgreSQLConnection {
   }
 
   /// The number of rows that are read and discarded before the server is asked to stop sending more.
-  private static let longestRest = 1_000
+  static let longestRest = 1_000
 
   /// Discards the results of the running statement, and ends it early if it has many rows left.
   private func discardResults(_ handle: OpaquePointer, mayCancel: Bool) {

@@ -147,6 +147,17 @@ struct PoolerTests {
         .int64(0, 0) == 0)
   }
 
+  @Test("A long statement that is not read to its end is ended, and its connection goes on", arguments: [1, 3])
+  func cancelledRest(size: Int) throws {
+    let pooler = try TestPooler(.transaction, before: Self.server, size: size)
+    let connection = try ServerBench(url: pooler.url(Self.server.schemaURL())).connection()
+    for _ in 0..<5 {
+      let first = try connection.readRows("SELECT generate_series(1, 2000000000::bigint)") { try $0()?.int64(0, 0) }
+      #expect(first == 1)
+      #expect(try connection.query("SELECT 5::bigint").int64(0, 0) == 5)
+    }
+  }
+
   @Test("Statement pooling is refused with words")
   func statementPooling() throws {
     let pooler = try TestPooler(.statement, before: Self.server, size: 3)
