@@ -38,6 +38,18 @@ struct MigrateCheckCommandTests {
         == .usage)
   }
 
+  @Test("What keeps several stores from a migration is said once, below their names")
+  func sharedReason() throws {
+    // A text becomes a date.
+    let run = CommandRun(["migrate", "rehearse", workshop.model, "--from", "Shop 2", "--to", "Shop 3"])
+    #expect(run.status == .no)
+    let lines = run.output.split(separator: "\n").map(String.init)
+    let last = try #require(lines.firstIndex(of: "Shop 2 -> Shop 3, single"), "\(run.output)")
+    #expect(lines[last - 2...last - 1] == ["Shop 2 -> Shop 3, extreme", "Shop 2 -> Shop 3, plain"])
+    #expect(lines[last + 1].hasPrefix("  A mapping model could not be inferred."))
+    #expect(run.output.components(separatedBy: "could not be inferred").count == 2)
+  }
+
   @Test("Migrations that cannot be rehearsed are told in every format, and none at all is no success")
   func skipped() throws {
     let mapping = workshop.path("Shop.mapping")

@@ -66,9 +66,21 @@ struct RehearsalText {
         report.paragraph(text)
       }
     }
-    for item in rehearsal.cases where !notes(item).isEmpty && (item.isFailure || isVerbose) {
-      report.section(item.name) { report in
-        for note in notes(item) { report.paragraph(note) }
+    // What keeps all versions from a migration is said once.
+    var groups: [(notes: [String], names: [String])] = []
+    for item in rehearsal.cases where item.isFailure || isVerbose {
+      let notes = notes(item)
+      if notes.isEmpty { continue }
+      if let position = groups.firstIndex(where: { $0.notes == notes }) {
+        groups[position].names.append(item.name)
+      } else {
+        groups.append((notes, [item.name]))
+      }
+    }
+    for (notes, names) in groups {
+      for name in names { report.line(report.styler.style(name, .bold)) }
+      report.indented { report in
+        for note in notes { report.paragraph(note) }
       }
     }
     for problem in problems { report.paragraph("error: \(text(of: problem))") }
