@@ -101,7 +101,8 @@ private final class BlockerObserver: @unchecked Sendable {
       while !lock.withLock({ isStopped }) {
         // See above.
         guard let blockers = try? Self.blockers(of: process, observer) else { return }
-        if !blockers.isEmpty { return lock.withLock { found = blockers } }
+        // A save that ends in time is not what the migration gives up for.
+        if !blockers.isEmpty { lock.withLock { found = blockers } }
         Thread.sleep(forTimeInterval: Self.pause)
       }
     }
