@@ -123,7 +123,9 @@ struct PartialReadTests {
     }
   }
 
-  @Test("A store reads with no more connections than it may have, and every thread reads", arguments: [1, 3])
+  @Test(
+    "A store reads with no more connections than it may have, and every thread reads",
+    .disabled(if: TestServer.isPooled, "A pooler makes the connections."), arguments: [1, 3])
   func poolSize(limit: Int) throws {
     let bench = try filledBench()
     let name = "pool\(UInt32.random(in: 0...UInt32.max))"
