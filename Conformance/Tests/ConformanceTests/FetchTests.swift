@@ -174,7 +174,8 @@ struct FetchTests {
     let counts = NSFetchRequest<NSNumber>(entityName: "Book")
     counts.resultType = .countResultType
     try stack.run { context throws in
-      #expect(Set(try context.fetch(identifiers)) == Set(try context.all("Book").map(\.objectID)))
+      let found = Set(try context.fetch(identifiers))
+      #expect(try found == Set(context.all("Book").map(\.objectID)))
       #expect(try context.fetch(counts).map(\.intValue) == [5])
     }
   }

@@ -13,8 +13,8 @@ struct GuideModelTextTests {
   /// The articles under "Migration" on the first page.
   private static func articles() throws -> [String] {
     let page = try String(contentsOf: catalog.appendingPathComponent("CoreData.md"), encoding: .utf8)
-    let group = try #require(
-      page.components(separatedBy: "### Migration\n").last?.components(separatedBy: "\n###").first)
+    let rest = try #require(page.components(separatedBy: "### Migration\n").last)
+    let group = try #require(rest.components(separatedBy: "\n###").first)
     return group.components(separatedBy: "<doc:").dropFirst().map { String($0.prefix { $0 != ">" }) }
   }
 
