@@ -74,13 +74,13 @@ struct TextExpressionTests {
   }
 
   // In the test's attribute, Swift 6.0.3 cannot compile the interpolations.
-  private static let others = [
+  private static let otherExpressions = [
     "$c", "1", "NULL", "FUNCTION($a, 'length')", "\(parts)' ')", "FUNCTION(\(parts)$b), 'firstObject')",
     "FUNCTION(\(parts)' '), 'count')", "FUNCTION($a, 'uppercaseString', 1)",
     "FUNCTION(\(parts)' '), 'objectAtIndex:', -1)", "FUNCTION($a, 'stringByAppendingString:', 1)",
   ]
 
-  @Test("Are not made of other expressions", arguments: others)
+  @Test("Are not made of other expressions", arguments: otherExpressions)
   func unknown(format: String) throws {
     let expression = try PredicateParser.parseExpression(format)
     #expect(TextExpression(expression, inputs: ["a", "b"]) == nil)
