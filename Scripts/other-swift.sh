@@ -11,14 +11,14 @@
 # The checks: the library, the tool and the plug-ins build; `make demo`; the examples; stores that are exchanged with Apple's
 # framework (Conformance); and the suites of migrations and of conformance, without the files that use what is there only since
 # 6.1 (errors that `#expect(throws:)` returns, `try` within an expectation, closures in a test's arguments) and 6.2 (tests that
-# end a process), and without those that need these files. How many those are is printed.
+# end a process, weak constants), and without those that need these files. How many those are is printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suite=trixie
 # The suites of tests that are run; a regular expression.
 suites='ConformanceTests|CoreDataTests.*(Migrat|Mapping|Staged|Inferred|Recovery|InPlace)'
-newer='= #expect\(throws|#require\(throws|processExitsWith|perform\(schedule:_:\)|#(expect|require)\([^t].*[ (]try |arguments: .*\{'
+newer='= #expect\(throws|#require\(throws|processExitsWith|perform\(schedule:_:\)|#(expect|require)\([^t].*[ (]try |arguments: .*\{|weak let'
 
 fail() {
   printf 'other-swift: %s.\n' "$*" >&2

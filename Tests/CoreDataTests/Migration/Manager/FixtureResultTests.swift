@@ -327,10 +327,8 @@ struct FixtureResultTests {
       let carbs = try context.all("CachedCarbObject", by: "startDate")
       #expect(carbs.map { $0.text("syncIdentifier") } == (1...7).map { "carb \($0)" } + (1...3).map { "gone \($0)" })
       #expect(carbs.map { ($0.value(forKey: "anchorKey") as? NSNumber)?.intValue } == Array(1...10))
-      #expect(
-        carbs.map { ($0.value(forKey: "grams") as? NSNumber)?.doubleValue } == (1...7).map { Double($0) * 2.5 } + [
-          0, 0, 0,
-        ])
+      let grams: [Double?] = [2.5, 5, 7.5, 10, 12.5, 15, 17.5, 0, 0, 0]
+      #expect(carbs.map { ($0.value(forKey: "grams") as? NSNumber)?.doubleValue } == grams)
       #expect(carbs.map { ($0.value(forKey: "operation") as? NSNumber)?.intValue } == [0, 0, 0, 0, 0, 0, 0, 2, 2, 2])
       #expect(carbs.map { $0.value(forKey: "addedDate") as? Date } == (1...7).map { day($0) } + [nil, nil, nil])
       #expect(
