@@ -72,7 +72,7 @@ enum CommandLineTool {
         wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
-      UnfinishedFiles.leaveSignals()
+      StopSignals.leave()
       return report(CommandFailure(error), arguments, streams)
     }
   }

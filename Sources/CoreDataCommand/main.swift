@@ -17,6 +17,6 @@ if let failure = ProcessLimits.failure() ?? UnreadableArgument.failure() {
   exit(CommandLineTool.report(failure, Array(CommandLine.arguments.dropFirst()), .process).rawValue)
 }
 PasswordQuestion.answer(by: { PasswordPrompt.ask("Password for \($0): ") })
-let receivers = UnfinishedFiles.removeWhenStopped()
+let signals = StopSignals.receive()
 let status = CommandLineTool.run(Array(CommandLine.arguments.dropFirst()), streams: .process)
 exit(status.rawValue)

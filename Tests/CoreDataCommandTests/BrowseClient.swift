@@ -45,8 +45,7 @@ final class BrowseClient {
   }
 
   deinit {
-    // A program that was started while a command of this process caught SIGTERM ignores that.
-    kill(process.processIdentifier, SIGKILL)
+    kill(process.processIdentifier, SIGTERM)
     process.waitUntilExit()
   }
 

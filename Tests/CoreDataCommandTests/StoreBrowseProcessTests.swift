@@ -29,10 +29,12 @@ struct StoreBrowseProcessTests {
     }
   }
 
-  @Test("It answers several browsers at once, and ends with 0 when it is asked to", arguments: [SIGTERM, SIGINT])
-  func serves(signal: Int32) throws {
+  @Test(
+    "It answers several browsers at once, and ends with 0 when it is asked to", arguments: [SIGTERM, SIGINT, SIGHUP],
+    [false, true])
+  func serves(signal: Int32, blocksSignals: Bool) throws {
     let files = try library.files()
-    let run = try ProgramRun("store", "browse", library.store)
+    let run = try ProgramRun(["store", "browse", library.store], blocksSignals: blocksSignals)
     let address = try Address(run.firstLine())
     // Browsers connect before they need it.
     let idle = try (0..<5).map { _ in try ClientSocket(port: address.port) }

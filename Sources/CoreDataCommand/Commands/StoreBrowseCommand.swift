@@ -42,7 +42,7 @@ enum StoreBrowseCommand: Command {
     let server = try LocalServer(port: port, takesForms: writes)
     let store = try BrowsedStore(invocation)
     let site = BrowseSite(store, port: server.port, editing: writes ? BrowseEditing(invocation) : nil)
-    UnfinishedFiles.handleSignals {
+    StopSignals.handle {
       // A request that takes long is not waited for when the signal comes again. Reading leaves nothing to finish.
       if server.stop() > 1 { UnfinishedFiles.end() }
     }

@@ -319,7 +319,7 @@ enum StoreCopyCommand: Command {
       try check(digest)
       if let original = source.original { try StoreFiles.copyPermissions(of: original, for: draft) }
       // From here on the copy and its files appear under their final names.
-      UnfinishedFiles.leaveSignals()
+      StopSignals.leave()
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
         throw CommandFailure(
           .failed,

@@ -20,7 +20,7 @@ final class ResultWriter {
 
   /// A sentence about work that has been completed even if the result cannot be written.
   var workDone: String? {
-    didSet { UnfinishedFiles.leaveSignals() }
+    didSet { StopSignals.leave() }
   }
 
   init(path: String?, streams: CommandStreams) {

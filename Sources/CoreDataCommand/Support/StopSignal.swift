@@ -9,68 +9,142 @@ import Synchronization
 
 /// Catches SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) during work that must not be interrupted. The work
 /// checks for them at points where it can stop.
-final class StopSignal {
-  /// Signals that were ignored when the process started, as by `nohup`, stay ignored.
-  fileprivate static let signals = [SIGINT, SIGTERM, SIGHUP].filter { number in
-    let earlier = signal(number, SIG_IGN)
-    signal(number, earlier)
-    return unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self)
-  }
+final class StopSignal: Sendable {
+  private let isSet: Flag
+  private let earlier: StopSignals.Effect
 
-  private let sources: [any DispatchSourceSignal]
-  /// The previous handlers.
-  private let earlier: [sig_t?]
-  private let lock = NSLock()
-  private var isSet = false
+  private final class Flag: Sendable {
+    let value = Atomic(false)
+  }
 
   init() {
-    UnfinishedFiles.leaveSignals()
-    // A dispatch source receives a signal only if the signal is ignored; otherwise it ends the process.
-    earlier = Self.signals.map { signal($0, SIG_IGN) }
-    sources = Self.signals.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
-    for source in sources {
-      source.setEventHandler { [weak self] in self?.set() }
-      source.resume()
-    }
+    let isSet = Flag()
+    self.isSet = isSet
+    earlier = StopSignals.handle { isSet.value.store(true, ordering: .relaxed) }
   }
 
-  /// Restores the previous handlers.
+  /// Ends the work: from now on, signals do what they did before, but do not end the process.
   func end() {
-    for source in sources { source.cancel() }
-    for (number, handler) in zip(Self.signals, earlier) { signal(number, handler) }
+    StopSignals.leave(to: earlier)
   }
 
   /// Throws a `CommandFailure` with the status for a stop if a signal was received.
   func check() throws {
-    lock.lock()
-    defer { lock.unlock() }
-    if isSet { throw CommandFailure(.stopped, "Stopped. The store was not changed.") }
-  }
-
-  private func set() {
-    lock.lock()
-    isSet = true
-    lock.unlock()
+    if isSet.value.load(ordering: .relaxed) { throw CommandFailure(.stopped, "Stopped. The store was not changed.") }
   }
 }
 
-/// Removes a command's unfinished files when Ctrl-C, SIGTERM or SIGHUP ends the process.
+/// What SIGINT, SIGTERM and SIGHUP do to this process.
+enum StopSignals {
+  enum Effect {
+    /// They end the process.
+    case end
+    /// One of them is ending the process.
+    case ending
+    case nothing
+    /// They call a closure, which ends the command.
+    case call(@Sendable () -> Void)
+
+    var isEnd: Bool { if case .end = self { true } else { false } }
+    var isEnding: Bool { if case .ending = self { true } else { false } }
+  }
+
+  private static let effect = Mutex(Effect.end)
+
+  /// Makes the signals end this process with status 130, after its unfinished files have been removed, until work asks
+  /// for something else. Called once, when the process starts.
+  ///
+  /// Each signal puts a byte into a pipe. A source of Dispatch for the signals themselves would lose those that come
+  /// before it is ready, and all others as soon as a part of the process sets how it receives them.
+  ///
+  /// - Returns: what receives the signals, which must be retained; nil if they end the process without removing files.
+  static func receive() -> (any DispatchSourceRead)? {
+    var ends: [Int32] = [-1, -1]
+    // Without a pipe, the signals end the process, and leave partial files with names that mark them as such.
+    guard pipe(&ends) == 0 else { return nil }
+    for end in ends {
+      _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+      _ = fcntl(end, F_SETFL, O_NONBLOCK)
+    }
+    let source = DispatchSource.makeReadSource(fileDescriptor: ends[0], queue: .global())
+    source.setEventHandler { [read = ends[0]] in take(from: read) }
+    source.resume()
+    signalPipe = ends[1]
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      let earlier = signal(number, SIG_IGN)
+      // Signals that were ignored when the process started, as by `nohup`, stay ignored.
+      if unsafeBitCast(earlier, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) { continue }
+      signal(number) { _ in
+        let before = errno
+        var byte: UInt8 = 0
+        // If the pipe is full, a byte is in it already.
+        _ = write(signalPipe, &byte, 1)
+        errno = before
+      }
+      // A thread of Dispatch, which blocks all signals, may have started this process, and it inherits that.
+      var set = sigset_t()
+      sigemptyset(&set)
+      sigaddset(&set, number)
+      pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+    return source
+  }
+
+  private static func take(from descriptor: Int32) {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    let count = max(0, read(descriptor, &bytes, bytes.count))
+    for _ in 0..<count {
+      let found = effect.withLock { effect in
+        if effect.isEnd { effect = .ending }
+        return effect
+      }
+      switch found {
+      case .end, .ending: UnfinishedFiles.end()
+      case .call(let handler): handler()
+      case .nothing: break
+      }
+    }
+  }
+
+  /// Makes signals call a closure on another thread, from now on, instead of ending the process. Does not return if a
+  /// signal is already ending it.
+  ///
+  /// - Returns: what the signals did before.
+  @discardableResult static func handle(_ handler: @escaping @Sendable () -> Void) -> Effect {
+    change(to: .call(handler))
+  }
+
+  /// Stops signals from ending this process, because its command stops by itself, or has ended and only reports it.
+  /// Does not return if a signal is already ending the process: the command has failed because its files are gone.
+  static func leave() {
+    if effect.withLock({ $0.isEnd || $0.isEnding }) { change(to: .nothing) }
+  }
+
+  /// Makes signals do what they did before, except for ending the process.
+  static func leave(to earlier: Effect) {
+    change(to: earlier.isEnd ? .nothing : earlier)
+  }
+
+  @discardableResult private static func change(to new: Effect) -> Effect {
+    while true {
+      let earlier = effect.withLock { effect in
+        let earlier = effect
+        if !earlier.isEnding { effect = new }
+        return earlier
+      }
+      guard earlier.isEnding else { return earlier }
+      sleep(1)
+    }
+  }
+}
+
+/// The end of the pipe that the handler of the signals writes to. It is no static property, since those are initialized
+/// when they are first used, which a handler of a signal must not do.
+nonisolated(unsafe) private var signalPipe: Int32 = -1
+
+/// The files that a command removes if it is ended before they are complete.
 enum UnfinishedFiles {
   private static let drafts = Mutex<Set<URL>>([])
-  private static let state = Mutex(State.working)
-
-  private enum State {
-    case working
-    /// A signal is ending the process.
-    case stopping
-    /// Signals no longer end the process.
-    case done
-    /// Signals call a closure, which ends the command.
-    case handled(@Sendable () -> Void)
-
-    var isWorking: Bool { if case .working = self { true } else { false } }
-    var isStopping: Bool { if case .stopping = self { true } else { false } }
-  }
 
   /// Records a file that will be renamed when it is complete.
   static func add(_ draft: URL) { drafts.withLock { _ = $0.insert(draft) } }
@@ -78,23 +152,7 @@ enum UnfinishedFiles {
   /// Records that a file is complete, or was removed.
   static func remove(_ draft: URL) { drafts.withLock { _ = $0.remove(draft) } }
 
-  /// Stops signals from ending this process, because its command stops by itself, or has ended and only reports it.
-  /// Does not return if a signal is already ending the process: the command has failed because its files are gone.
-  static func leaveSignals() {
-    while state.withLock({ state in
-      if state.isWorking { state = .done }
-      return state.isStopping
-    }) { sleep(1) }
-  }
-
-  /// Makes signals call a closure on another thread, from now on, instead of ending the process. Does not return if a
-  /// signal is already ending it.
-  static func handleSignals(_ handler: @escaping @Sendable () -> Void) {
-    leaveSignals()
-    state.withLock { $0 = .handled(handler) }
-  }
-
-  /// Ends the process with status 130.
+  /// Removes the files, and ends the process with status 130.
   static func end() -> Never {
     // The process ends in any case; leftover files are private, or have names that mark them as partial.
     for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
@@ -102,28 +160,5 @@ enum UnfinishedFiles {
     CommandStreams.process.printError("error: Stopped.\n")
     // The command is still running, so no exit handler may tear down its memory.
     _exit(ExitStatus.stopped.rawValue)
-  }
-
-  /// Makes the signals end this process with status 130.
-  ///
-  /// - Returns: the sources that receive the signals, which must be retained to keep receiving them.
-  static func removeWhenStopped() -> [any DispatchSourceSignal] {
-    StopSignal.signals.map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler {
-        let found = state.withLock { state in
-          if state.isWorking { state = .stopping }
-          return state
-        }
-        switch found {
-        case .stopping: end()
-        case .handled(let handler): handler()
-        case .working, .done: break
-        }
-      }
-      source.resume()
-      return source
-    }
   }
 }
