@@ -33,15 +33,27 @@ package enum SchemaDocuments {
         .loadIssueModelContainer,
         "The schema \(name) has an initial value that cannot be stored: a container with it says which.")
     }
-    return SteadyValues(model.document).document(unlike: other.document)
+    return SteadyValues(schema, model.document).document(unlike: other.document)
   }
 }
 
 /// A model whose default values are the same whenever it is made.
 private struct SteadyValues {
   private let model: ModelDocument
+  /// The names of the attributes that hold sets, by the name of the entity.
+  private let sets: [String: Set<String>]
 
-  init(_ model: ModelDocument) { self.model = model }
+  init(_ schema: Schema, _ model: ModelDocument) {
+    self.model = model
+    let sets = schema.entities.map { entity in
+      (entity.name, entity.attributes.filter { Self.isSet($0.valueType) }.map(\.name))
+    }
+    self.sets = Dictionary(uniqueKeysWithValues: sets.map { ($0, Set($1)) })
+  }
+
+  private static func isSet(_ type: Any.Type) -> Bool {
+    ((type as? any OptionalValue.Type)?.wrapped ?? type) is any SetValue.Type
+  }
 
   /// Returns the model with fixed values in place of those that are different in a second model of the same schema.
   func document(unlike other: ModelDocument) -> ModelDocument {
@@ -49,13 +61,17 @@ private struct SteadyValues {
     for (position, entity) in model.entities.enumerated() {
       let twin = other.entities.first { $0.name == entity.name }
       result.entities[position].attributes = entity.attributes.map { attribute in
-        steady(attribute, twin?.attributes.first { $0.name == attribute.name })
+        steady(
+          attribute, twin?.attributes.first { $0.name == attribute.name },
+          isSet: sets[entity.name]?.contains(attribute.name) == true)
       }
     }
     return result
   }
 
-  private func steady(_ attribute: AttributeDocument, _ other: AttributeDocument?) -> AttributeDocument {
+  private func steady(
+    _ attribute: AttributeDocument, _ other: AttributeDocument?, isSet: Bool = false
+  ) -> AttributeDocument {
     var attribute = attribute
     attribute.elements = attribute.elements.map { element in
       steady(element, other?.elements.first { $0.name == element.name })
@@ -69,7 +85,13 @@ private struct SteadyValues {
       // The elements have the parts.
       attribute.defaultValue = nil
     case (.string, _) where !isSame: attribute.defaultValue = .string("")
-    case (.binaryData, .data(let data)): attribute.defaultValue = .data(isSame ? sorted(data) : Data())
+    case (.binaryData, .data(let data)):
+      let data = steady(data, isSet: isSet)
+      guard case .data(let twin)? = other?.defaultValue, steady(twin, isSet: isSet) == data else {
+        attribute.defaultValue = .data(Data())
+        break
+      }
+      attribute.defaultValue = .data(data)
     case (.transformable, _) where !isSame: attribute.defaultValue = nil
     case (_, .integer) where !isSame: attribute.defaultValue = .integer(0)
     case (_, .real) where !isSame: attribute.defaultValue = .real(0)
@@ -79,12 +101,23 @@ private struct SteadyValues {
     return attribute
   }
 
-  /// Returns JSON with its keys in order, which is another one in every process.
-  private func sorted(_ data: Data) -> Data {
+  /// Returns JSON in which the keys, and the elements of a set, are in order: theirs is another one for each instance.
+  private func steady(_ data: Data, isSet: Bool) -> Data {
     // Data that is no JSON is left as it is.
-    guard let value = try? JSONSerialization.jsonObject(with: data),
-      let text = try? JSONSerialization.data(withJSONObject: value, options: .sortedKeys)
-    else { return data }
-    return text
+    guard var json = try? JSONSerialization.jsonObject(with: data) else { return data }
+    if isSet, let elements = json as? [Any] {
+      json = elements.map { (element: $0, text: text($0)) }.sorted { $0.text < $1.text }.map(\.element)
+    }
+    return Data(text(json).utf8)
+  }
+
+  /// Returns the text of a value that was read from JSON, and so can be written.
+  private func text(_ json: Any) -> String {
+    let options: JSONSerialization.WritingOptions = [.sortedKeys, .fragmentsAllowed]
+    let data = try? JSONSerialization.data(withJSONObject: json, options: options)
+    return data.map { String(decoding: $0, as: UTF8.self) } ?? "null"
   }
 }
+
+private protocol SetValue {}
+extension Set: SetValue {}
