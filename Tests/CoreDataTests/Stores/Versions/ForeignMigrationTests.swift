@@ -263,7 +263,9 @@ struct ForeignMigrationTests {
     let key = StoreMetadata.Key.deferredCleanup
     var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
     metadata[key] = true
-    try NSPersistentStoreCoordinator.setMetadata(metadata, type: .sqlite, at: store.url)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", [.blob(StoreMetadata.encode(metadata))])
+    try connection.close()
     let coordinator = try #require(old.persistentStoreCoordinator)
     coordinator.setMetadata(["App": "ours"], for: coordinator.persistentStores[0])
     try old.save()
