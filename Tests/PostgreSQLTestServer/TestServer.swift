@@ -181,9 +181,9 @@ package final class TestServer: @unchecked Sendable {
   /// The command by which a shell closes what it has inherited.
   ///
   /// A server must not keep the pipe of a program that another test starts at the same moment: that test would wait for
-  /// the end of the pipe for ever. Not for a shell that `Process` starts, which sees its end by such a descriptor.
+  /// the end of the pipe for ever. Not for a shell that `Process` waits for, which sees its end by such a descriptor.
   private static let closing =
-    #"for file in /proc/$$/fd/*; do [[ ${file##*/} -le 2 ]] || eval "exec ${file##*/}>&-"; done"#
+    #"for file in /proc/$BASHPID/fd/*; do [[ ${file##*/} -le 2 ]] || eval "exec ${file##*/}>&-"; done"#
 
   /// Runs a program and waits for it. Not with `Process`, which waits until the server that `pg_ctl` starts has ended, too.
   private static func run(_ program: String, _ arguments: [String]) throws {
@@ -216,12 +216,11 @@ package final class TestServer: @unchecked Sendable {
   private func watch() throws {
     let pipe = Pipe()
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.executableURL = URL(fileURLWithPath: "/bin/bash")
     let stop = "\(Self.programs ?? "")/pg_ctl -D \(folder)/data -m immediate stop"
     let asUser = user.map { "/usr/sbin/runuser -u \($0) -- \(stop)" } ?? stop
-    process.arguments = [
-      "-c", "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); umount \(disk); rm -rf \(folder)",
-    ]
+    let work = "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); umount \(disk); rm -rf \(folder)"
+    process.arguments = ["-c", "(\(Self.closing); \(work)) <&0 &"]
     process.standardInput = pipe.fileHandleForReading
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
