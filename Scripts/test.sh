@@ -26,12 +26,12 @@ patience=15
 show_stall() {
   echo "Nothing has been printed for $patience minutes. The last lines:"
   tail -n 20 "$log" | cut -c 1-300
-  ps -s "$(ps -o sid= -p $$)" -o pid,ppid,etimes,stat,args --forest | cut -c 1-200
+  ps -e -o pid,ppid,etimes,stat,args --forest | grep -v '\[.*\]$' | cut -c 1-200 | tail -n 60
   if command -v gdb >/dev/null; then
     timeout 300 gdb --batch --pid "$1" -ex 'thread apply all backtrace 25' 2>&1
   else
     timeout 300 lldb --batch --attach-pid "$1" -o 'thread backtrace all --count 25' 2>&1
-  fi | cut -c 1-200 | tail -n 1000
+  fi | grep -E '^(Thread|#| *frame|\* thread|  thread)' | cut -c 1-200 | tail -n 1000
 }
 
 # Prints the tests that have begun and not ended, of a run that did not come to its end.
