@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Weak references without a side table")
 struct WeakAddressTests {
-  private final class Owner {
+  private final class Owner: @unchecked Sendable {
     var onEnd: (() -> Void)?
     deinit { onEnd?() }
   }
