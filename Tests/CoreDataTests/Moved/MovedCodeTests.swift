@@ -94,7 +94,8 @@ struct MovedCodeTests {
 
 @Suite("Observers by method")
 struct MethodObserverTests {
-  private final class Observer {
+  // Swift 6.0 takes a method as a sendable function only from a sendable class.
+  private final class Observer: @unchecked Sendable {
     var calls: [String] = []
     func note(_ notification: Notification) { calls.append(notification.name.rawValue) }
     func object(_ notification: NSNotification) { calls.append("object \(notification.name.rawValue)") }
