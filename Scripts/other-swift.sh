@@ -83,7 +83,8 @@ check() {
   reduce_tests
   printf '%s test files need a newer Swift, or others that do, and are left out; %s are built.\n' \
     "$(find .build/left-out -name '*.swift' | wc -l)" "$(find Tests -name '*.swift' | wc -l)"
-  swift test --disable-xctest -Xlinker --export-dynamic --filter "$suites" 2>&1 | tee .build/test.log | grep -E '^✘|error:|Test run with'
+  # The Observation library of Swift 6.0 for Linux lacks a function that it calls when it stops the program.
+  swift test --disable-xctest -Xlinker --export-dynamic -Xlinker --allow-shlib-undefined --filter "$suites" 2>&1 | tee .build/test.log | grep -E '^✘|error:|Test run with'
   grep -qE 'Test run with [0-9]+ tests.* passed' .build/test.log || fail "tests failed; all output is in $copy/.build/test.log"
 }
 
