@@ -48,7 +48,7 @@ private struct SteadyValues {
     let sets = schema.entities.map { entity in
       (entity.name, entity.attributes.filter { Self.isSet($0.valueType) }.map(\.name))
     }
-    self.sets = Dictionary(uniqueKeysWithValues: sets.map { ($0, Set($1)) })
+    self.sets = Dictionary(sets.map { ($0, Set($1)) }, uniquingKeysWith: { $0.union($1) })
   }
 
   private static func isSet(_ type: Any.Type) -> Bool {
