@@ -111,9 +111,10 @@ private struct SteadyValues {
     return Data(text(json).utf8)
   }
 
-  /// Returns the text of a value that was read from JSON, and so can be written.
+  /// Returns the text of a value that was read from JSON.
   private func text(_ json: Any) -> String {
     let options: JSONSerialization.WritingOptions = [.sortedKeys, .fragmentsAllowed]
+    // What was read can be written.
     let data = try? JSONSerialization.data(withJSONObject: json, options: options)
     return data.map { String(decoding: $0, as: UTF8.self) } ?? "null"
   }
