@@ -265,7 +265,10 @@ struct MigrateCommandTests {
     var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
     // SwiftData's, since an app cannot write the other one.
     metadata["OpenCoreDataSwiftDataStage"] = ["stage": "Split names"]
+    metadata["color"] = "green"
     try NSPersistentStoreCoordinator.setMetadata(metadata, type: .sqlite, at: url)
+    let info = CommandRun("store", "info", store)
+    #expect(info.output.contains("color") && !info.output.contains("OpenCoreData"), "\(info.output)")
     let status = CommandRun("migrate", "status", store, workshop.model, "--check", "--format", "json")
     #expect(status.status == .interruptedWorkFound)
     #expect(try status.json["unfinishedStage"] as? String == "Split names")

@@ -267,9 +267,7 @@ package struct StoreFacts {
   package var unfinishedStage: BegunStage? { StoreMetadata.begunStage(dictionary).map(BegunStage.init) }
 
   /// The keys of the app, sorted.
-  package var applicationKeys: [String] {
-    dictionary.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
-  }
+  package var applicationKeys: [String] { StoreMetadata.applicationKeys(dictionary) }
 
   /// Reads the housekeeping tables.
   fileprivate init(_ file: StoreFile, allowsMissing: Bool) throws {

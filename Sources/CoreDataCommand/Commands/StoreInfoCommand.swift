@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataAnalysis
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
@@ -78,7 +79,7 @@ enum StoreInfoCommand: Command {
       model = StoreInfoCommand.modelText(.tables, nil, identifiers)
       rows = hashes.mapValues { _ in 0 }.merging(summary.objectCounts) { $1 }
       size = summary.size
-      applicationKeys = metadata.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
+      applicationKeys = StoreMetadata.applicationKeys(metadata)
     }
   }
 

@@ -49,6 +49,12 @@ package enum StoreMetadata {
     return nil
   }
 
+  /// Returns the keys of an app in the metadata of a store, sorted.
+  package static func applicationKeys(_ metadata: [String: Any]) -> [String] {
+    let records: Set = [Key.pendingStage, Key.stage, Key.unfinishedCopy]
+    return metadata.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") && !records.contains($0) }.sorted()
+  }
+
   /// The type of a SQLite store in its metadata.
   package static let sqliteType = "SQLite"
 
