@@ -271,8 +271,11 @@ final class ProgramRun {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Waits for its end.
+  /// Waits for its end, and kills it if it does not end in ten minutes.
   func end() throws -> End {
+    let killing = DispatchWorkItem { [process = process.processIdentifier] in kill(process, SIGKILL) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 600, execute: killing)
+    defer { killing.cancel() }
     // What these commands write fits into the pipes, so that reading one after the other cannot block.
     let texts = [output, error].map { String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) }
     process.waitUntilExit()
