@@ -170,6 +170,9 @@ struct SavedLinks {
 
   func place(_ position: Int32) -> ObjectPlace { entries[Int(position)].object }
 
+  /// Returns how many identifiers an entry has.
+  func count(_ position: Int32) -> Int { Int(entries[Int(position)].count) }
+
   /// Returns an entry with its object.
   func link(_ position: Int32, _ object: NSManagedObject) -> ImportedLink {
     let entry = entries[Int(position)]

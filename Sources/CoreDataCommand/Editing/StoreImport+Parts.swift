@@ -147,18 +147,11 @@ extension StoreImport {
   /// Sets the relationships to objects that later lines have created.
   func connectSaved() throws {
     saved.sortPending()
-    var next = 0
-    while next < saved.pending.count {
+    for part in parts(of: saved.pending) {
       var changed: [NSManagedObject] = []
-      let end = min(next + Self.defaultPartSize, saved.pending.count)
-      var linkedCount = 0
-      while next < end, linkedCount < Self.maxLinkedCount {
-        let position = saved.pending[next]
-        next += 1
-        let link = saved.link(position, try object(saved.place(position)))
-        linkedCount += link.names.count
+      for link in try readLinks(part) {
         try connect(link)
-        if unchanged.contains(saved.place(position)) { changed.append(link.object) }
+        if unchanged.contains(names.place(of: link.object.objectID)) { changed.append(link.object) }
       }
       for object in Set(changed) where object.hasPersistentChangedValues {
         unchanged.remove(names.place(of: object.objectID))
@@ -173,27 +166,45 @@ extension StoreImport {
   /// Makes sure that all relationships are as the lines say. A relationship to one object can only be contradicted
   /// through an inverse that lines set too, or that has one object.
   func checkSaved() throws {
-    let isDoubtful = saved.relationships.map { relationship in
+    let doubtful = saved.relationships.filter { relationship in
       guard let inverse = relationship.inverseRelationship else { return false }
       return !inverse.isToMany || relationship.isToMany
         || saved.relationships.contains { $0.isSameProperty(as: inverse) }
     }
-    guard isDoubtful.contains(true) else { return }
-    var linkedCount = 0
-    for position in saved.indices {
-      let relationship = saved.relationship(position)
-      guard let number = saved.relationships.firstIndex(where: { $0 === relationship }), isDoubtful[number] else {
-        continue
-      }
-      let link = saved.link(position, try object(saved.place(position)))
-      guard try isKept(link) else { throw Contradiction() }
-      linkedCount += 1 + link.names.count
-      if linkedCount >= Self.maxLinkedCount {
-        store.context.reset()
-        linkedCount = 0
-      }
+    let identities = Set(doubtful.map { ObjectIdentifier($0) })
+    let positions = saved.indices.filter { identities.contains(ObjectIdentifier(saved.relationship($0))) }
+    for part in parts(of: positions) {
+      for link in try readLinks(part) where try !isKept(link) { throw Contradiction() }
+      store.context.reset()
     }
-    store.context.reset()
+  }
+
+  /// Splits relationships that have been saved into parts, each small enough for all its objects to be in memory.
+  private func parts(of positions: [Int32]) -> [ArraySlice<Int32>] {
+    var parts: [ArraySlice<Int32>] = []
+    var (start, linkedCount) = (0, 0)
+    for (index, position) in positions.enumerated() {
+      linkedCount += saved.count(position)
+      guard index + 1 - start == Self.defaultPartSize || linkedCount >= Self.maxLinkedCount else { continue }
+      parts.append(positions[start...index])
+      (start, linkedCount) = (index + 1, 0)
+    }
+    return start < positions.count ? parts + [positions[start...]] : parts
+  }
+
+  /// Returns relationships that have been saved. Their objects are read together: one by one, each takes a statement.
+  private func readLinks(_ positions: ArraySlice<Int32>) throws -> [ImportedLink] {
+    let links = try positions.map { saved.link($0, try object(saved.place($0))) }
+    for links in Dictionary(grouping: links, by: { ObjectIdentifier($0.relationship) }).values {
+      guard links.count > 1, let relationship = links.first?.relationship else { continue }
+      let request = NSFetchRequest<NSManagedObject>(entityName: relationship.entity.name ?? "")
+      request.predicate = try NSPredicate.checked(
+        format: "SELF IN %@", argumentArray: [links.map(\.object.objectID)])
+      request.returnsObjectsAsFaults = false
+      if relationship.isToMany { request.relationshipKeyPathsForPrefetching = [relationship.name] }
+      _ = try store.context.fetch(request)
+    }
+    return links
   }
 }
 
