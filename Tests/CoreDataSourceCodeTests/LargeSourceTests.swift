@@ -38,6 +38,22 @@ struct LargeSourceTests {
     #expect(result.messages.allSatisfy { $0.column == 3 })
   }
 
+  @Test("One attribute thousands of times before a declaration is reported, and the port ends", arguments: [2, count])
+  func repeatedAttributes(count: Int) {
+    let text = "class A: NSManagedObject {\n  " + String(repeating: "@NSManaged ", count: count) + "var a: Int16\n}\n"
+    for purpose in [Translator.Purpose.build, .port] {
+      let result = translate(text, purpose)
+      #expect(result.messages.last?.text == "The declaration has @NSManaged twice.")
+      #expect(result.messages.allSatisfy { $0.line == 2 && $0.severity == .error })
+    }
+  }
+
+  @Test("Thousands of types of one name within each other take a time in proportion to their number")
+  func nestedNamesakes() {
+    let text = String(repeating: "class A: NSManagedObject {\n", count: 2_500)
+    for purpose in [Translator.Purpose.build, .port] { #expect(translate(text, purpose).lines == 2_501) }
+  }
+
   @Test(
     "Brackets that are not closed remove no line", arguments: ["#keyPath(", "#keyPath(a.b", "f((", "@objc(", "a<[{"])
   func unclosed(part: String) {

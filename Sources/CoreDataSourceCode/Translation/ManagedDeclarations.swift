@@ -11,6 +11,9 @@ extension TranslationPass {
     guard let type = file.type(around: position), ["class", "extension"].contains(type.kind) else {
       return emit(.error, "@NSManaged belongs to a property or a method of a class.", at: position)
     }
+    guard declaration.managed == position else {
+      return emit(.error, "The declaration has @NSManaged twice.", at: position)
+    }
     switch file.word(declaration.keyword) {
     case "var": properties(declaration, in: type)
     case "func": method(declaration, in: type)
@@ -122,8 +125,8 @@ struct Declaration {
   private(set) var modifiers = ""
   /// The attributes supported by every compiler, each followed by a space.
   private(set) var attributes = ""
-  /// Whether the declaration has `@NSManaged`.
-  private(set) var isManaged = false
+  /// The position of the first `@NSManaged`; nil if there is none.
+  private(set) var managed: Int?
   /// The selector in `@objc(selector:)`; nil if there is none.
   private(set) var selector: String?
 
@@ -153,7 +156,7 @@ struct Declaration {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
         guard end - next <= Self.maxTokenCount else { break }
-        if file.word(next + 1) == "NSManaged" { isManaged = true }
+        if file.word(next + 1) == "NSManaged", managed == nil { managed = next }
         if !["NSManaged", "objc", "objcMembers", "nonobjc"].contains(file.word(next + 1)) {
           attributes += file.text(next..<min(end, file.words.count)) + " "
         }

@@ -23,7 +23,7 @@ extension TranslationPass {
     guard position >= endOfKeptAttributes else { return }
     let declaration = Declaration(around: position, in: file)
     // The attributes of an @NSManaged declaration are kept with it.
-    guard !declaration.isManaged, !isKept(beforeAttribute: position) else { return }
+    guard declaration.managed == nil, !isKept(beforeAttribute: position) else { return }
     var end = position
     var attributes: [String] = []
     while isKept(end), endOfAttribute(end) < file.tokens.count {

@@ -11,8 +11,8 @@ struct ProgramTypes {
     let index: EntityIndex
   }
 
-  /// The inherited types of each type, by its bare name.
-  private var inherited: [String: [String]] = [:]
+  /// The bare names of the inherited types of each type, by its bare name.
+  private var inherited: [String: Set<String>] = [:]
   /// The names of the properties that each type declares.
   private var properties: [String: Set<String>] = [:]
   private var entities: [String: Entity] = [:]
@@ -50,7 +50,8 @@ struct ProgramTypes {
       let variables = Self.variables(in: file)
       for (position, type) in file.types.enumerated() {
         if type.kind != "extension" || inherited[type.bareName] == nil {
-          inherited[type.bareName, default: []] += type.inherited
+          let names = type.inherited.map { $0.split(separator: ".").last.map(String.init) ?? $0 }
+          inherited[type.bareName, default: []].formUnion(names)
         }
         if type.kind == "class", !type.isPrivate, !type.isHidden, let name = type.objectiveCName {
           objectiveCNames[name] = type.name
@@ -109,10 +110,7 @@ struct ProgramTypes {
     var seen: Set<String> = []
     var open = [name]
     while let next = open.popLast() {
-      for type in inherited[next] ?? [] {
-        let bare = type.split(separator: ".").last.map(String.init) ?? type
-        if seen.insert(bare).inserted { open.append(bare) }
-      }
+      for type in inherited[next] ?? [] where seen.insert(type).inserted { open.append(type) }
     }
     return seen
   }
