@@ -313,6 +313,21 @@ struct TranslatorTests {
     #expect(ObjectiveCNamesFile.text(["WSPart": "Part"], isPort: false).contains("\"WSPart\": Part.self"))
   }
 
+  @Test("A policy gets callFunction although a type within it has its own")
+  func nestedPolicy() {
+    let result = translated(
+      """
+      class P: NSEntityMigrationPolicy {
+        @objc func f(_ a: String) -> String { a }
+        class Q: NSEntityMigrationPolicy {
+          override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? { nil }
+        }
+      }
+      """)
+    #expect(result.text.contains("case \"f:\":"))
+    #expect(result.text.split(separator: "func callFunction(").count == 3)
+  }
+
   @Test("Policies' methods can be called by their selectors")
   func policies() {
     let result = translated(

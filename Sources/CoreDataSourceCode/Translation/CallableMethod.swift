@@ -95,9 +95,8 @@ extension TranslationPass {
   /// Returns the member through which expressions of mapping models call the methods of a migration policy; nil for
   /// other classes.
   func callFunction(_ type: TypeDeclaration) -> MemberText? {
-    guard program.isPolicy(type.bareName), !declares("callFunction", type) else { return nil }
     let methods = methods(of: type).filter { $0.validatedKey == nil }
-    guard !methods.isEmpty else { return nil }
+    guard !methods.isEmpty, program.isPolicy(type.bareName), !declares("callFunction", type) else { return nil }
     return MemberText(
       ["\(type.access)override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {", "switch name {"]
         + methods.flatMap(\.dispatch)
@@ -122,7 +121,9 @@ extension TranslationPass {
     (program.methods[type.bareName] ?? []).filter { $0.privateTo == nil || $0.privateTo == file.path }
   }
 
+  /// Whether a type declares a method with a name, in some branch of `#if` at least.
   func declares(_ name: String, _ type: TypeDeclaration) -> Bool {
-    type.body.contains { file.word($0) == name && file.word($0 - 1) == "func" }
+    file.members(of: type, "func").contains { file.word($0.position + 1) == name }
+      || file.uncertainMembers(of: type).contains { file.word($0) == name && file.word($0 - 1) == "func" }
   }
 }
