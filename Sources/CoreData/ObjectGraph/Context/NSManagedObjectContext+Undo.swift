@@ -120,7 +120,8 @@ extension NSManagedObjectContext {
     for entry in deleted.filter({ revive($0.object) }) {
       entry.object.setSlots(
         renewed.contains(entry.object)
-          ? valuesBeforeDeletion(entry) : entry.before.map { restored($0, from: $0, over: $0) })
+          ? valuesBeforeDeletion(entry)
+          : entry.before.indices.map { restored(entry, at: $0, from: entry.before[$0], over: entry.before[$0]) })
       entry.object.holds?.update()
     }
     for entry in changes.entries where entry.wasPresent && entry.isPresent { restoreValues(of: entry) }
@@ -143,7 +144,7 @@ extension NSManagedObjectContext {
       object.readRelationship(at: position)
       let (before, after, current) = (entry.before[position], entry.after[position], object.slots[position])
       let isUnchanged = position < object.table.firstRelationship && before.isSame(as: after)
-      return isUnchanged ? current : restored(before, from: after, over: current)
+      return isUnchanged ? current : restored(entry, at: position, from: after, over: current)
     }
   }
 
@@ -178,8 +179,8 @@ extension NSManagedObjectContext {
     var hasChanged = false
     for position in entry.before.indices where !entry.before[position].isSame(as: entry.after[position]) {
       object.readRelationship(at: position)
-      let (before, after, current) = (entry.before[position], entry.after[position], object.slots[position])
-      object.setSlot(restored(before, from: after, over: current), at: position)
+      object.setSlot(
+        restored(entry, at: position, from: entry.after[position], over: object.slots[position]), at: position)
       hasChanged = true
     }
     guard hasChanged else { return }
@@ -210,23 +211,27 @@ extension NSManagedObjectContext {
 
   /// Returns a slot as it was before an event, with permanent identifiers and without missing objects. Changes of a
   /// to-many relationship since the event are kept.
-  private func restored(_ before: Slot, from after: Slot, over current: Slot) -> Slot {
-    switch before {
-    case .toOne(let id): return isGone(id.current) ? .null : .toOne(id.current)
+  ///
+  /// A relationship without an inverse keeps a destination whose deletion has not been saved: the deletion has not ended
+  /// it either, and may be undone next.
+  private func restored(_ entry: EventChanges.Entry, at position: Int, from after: Slot, over current: Slot) -> Slot {
+    let isOneWay = entry.object.table.relationship(at: position)?.inverseRelationship == nil
+    switch entry.before[position] {
+    case .toOne(let id): return isGone(id.current, isOneWay) ? .null : .toOne(id.current)
     case .toMany(let members):
       var result = members.withPermanentIDs()
       if case .toMany(let made) = after, case .toMany(let now) = current {
         let (made, now) = (made.withPermanentIDs(), now.withPermanentIDs())
         if !now.hasSameMembers(as: made) { result = result.rebased(from: made, onto: now) }
       }
-      result.removeAll { isGone($0) }
+      result.removeAll { isGone($0, isOneWay) }
       return .toMany(result)
-    default: return before
+    case let before: return before
     }
   }
 
-  private func isGone(_ id: NSManagedObjectID) -> Bool {
+  private func isGone(_ id: NSManagedObjectID, _ isOneWay: Bool) -> Bool {
     guard let object = registry[id.key] else { return id.isTemporaryID }
-    return object.isDeleted && !object.eventChanges.contains(.revived)
+    return object.isDeleted && !object.eventChanges.contains(.revived) && (!isOneWay || object.isInaccessible)
   }
 }

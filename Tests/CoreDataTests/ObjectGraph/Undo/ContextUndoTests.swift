@@ -203,4 +203,29 @@ struct ContextUndoTests {
     context.refresh(object, mergeChanges: true)
     #expect(Listener.heard == [.undoUpdate, .undoDeletion, .rollback, .refresh])
   }
+
+  @Test(
+    "Undo restores relationships without an inverse to an object whose deletion it undoes too",
+    arguments: [true, false])
+  func oneWay(isReplaced: Bool) throws {
+    let tasks = ["x", "y"].map { context.make("Task", ["title": $0]) }
+    let department = context.make("Department", ["archive": Set(tasks)])
+    try context.save()
+    let manager = try #require(context.undoManager)
+    manager.removeAllActions()
+    manager.groupsByEvent = false
+    manager.beginUndoGrouping()
+    context.delete(tasks[0])
+    context.processPendingChanges()
+    department["archive"] = isReplaced ? Set([tasks[1]]) : Set<NSManagedObject>()
+    context.processPendingChanges()
+    manager.endUndoGrouping()
+    context.undo()
+    #expect(!tasks[0].isDeleted && department["archive"] as? Set<NSManagedObject> == Set(tasks))
+    try context.save()
+    let stored = try store.context(CompanyModel.make()).all("Department").first
+    #expect((stored?["archive"] as? Set<NSManagedObject>)?.count == 2)
+    context.redo()
+    #expect(tasks[0].isDeleted && (department["archive"] as? Set<NSManagedObject>)?.count == (isReplaced ? 1 : 0))
+  }
 }
