@@ -70,6 +70,20 @@ struct CompositeAttributeTests {
 
   // MARK: Values
 
+  @Test("A dictionary that does not fit is refused with the names of the elements")
+  func unknownElements() throws {
+    let object = try context(Self.model(Self.address())).make("Shop")
+    for (value, words) in [
+      (["town": "x"], "'place' of 'Shop' has no element 'town'. It has: geo, street, zip."),
+      (["zip": "x"] as [String: Any], "does not have the class of its element"),
+    ] {
+      let error = try #require(throws: NSError.self) { try object.setCheckedValue(value, forKeyPath: "place") }
+      #expect(error.code == NSManagedObjectValidationError)
+      #expect(error.localizedFailureReason?.contains(words) == true, "\(error)")
+    }
+    #expect(object["place"] == nil)
+  }
+
   @Test("An object has a dictionary of its own, with the values that the store will return", arguments: kinds)
   func ownValues(_ kind: NSPersistentStore.StoreType) throws {
     let context = try context(Self.model(Self.address()), kind)

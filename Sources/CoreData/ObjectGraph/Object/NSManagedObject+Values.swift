@@ -102,6 +102,11 @@ extension NSManagedObject {
     of value: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType? = nil
   ) throws -> Slot {
     if let slot = Slot(value, for: attribute, kind: kind ?? attribute.attributeType) { return slot }
+    if let composite = attribute as? NSCompositeAttributeDescription, let values = value as? [String: Any] {
+      let elements = Set(composite.elements.map(\.name))
+      throw ValidationErrors.wrongElements(
+        .init(attribute, value, self), unknown: values.keys.filter { !elements.contains($0) }, known: elements)
+    }
     throw unacceptable(value, attribute, wanted: attribute.attributeValueClassName ?? "\(attribute.attributeType)")
   }
 

@@ -196,6 +196,20 @@ enum ValidationErrors {
       suggestion: "Set a value of class \(expected).")
   }
 
+  /// 1550: a dictionary that does not fit the elements of a composite attribute.
+  ///
+  /// - Parameter unknown: the keys that are no elements; empty if the value of an element has the wrong class.
+  static func wrongElements(_ subject: Subject, unknown: [String], known: Set<String>) -> NSError {
+    let place = "'\(subject.property)' of '\(subject.entity)'"
+    let elements = known.sorted().joined(separator: ", ")
+    return error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: unknown.isEmpty
+        ? "A value in the dictionary for \(place) does not have the class of its element. The elements are: \(elements)."
+        : "\(place) has no element \(unknown.sorted().map { "'\($0)'" }.joined(separator: ", ")). It has: \(elements).",
+      suggestion: "Set a dictionary with values for elements of the attribute.")
+  }
+
   /// 1610 or 1620: an integer out of its type's range.
   static func outOfRange(_ subject: Subject, isTooLarge: Bool) -> NSError {
     error(
