@@ -64,29 +64,26 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     for conflict in list { try ConstraintResolution(policy: mergeType, conflict: conflict)?.resolve() }
   }
 
-  /// A policy that makes the save fail with 133020, or with 133021 for uniqueness constraints.
-  public class var error: NSMergePolicy { NSMergePolicy(merge: .errorMergePolicyType) }
+  /// A policy that makes the save fail with 133020, or with 133021 for uniqueness constraints. Each of these properties
+  /// has the same object every time.
+  public class var error: NSMergePolicy { NSErrorMergePolicy }
   /// A policy that resolves conflicts by property in favour of the store.
-  public class var mergeByPropertyStoreTrump: NSMergePolicy {
-    NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
-  }
+  public class var mergeByPropertyStoreTrump: NSMergePolicy { NSMergeByPropertyStoreTrumpMergePolicy }
   /// A policy that resolves conflicts by property in favour of the context.
-  public class var mergeByPropertyObjectTrump: NSMergePolicy {
-    NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
-  }
+  public class var mergeByPropertyObjectTrump: NSMergePolicy { NSMergeByPropertyObjectTrumpMergePolicy }
   /// A policy by which the context's objects replace the conflicting rows.
-  public class var overwrite: NSMergePolicy { NSMergePolicy(merge: .overwriteMergePolicyType) }
+  public class var overwrite: NSMergePolicy { NSOverwriteMergePolicy }
   /// A policy that discards the context's changes of the conflicting rows.
-  public class var rollback: NSMergePolicy { NSMergePolicy(merge: .rollbackMergePolicyType) }
+  public class var rollback: NSMergePolicy { NSRollbackMergePolicy }
 }
 
 /// The policy that makes a save fail.
-public let NSErrorMergePolicy = NSMergePolicy.error
+public let NSErrorMergePolicy = NSMergePolicy(merge: .errorMergePolicyType)
 /// The policy that resolves conflicts by property in favour of the store.
-public let NSMergeByPropertyStoreTrumpMergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
+public let NSMergeByPropertyStoreTrumpMergePolicy = NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
 /// The policy that resolves conflicts by property in favour of the context.
-public let NSMergeByPropertyObjectTrumpMergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+public let NSMergeByPropertyObjectTrumpMergePolicy = NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
 /// The policy by which the context's objects replace the conflicting rows.
-public let NSOverwriteMergePolicy = NSMergePolicy.overwrite
+public let NSOverwriteMergePolicy = NSMergePolicy(merge: .overwriteMergePolicyType)
 /// The policy that discards the context's changes of the conflicting rows.
-public let NSRollbackMergePolicy = NSMergePolicy.rollback
+public let NSRollbackMergePolicy = NSMergePolicy(merge: .rollbackMergePolicyType)
