@@ -316,4 +316,60 @@ struct CheckedAccessTests {
     _ = Restless(context: context)
     try error(NSCoreDataError, ["willSave()", "Task"]) { try context.save() }
   }
+
+  @Test(
+    "A save that is called during a save is an error of its own, and the first one writes everything", .serialized,
+    arguments: ["willSave", "validation", "willSave notification", "change notification"])
+  func recursiveSave(place: String) throws {
+    final class Recursive: NSManagedObject {
+      nonisolated(unsafe) static var codes: [Int] = []
+      nonisolated(unsafe) static var place = ""
+
+      static func save(_ context: NSManagedObjectContext?) { codes.append(context?.saveCode() ?? -1) }
+
+      override func willSave() { if Self.place == "willSave" { Self.save(managedObjectContext) } }
+
+      override func validateForUpdate() throws {
+        if Self.place == "validation" { Self.save(managedObjectContext) }
+        try super.validateForUpdate()
+      }
+    }
+    let model = CompanyModel.make()
+    model.entitiesByName["Task"]?.managedObjectClassName = "Recursive"
+    ManagedObjectClasses.offer(Recursive.self, for: try #require(model.entitiesByName["Task"]))
+    let store = try TemporaryStore()
+    let context = try store.context(model)
+    nonisolated(unsafe) let task = context.make("Task", ["title": "a"])
+    try context.save()
+    (Recursive.codes, Recursive.place) = ([], place)
+    let names = [
+      "willSave notification": NSManagedObjectContext.willSaveObjectsNotification,
+      "change notification": NSManagedObjectContext.didChangeObjectsNotification,
+    ]
+    let observer = names[place].map {
+      NotificationCenter.default.addObserver(forName: $0, object: context, queue: nil) {
+        Recursive.save($0.object as? NSManagedObjectContext)
+      }
+    }
+    defer { if let observer { NotificationCenter.default.removeObserver(observer) } }
+    task["title"] = "b"
+    try context.save()
+    #expect(Recursive.codes == [132_001] && !context.hasChanges)
+    #expect(try store.context(CompanyModel.make()).all("Task", by: "title").map { $0["title"] as? String } == ["b"])
+    // A save after the first one has ended is not part of it.
+    if let observer { NotificationCenter.default.removeObserver(observer) }
+    let saving = NotificationCenter.default.addObserver(
+      forName: NSManagedObjectContext.didSaveObjectsNotification, object: context, queue: nil
+    ) { _ in
+      guard task["title"] as? String == "c" else { return }
+      task["title"] = "d"
+      Recursive.place = ""
+      Recursive.save(task.managedObjectContext)
+    }
+    defer { NotificationCenter.default.removeObserver(saving) }
+    (Recursive.codes, Recursive.place) = ([], "")
+    task["title"] = "c"
+    try context.save()
+    #expect(Recursive.codes == [0] && task["title"] as? String == "d" && !context.hasChanges)
+  }
 }

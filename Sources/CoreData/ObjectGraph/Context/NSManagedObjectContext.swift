@@ -61,6 +61,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The times at which the rows kept by faults were read, in seconds of system uptime; recorded only with a
   /// `stalenessInterval`.
   var rowTimes: [ObjectKey: TimeInterval] = [:]
+  /// Whether a save is running, up to the point from which the program is told about its success.
+  var isSaving = false
   /// The sets of objects of the notifications about the current save.
   var eventSets = EventSets()
   /// The first error from firing a fault where nothing can be thrown. The next `save()` throws it.

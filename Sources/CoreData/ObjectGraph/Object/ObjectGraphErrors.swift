@@ -109,12 +109,26 @@ enum ObjectGraphErrors {
       ErrorDetail.userInfo(entity: entity.name, property: keyPath))
   }
 
-  static func endlessSave(_ objects: [NSManagedObject]) -> NSError {
+  /// - Parameter changed: the changed objects of the context.
+  static func endlessSave(_ changed: [NSManagedObject]) -> NSError {
+    // Only subclasses have a `willSave()` or a validation of their own; otherwise an observer changes objects.
+    let own = changed.filter { type(of: $0) != NSManagedObject.self }
+    let objects = own.isEmpty ? changed : own
     let names = Set(objects.compactMap(\.entity.name)).sorted().joined(separator: ", ")
     return .cocoa(
       NSCoreDataError, "The context cannot be saved.",
-      reason: "willSave() of \(names) keeps changing objects: there are still new changes after a thousand rounds.",
-      suggestion: "In willSave(), set a value only if it differs.", [NSAffectedObjectsErrorKey: objects])
+      reason: (own.isEmpty
+        ? "An observer of the context" : "willSave() or the validation of \(names), or an observer of the context,")
+        + " keeps changing objects: there are still new changes after a thousand rounds.",
+      suggestion: "There, set a value only if it differs.", [NSAffectedObjectsErrorKey: objects])
+  }
+
+  static func recursiveSave() -> NSError {
+    .cocoa(
+      132_001, "The context is being saved already.",
+      reason: "willSave(), the validation of an object, or an observer of the context has called save() during a save.",
+      suggestion: "Only change objects there: the save that is running writes the changes.",
+      ["message": "attempt to recursively call -save: on the context aborted"])
   }
 
   static func underivable(_ attribute: String, of object: NSManagedObject, reason: String) -> NSError {

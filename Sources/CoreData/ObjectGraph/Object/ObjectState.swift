@@ -39,6 +39,18 @@ struct ObjectState {
   /// The number of values that have been decoded one by one from the packed row.
   fileprivate var reads: UInt8 = 0
 
+  /// The values, as far as they are known, in slots; nil for those of the entity's defaults and of a fault without a row.
+  var knownSlots: [Slot]? {
+    switch values {
+    case .fault(let row): row?.slots
+    case .packed(let row): row.slots
+    case .edited(let edited): edited.changes.applied(to: edited.row.slots)
+    case .removing(let removals): removals.row.slots
+    case .new: nil
+    case .decoded(let decoded): decoded.slots
+    }
+  }
+
   /// Returns a state that does not change together with the object.
   func copy() -> ObjectState {
     var copy = self

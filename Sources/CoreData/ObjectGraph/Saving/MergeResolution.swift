@@ -198,6 +198,7 @@ struct LockingResolution {
     } else if let row = try context.coordinator.row(for: other.identifier, in: context) {
       other.turnIntoFault(keeping: row, keepsTransients: true)
       other.holds?.update()
+      context.stateBeforeMerging?.refreshed.append(other)
     }
   }
 
@@ -235,6 +236,17 @@ struct LockingResolution {
   }
 }
 
+/// The objects that a merge policy has changed beyond what observers know of the save.
+struct MergedObjects {
+  /// Deleted objects that the policy has kept.
+  var restored: [NSManagedObject] = []
+  /// Objects whose values the save writes.
+  var updated: [NSManagedObject] = []
+  /// Objects with the values of their rows.
+  var refreshed: [NSManagedObject] = []
+  var deleted: [NSManagedObject] = []
+}
+
 /// The changed objects of a context before a merge policy resolves conflicts, so that a failing save can restore them.
 struct ChangedObjects {
   private struct Entry {
@@ -243,10 +255,26 @@ struct ChangedObjects {
     let changes: NSManagedObject.Changes
     let eventChanges: NSManagedObject.Changes
     let isInaccessible: Bool
+
+    /// Whether the object has other values now.
+    var differs: Bool {
+      guard let (old, new) = state.knownSlots.flatMap({ old in object.state.knownSlots.map { (old, $0) } }) else {
+        return true
+      }
+      return !zip(old, new).allSatisfy { old, new in
+        switch (old, new) {
+        // Reading a relationship does not change it.
+        case (.unread, _), (_, .unread): true
+        default: old.isSame(as: new)
+        }
+      }
+    }
   }
 
   private let entries: [Entry]
   private let touched: [NSManagedObject]
+  /// Unchanged objects that have got the values of newer rows since.
+  var refreshed: [NSManagedObject] = []
 
   init(of context: NSManagedObjectContext) {
     touched = context.touched
@@ -256,6 +284,28 @@ struct ChangedObjects {
         object: object, state: object.state.copy(), changes: object.changes, eventChanges: object.eventChanges,
         isInaccessible: object.isInaccessible)
     }
+  }
+
+  /// Returns what has changed since, of which observers do not know yet.
+  func merged(in context: NSManagedObjectContext) -> MergedObjects {
+    var merged = MergedObjects(refreshed: refreshed)
+    for entry in entries {
+      let object = entry.object
+      let isGone = object.isDeleted || object.context !== context
+      switch (entry.changes.contains(.deleted), isGone) {
+      case (true, true): continue
+      case (true, false): merged.restored.append(object)
+      case (false, true): merged.deleted.append(object)
+      case (false, false):
+        if !entry.differs { continue }
+        if context.changed.contains(object) { merged.updated.append(object) } else { merged.refreshed.append(object) }
+      }
+    }
+    let known = Set(entries.map { ObjectIdentifier($0.object) })
+    for object in context.changedInOrder where !known.contains(ObjectIdentifier(object)) {
+      if object.isDeleted { merged.deleted.append(object) } else { merged.updated.append(object) }
+    }
+    return merged
   }
 
   func restore(in context: NSManagedObjectContext) {

@@ -88,9 +88,11 @@ extension NSManagedObjectContext {
     let gone = registered(saved.deleted)
     prepareForMergedDeletion(of: gone)
     for object in gone where object.context === self { forget(object) }
-    renewed += forgetDestinations(saved.deleted)
+    let unlinked = forgetDestinations(saved.deleted)
+    renewed += unlinked.renewed
     let sets = [
-      NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSInvalidatedObjectsKey: Set(invalidated),
+      NSInsertedObjectsKey: Set(added), NSUpdatedObjectsKey: Set(unlinked.changed), NSRefreshedObjectsKey: Set(renewed),
+      NSInvalidatedObjectsKey: Set(invalidated),
       NSDeletedObjectsKey: Set(gone),
     ].filter { !$0.value.isEmpty }
     if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
@@ -118,12 +120,16 @@ extension NSManagedObjectContext {
   /// Removes references to objects that were deleted elsewhere, from unsaved changes and from unchanged objects. A
   /// batch deletion does not report which objects it has changed in addition to those deleted.
   ///
-  /// - Returns: the unchanged objects, which have become faults.
-  private func forgetDestinations(_ deleted: [NSManagedObjectID]) -> [NSManagedObject] {
-    guard !deleted.isEmpty else { return [] }
+  /// - Returns: those with unsaved changes that have lost a destination, and the unchanged ones, which have become faults.
+  private func forgetDestinations(
+    _ deleted: [NSManagedObjectID]
+  ) -> (changed: [NSManagedObject], renewed: [NSManagedObject]) {
+    guard !deleted.isEmpty else { return ([], []) }
     let keys = Set(deleted.map(\.current.key))
+    let leading = changed.objects.filter { $0.leads(to: keys) }
     for object in changed.objects { object.forgetMergedDestinations { keys.contains($0.key) } }
-    return registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
+    let renewed = registry.objects.filter { !$0.hasChanges && $0.leads(to: keys) && renew($0, keepingChanges: true) }
+    return (leading, renewed)
   }
 }
 

@@ -4,7 +4,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The maximum number of rounds of changes by `willSave()` in a save.
+  /// The maximum number of rounds of changes in a save, by `willSave()`, validation and observers.
   private static let maximumRounds = 1000
 
   /// Writes all changes to the stores, in one transaction per store. A context with a parent passes them to the parent,
@@ -14,13 +14,14 @@ extension NSManagedObjectContext {
   ///
   /// - Throws: 1570 to 1680 and 1560 if objects are invalid; 133020 if rows have changed in the store, and 133021 if a
   ///   uniqueness constraint is violated, unless the merge policy resolves the conflict; 133010 for a relationship to
-  ///   an object of another store; 134060 if `willSave()` never stops changing objects, or validation never stops
-  ///   deleting or inserting some; the store's errors (134030 and related codes). On an error, nothing has been
-  ///   written, with two exceptions: a server that does not answer may have committed the changes (134030), and one of
-  ///   several stores may have committed its part. The context keeps all changes. Its next `save()` finds out which of
-  ///   them are in the stores, and writes only the others.
+  ///   an object of another store; 132001 if `willSave()`, validation or an observer calls this during a save of the
+  ///   context; 134060 if these never stop changing objects; the store's errors (134030 and related codes). On an
+  ///   error, nothing has been written, with two exceptions: a server that does not answer may have committed the
+  ///   changes (134030), and one of several stores may have committed its part. The context keeps all changes. Its next
+  ///   `save()` finds out which of them are in the stores, and writes only the others.
   public func save() throws {
     ConcurrencyDebug.check(self)
+    if isSaving { throw ObjectGraphErrors.recursiveSave() }
     try settleUnread()
     adoptPermanentIDs()
     try settleUnconfirmedSave()
@@ -38,11 +39,20 @@ extension NSManagedObjectContext {
       }
       return
     }
+    isSaving = true
+    defer { isSaving = false }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     eventSets.isKeeping = true
     defer { eventSets = EventSets() }
     ownersLosingMembers = mayDeferRemovals ? [] : nil
     defer { endDeferringRemovals() }
+    try prepareToWrite()
+    if let parent { try pushChanges(to: parent) } else { try writeToStores() }
+  }
+
+  /// Lets the program and the model change and check the objects, until nothing changes any more.
+  private func prepareToWrite() throws {
+    defer { undoManager?.closeEventGroup() }
     try prepareObjects()
     // New objects usually come grouped by entity.
     var concrete: NSEntityDescription?
@@ -51,7 +61,6 @@ extension NSManagedObjectContext {
       concrete = object.entity
     }
     if validatesOnSave { try validate() }
-    if let parent { try pushChanges(to: parent) } else { try writeToStores() }
   }
 
   /// Applies deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -63,9 +72,10 @@ extension NSManagedObjectContext {
     var derivation = parent == nil ? Derivations.Update(in: self) : nil
     // A parent checks the destinations itself, and migrations write only what they have read.
     var missing = parent == nil && postsNotifications ? MissingDestinations(in: self) : nil
-    defer { undoManager?.closeEventGroup() }
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processEvent(isSaving: true)
+      // Observers of the event have changed objects.
+      let isDirty = !touched.isEmpty
       // Only subclasses can override `willSave()`.
       var due: [NSManagedObject] = []
       if changed.hasSubclasses {
@@ -77,15 +87,16 @@ extension NSManagedObjectContext {
       }
       for object in due { object.willSave() }
       if due.isEmpty, try missing?.forget() == true { continue }
-      if due.isEmpty, derivation == nil { return }
+      if due.isEmpty, !isDirty, derivation == nil { return }
       changedSince = Set(touched.map { ObjectIdentifier($0) })
-      if due.isEmpty, try derivation?.run() != true { return }
+      if due.isEmpty, try derivation?.run() != true, !isDirty { return }
     }
-    throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
+    throw ObjectGraphErrors.endlessSave(changedInOrder)
   }
 
   /// Validates all changed objects, including those that validation itself inserts. Objects that validation deletes are
-  /// deleted by their rules, which may change others, so that all are validated again.
+  /// deleted by their rules, which may change others, so that all are validated again. What validation has changed is
+  /// announced, and what observers change then is validated again.
   private func validate() throws {
     var validated: Set<ObjectIdentifier> = []
     for _ in 0..<NSManagedObjectContext.maximumRounds {
@@ -94,18 +105,21 @@ extension NSManagedObjectContext {
       if !unprocessedDeletions.isEmpty {
         validated = []
         processEvent(isSaving: true)
-      } else if changed.count == all.count {
-        return try deriveFromValidated()
-      } else {
-        validated = Set(all.map { ObjectIdentifier($0) })
+        continue
       }
+      validated = Set(all.map { ObjectIdentifier($0) })
+      guard changed.count == all.count else { continue }
+      if touched.isEmpty { return }
+      try deriveFromValidated()
+      processEvent(isSaving: true)
+      for object in touched { validated.remove(ObjectIdentifier(object)) }
     }
-    throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
+    throw ObjectGraphErrors.endlessSave(changedInOrder)
   }
 
-  /// Recomputes derived attributes if validation has changed objects.
+  /// Recomputes derived attributes after validation has changed objects.
   private func deriveFromValidated() throws {
-    if touched.isEmpty || parent != nil { return }
+    if parent != nil { return }
     var derivation = Derivations.Update(in: self)
     _ = try derivation.run()
   }
@@ -151,8 +165,9 @@ extension NSManagedObjectContext {
       throw cause(ofFailedSave: error, changedInOrder)
     }
     // A merge policy that has resolved conflicts may have dropped some of the objects, and changed others.
-    finishSave(changedInOrder, stateBeforeMerging == nil ? report : nil)
-    if stateBeforeMerging != nil { for object in objects { object.isBeingWritten = false } }
+    let merged = stateBeforeMerging?.merged(in: self)
+    finishSave(changedInOrder, merged == nil ? report : nil, merged)
+    if merged != nil { for object in objects { object.isBeingWritten = false } }
     check.finish()
   }
 
@@ -220,8 +235,10 @@ extension NSManagedObjectContext {
 
   /// Ends a save: the changes are no longer pending, and observers and other contexts are notified.
   ///
-  /// - Parameter report: the content of the notifications; nil if it has not been made.
-  func finishSave(_ objects: [NSManagedObject], _ report: SaveReport? = nil) {
+  /// - Parameters:
+  ///   - report: the content of the notifications; nil if it has not been made.
+  ///   - merged: what the merge policy has changed.
+  func finishSave(_ objects: [NSManagedObject], _ report: SaveReport? = nil, _ merged: MergedObjects? = nil) {
     let report = report ?? (postsNotifications ? SaveReport(objects) : nil)
     let hasSubclasses = changed.hasSubclasses
     // Removing them one by one would compact the list repeatedly.
@@ -245,9 +262,23 @@ extension NSManagedObjectContext {
       }
     }
     prefetchedRows.removeAll()
+    // What is called from here on can save again.
+    isSaving = false
+    if let merged { announce(merged) }
     // Only subclasses can override `didSave()`.
     if hasSubclasses { for object in objects { object.didSave() } }
     if let report { announce(report) }
+  }
+
+  /// Notifies observers and children of what a merge policy has changed.
+  func announce(_ merged: MergedObjects) {
+    let sets = [
+      NSInsertedObjectsKey: merged.restored, NSUpdatedObjectsKey: merged.updated,
+      NSRefreshedObjectsKey: merged.refreshed, NSDeletedObjectsKey: merged.deleted,
+    ].filter { !$0.value.isEmpty }
+    if sets.isEmpty { return }
+    post(NSManagedObjectContext.didChangeObjectsNotification, sets.mapValues { Set($0) })
+    mergeDown(SavedIdentifiers(deleted: merged.deleted.map(\.objectID), refreshed: merged.refreshed.map(\.objectID)))
   }
 
   /// Notifies observers and other contexts of a save.

@@ -232,7 +232,9 @@ extension NSManagedObjectContext {
     for position in save.dropped { noteInaccessible(objects[positions[position]]) }
     finishSave(objects)
     for (position, origin) in zip(positions, save.objects) { objects[position].snapshot?.origin = origin }
-    for position in save.superseded { objects[positions[position]].turnIntoFault(keeping: nil, keepsTransients: true) }
+    let superseded = save.superseded.map { objects[positions[$0]] }
+    for object in superseded { object.turnIntoFault(keeping: nil, keepsTransients: true) }
+    announce(MergedObjects(refreshed: superseded, deleted: save.dropped.map { objects[positions[$0]] }))
     assignments = [:]
     check.finish()
   }
