@@ -287,8 +287,8 @@ extension NSManagedObjectContext {
   }
 
   /// Posted after objects have been inserted, changed, deleted or refreshed: by `processPendingChanges()`, by a save whose
-  /// merge policy resolves conflicts, by merging, by refreshing and by `reset()`. That includes the end of a block of `perform(_:)` and, for a main queue context,
-  /// the end of a run loop turn.
+  /// merge policy resolves conflicts, by merging, by refreshing and by `reset()`. That includes the end of a block of
+  /// `perform(_:)` and, for a main queue context, the end of a run loop turn.
   public static let didChangeObjectsNotification = Notification.Name("NSObjectsChangedInManagingContextNotification")
   /// Posted after a context has merged what another context has saved. The user info contains identifiers.
   public static let didMergeChangesObjectIDsNotification = Notification.Name(
