@@ -125,6 +125,8 @@ struct PortTests {
     let divided = ported("extension P {\n@NSManaged\n#if DEBUG\npublic\n#endif\nvar x: Int\n}\n")
     #expect(divided.messages.map(\.text) == ["#if divides the declaration. Write it twice, once in each branch."])
     #expect(divided.text == "extension P {\n@NSManaged\n#if DEBUG\npublic\n#endif\nvar x: Int\n}\n")
+    let nested = ported("extension P {\n@objc(addTo@NSManaged var a: Int\n)\n@NSManaged func addToB(_ value: B)\n}\n")
+    #expect(nested.messages.map(\.text) == ["The attributes of the declaration contain another one."])
   }
 
   @Test(

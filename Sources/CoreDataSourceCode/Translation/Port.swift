@@ -84,6 +84,9 @@ extension TranslationPass {
     guard !hasDirective(range) else {
       return emit(.error, "#if divides the declaration. Write it twice, once in each branch.", at: positions.lowerBound)
     }
+    guard managedDeclarations.last.map({ $0.range.upperBound <= range.lowerBound }) ?? true else {
+      return emit(.error, "The attributes of the declaration contain another one.", at: positions.lowerBound)
+    }
     managedDeclarations.append(PortedDeclaration(range: range, lines: lines))
   }
 
