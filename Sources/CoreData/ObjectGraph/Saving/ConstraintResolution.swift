@@ -207,9 +207,10 @@ struct ConstraintResolution {
     guard let relationship = object.table.relationship(at: position) else { return }
     let destinations = object.linkedObjects(at: position).filter { $0 !== object && $0 !== kept }
     for destination in object.linkedObjects(at: position) { object.remove(destination, at: position, of: relationship) }
-    guard let own = kept.table.position(of: relationship.name), let target = kept.table.relationship(at: own) else {
-      return
-    }
+    // Entities that inherit from the one with the constraint may have relationships of one name to others.
+    guard let own = kept.table.position(of: relationship.name), let target = kept.table.relationship(at: own),
+      let destination = target.destinationEntity, relationship.destinationEntity?.isKindOf(entity: destination) == true
+    else { return }
     if target.isToMany {
       if policy == .overwriteMergePolicyType { kept.setMembers(destinations, at: own, of: target) }
       for destination in destinations { kept.add(destination, at: own, of: target) }

@@ -49,6 +49,34 @@ struct UniquenessConflictTests {
     }
   }
 
+  @Test("A relationship of the same name to another entity is not moved to the kept object")
+  func siblings() throws {
+    var builder = ModelBuilder()
+    builder.entity("Part", [.make("code", .stringAttributeType)]).uniquenessConstraints = [["code"]]
+    for (name, destination) in [("Bolt", "Box"), ("Nut", "Bag")] {
+      builder.entity(name, parent: "Part", [])
+      builder.entity(destination, [.make("name", .stringAttributeType)])
+      builder.point(.init(name, "place"), to: destination)
+      builder.point(.init(name, "places", toMany: true), to: destination)
+    }
+    let model = builder.model()
+    for policy in [NSMergePolicy.mergeByPropertyObjectTrump, .mergeByPropertyStoreTrump, .overwrite] {
+      let store = try TemporaryStore()
+      let context = try store.context(model)
+      context.mergePolicy = policy
+      let box = context.make("Box", ["name": "box"])
+      let bolt = context.make("Bolt", ["code": "1", "place": box, "places": Set([box])])
+      try context.save()
+      let bag = context.make("Bag", ["name": "bag"])
+      context.make("Nut", ["code": "1", "place": bag, "places": Set([bag])])
+      try context.save()
+      let found = try #require(try store.context(model).all("Part").first)
+      #expect((found["place"] as? NSManagedObject)?["name"] as? String == "box")
+      #expect((found["places"] as? Set<NSManagedObject>)?.compactMap { $0["name"] as? String } == ["box"])
+      #expect(found.objectID.uriRepresentation() == bolt.objectID.uriRepresentation())
+    }
+  }
+
   @Test("Two objects can exchange unique values in one save, and several can rotate them")
   func exchanging() throws {
     let objects = ["a", "b", "c", "d"].map { account($0, "was \($0)") }
