@@ -176,7 +176,12 @@ extension NSPersistentStoreCoordinator {
         found.resultType = .managedObjectIDResultType
         found.includesPendingChanges = false
         found.entity = entity
-        let ids = try context.results(of: found, affectedStores: affected).compactMap { $0 as? NSManagedObjectID }
+        // A context of its own reads the rows as they are: this one may have a parent with changes, or be pinned.
+        let reader = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+        reader.persistentStoreCoordinator = self
+        let ids = try reader.performAndWait {
+          try reader.results(of: found, affectedStores: affected).compactMap { $0 as? NSManagedObjectID }
+        }
         done = try performAll(.identifiers(ids))
       }
     }

@@ -66,6 +66,40 @@ struct BatchUpdateTests {
     try StoreChecks.check(store.url, BatchSample.model())
   }
 
+  @Test("Conditions that SQL cannot express choose rows by what is stored, too", arguments: [true, false])
+  func conditionsInMemory(isPinned: Bool) throws {
+    let store = try TemporaryStore()
+    let context = try filled(store)
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = context
+    if isPinned {
+      try context.setQueryGenerationFrom(.current)
+      _ = try context.all("Book")
+      let other = try store.context(BatchSample.model())
+      for book in try other.all("Book") where book["title"] as? String == "Ada 1" { book["pages"] = 11 }
+      try other.save()
+    } else {
+      for book in try context.all("Book") where book["pages"] as? Int == 20 { book["pages"] = 10 }
+    }
+    let block = NSPredicate { object, _ in (object as? NSManagedObject)?["pages"] as? Int == 10 }
+    let ids = try update(isPinned ? context : child, "Book", block, ["price": NSDecimalNumber(value: 5)])
+    #expect(ids.count == (isPinned ? 1 : 2))
+    let rows = try store.table("SELECT ZTITLE FROM ZBOOK WHERE ZPRICE IS NOT NULL ORDER BY ZTITLE")
+    #expect(rows == (isPinned ? [["Bob 1"]] : [["Ada 1"], ["Bob 1"]]))
+  }
+
+  @Test("A deleted object is no destination of a batch update")
+  func deletedDestination() throws {
+    let store = try TemporaryStore()
+    let context = try filled(store)
+    let author = try #require(try context.all("Author").first { $0["name"] as? String == "Bob" })
+    context.delete(author)
+    try context.save()
+    let error = #expect(throws: NSError.self) { try update(context, "Book", nil, ["author": author.objectID]) }
+    #expect(error?.code == NSCoreDataError)
+    #expect(try store.table("SELECT COUNT(*) FROM ZBOOK WHERE ZAUTHOR IS NULL") == [[2]])
+  }
+
   @Test("An object that was read before a batch update conflicts when it is saved")
   func conflict() throws {
     let store = try TemporaryStore()

@@ -81,6 +81,12 @@ package final class BatchRun {
 
   var external: ExternalData? { engine.external }
 
+  /// Returns whether the store has the row of an object.
+  func hasRow(_ id: NSManagedObjectID) throws -> Bool {
+    let table = SQLName.quoted(try entities.layout(of: id.entity).table)
+    return try database.scalar("SELECT 1 FROM \(table) WHERE Z_PK = ?", [.integer(id.key.number)]) != nil
+  }
+
   var values: ColumnValues { ColumnValues(entities: entities, external: external) }
 
   /// Makes an empty set of rows.

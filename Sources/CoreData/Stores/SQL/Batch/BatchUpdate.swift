@@ -202,6 +202,11 @@ struct BatchUpdate {
         "The object for '\(name)' of '\(layout.name)' is not in the store.", entity: layout.name, property: name,
         suggestion: "Use an object that has been saved in the same store.")
     }
+    if let id, try !run.hasRow(id) {
+      throw BatchErrors.badRequest(
+        "The object for '\(name)' of '\(layout.name)' has been deleted.", entity: layout.name, property: name,
+        suggestion: "Fetch the object again, or use another one.")
+    }
     var list: [BoundSQL] = ["\(column: key.column) = \(value: id.map { .integer($0.key.number) } ?? .null)"]
     if let column = key.entityColumn {
       let number = try id.map { SQLiteValue.integer(Int64(try run.entities.layout(of: $0.entity).number)) }
