@@ -201,9 +201,13 @@ extension ContextCore {
           transactionIdentifier: transaction,
           updatedAttributes: SendableKeyPaths.of(paths)))
     case .delete:
+      let (layout, scratch) = (ModelLayout.of(type), ModelRow(entity: change.changedObjectID.entity, insertInto: nil))
       let values = (change.tombstone ?? [:]).compactMap { key, value -> (key: String, value: any Sendable)? in
-        guard let key = key as? String, let value = SendableKeyPaths.value(value) else { return nil }
-        return (key, value)
+        guard let key = key as? String, let slot = layout.slot(named: key), case .attribute(let access) = slot.kind,
+          // A value that the attribute cannot have, as one of an earlier version of the model, is left out.
+          (try? scratch.setCheckedValues([key: value])) != nil, let value = try? access.read(any: scratch)
+        else { return nil }
+        return (key, SendableValues.assume(value))
       }
       return .delete(
         DefaultHistoryDelete<Model>(
@@ -214,7 +218,7 @@ extension ContextCore {
   }
 }
 
-/// Key paths of models and the values of tombstones, which hold nothing that threads could share.
+/// Key paths of models, which hold nothing that threads could share.
 private enum SendableKeyPaths {
   /// Returns those of a model. Swift 6.0's compiler cannot compile a closure that returns one.
   static func of<Model>(_ keyPaths: [AnyKeyPath]) -> [any PartialKeyPath<Model> & Sendable] {
@@ -227,17 +231,13 @@ private enum SendableKeyPaths {
     // A stored property's key path captures nothing.
     unsafeBitCast(keyPath, to: (any PartialKeyPath<Model> & Sendable).self)
   }
+}
 
-  static func value(_ value: Any) -> (any Sendable)? {
-    switch value {
-    case let value as String: value
-    case let value as Date: value
-    case let value as Data: value
-    case let value as UUID: value
-    case let value as URL: value
-    case let value as NSDecimalNumber: value.decimalValue
-    case let value as NSNumber: value.doubleValue == Double(value.int64Value) ? value.int64Value : value.doubleValue
-    default: nil
-    }
+/// The values of tombstones, which are decoded for each, so that nobody else has them.
+private enum SendableValues {
+  static func assume(_ value: Any) -> any Sendable {
+    let value = (value as? any OptionalValue)?.someValue ?? value
+    // The value itself would be cast, and not the container of any value, without `as Any`.
+    return unsafeBitCast(value as Any, to: (any Sendable).self)
   }
 }

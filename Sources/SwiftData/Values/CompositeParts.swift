@@ -71,10 +71,13 @@ final class CompositeParts {
 
   fileprivate func value<Value: Decodable>(_ key: any CodingKey, of type: Value.Type) throws -> Value {
     let element = try element(key.stringValue)
+    let coding = ValueCoding(element.shape, property: element.name)
     guard let stored = values[element.name] else {
+      // A struct whose properties are all nil has no stored values, but is one.
+      if case .composite = element.shape, !(type is any RawRepresentable.Type) { return try coding.decode(nil) }
       throw DecodingError.keyNotFound(key, DecodingError.Context(codingPath: [key], debugDescription: "no value"))
     }
-    return try ValueCoding(element.shape, property: element.name).decode(stored)
+    return try coding.decode(stored)
   }
 }
 

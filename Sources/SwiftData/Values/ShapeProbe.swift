@@ -104,6 +104,8 @@ private final class Recorder {
     do throws(UnstorableType) {
       let shape = if let known = shapes[name] { known } else { try self.shape(of: type, name) }
       shapes[name] = shape
+      // A decoder may look whether there is a value before it asks for one.
+      let isOptional = isOptional || StructFields.type(named: name, of: self.type) is any OptionalValue.Type
       elements.append(ValueShape.Element(name: name, isOptional: isOptional, shape: shape))
     } catch {
       throw error.inside(name, of: self.type)

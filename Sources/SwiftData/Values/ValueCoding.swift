@@ -58,6 +58,11 @@ struct ValueCoding {
 
   /// Returns the value that has a stored form.
   func decode<Value: Decodable>(_ stored: Any?) throws -> Value {
+    if let optional = Value.self as? any OptionalValue.Type, let wrapped = optional.wrapped as? any Decodable.Type,
+      let value = try decode(stored, as: wrapped) as? Value
+    {
+      return value
+    }
     switch shape {
     case .composite(let elements):
       return try CompositeParts(elements, property: property, stored as? NSDictionary ?? [:]).decode(Value.self)
@@ -79,6 +84,13 @@ struct ValueCoding {
     }
     guard let stored else { throw UnreadableAttribute(reason: "has no value") }
     throw UnreadableAttribute(reason: "has a value of the class \(type(of: stored)), which is not a \(Value.self)")
+  }
+}
+
+extension ValueCoding {
+  private func decode<Value: Decodable>(_ stored: Any?, as type: Value.Type) throws -> Any {
+    let value: Value = try decode(stored)
+    return value
   }
 }
 

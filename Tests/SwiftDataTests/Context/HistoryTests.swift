@@ -5,6 +5,23 @@ import Foundation
 import SwiftData
 import Testing
 
+@Model
+private final class Grave {
+  @Attribute(.preserveValueOnDeletion) var count: Int
+  @Attribute(.preserveValueOnDeletion) var size: UInt64
+  @Attribute(.preserveValueOnDeletion) var price: Double
+  @Attribute(.preserveValueOnDeletion) var ratio: Float
+  @Attribute(.preserveValueOnDeletion) var isDone: Bool
+  @Attribute(.preserveValueOnDeletion) var sum: Decimal?
+  @Attribute(.preserveValueOnDeletion) var tags: [String]
+  @Attribute(.preserveValueOnDeletion) var places: [String: Int]
+
+  init() {
+    (count, size, price, ratio, isDone, sum) = (3, .max, 5, 0.5, true, 1.5)
+    (tags, places) = (["t"], ["a": 1])
+  }
+}
+
 @Suite("History of models")
 struct HistoryTests {
   private let container: ModelContainer
@@ -49,6 +66,27 @@ struct HistoryTests {
     #expect(update.changedPersistentIdentifier.entityName == "Folder")
     let tombstone = try #require(deletion as? DefaultHistoryDelete<Folder>).tombstone
     #expect(tombstone[\.key] as? String == "kept" && tombstone[\.name] == nil && Array(tombstone).count == 1)
+  }
+
+  @Test("The values that history preserves have the types of the properties")
+  func preserved() throws {
+    let configuration = ModelConfiguration(isStoredInMemoryOnly: true)
+    let context = ModelContext(try ModelContainer(for: Grave.self, configurations: configuration))
+    let grave = Grave()
+    context.insert(grave)
+    try context.save()
+    context.delete(grave)
+    try context.save()
+    let last = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.changes.first
+    guard case .delete(let deletion)? = last, let deletion = deletion as? DefaultHistoryDelete<Grave> else {
+      Issue.record("The last change must be a deletion.")
+      return
+    }
+    let tombstone = deletion.tombstone
+    #expect(tombstone[\.count] as? Int == 3 && tombstone[\.size] as? UInt64 == .max)
+    #expect(tombstone[\.price] as? Double == 5 && tombstone[\.ratio] as? Float == 0.5)
+    #expect(tombstone[\.isDone] as? Bool == true && tombstone[\.sum] as? Decimal == 1.5)
+    #expect(tombstone[\.tags] as? [String] == ["t"] && tombstone[\.places] as? [String: Int] == ["a": 1])
   }
 
   @Test("History after a token or of an author is found by a condition")

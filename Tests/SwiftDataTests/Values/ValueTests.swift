@@ -22,6 +22,57 @@ private struct Limits: Codable, Equatable {
   var countries: [String]
 }
 
+private struct Bounds: Codable, Equatable {
+  var low: Int?
+  var high: Int?
+}
+
+private struct Filter: Codable, Equatable {
+  var text: String
+  var price = Bounds()
+}
+
+/// A type that asks for an optional value as for any other.
+private struct Label: Codable, Equatable {
+  var text: String?
+
+  init(_ text: String?) { self.text = text }
+
+  enum CodingKeys: CodingKey { case text }
+
+  init(from decoder: any Decoder) throws {
+    text = try decoder.container(keyedBy: CodingKeys.self).decode(String?.self, forKey: .text)
+  }
+}
+
+/// A type that looks whether there is a value before it asks for it.
+private struct Memo: Codable, Equatable {
+  var text: String?
+  var count: Int?
+
+  init(_ text: String?) { self.text = text }
+
+  enum CodingKeys: CodingKey { case text, count }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    text = try container.decodeNil(forKey: .text) ? nil : container.decode(String.self, forKey: .text)
+    count = container.contains(.count) ? try container.decode(Int.self, forKey: .count) : nil
+  }
+}
+
+@Model
+private final class Search {
+  var filter: Filter
+  var last: Filter?
+  var label: Label
+  var memo: Memo
+
+  init(_ filter: Filter, label: String?) {
+    (self.filter, self.label, memo) = (filter, Label(label), Memo(label))
+  }
+}
+
 @Suite("Values of attributes")
 struct ValueTests {
   private func context() throws -> ModelContext {
@@ -47,6 +98,26 @@ struct ValueTests {
     let found = try #require(try ModelContext(context.container).fetch(FetchDescriptor<Account>()).first)
     #expect(found.balance == Decimal(string: read))
     #expect(found.limits == Limits(daily: found.balance, countries: ["it"]))
+  }
+
+  @Test("A struct whose properties are all nil is read within another as it was set")
+  func emptyParts() throws {
+    let configuration = ModelConfiguration(isStoredInMemoryOnly: true)
+    let container = try ModelContainer(for: Search.self, configurations: configuration)
+    let context = ModelContext(container)
+    let searches = [
+      Search(Filter(text: "a"), label: "x"), Search(Filter(text: "b", price: Bounds(low: 1)), label: nil),
+    ]
+    for search in searches {
+      context.insert(search)
+      #expect(search.filter.text.count == 1)
+    }
+    searches[0].last = Filter(text: "c")
+    try context.save()
+    let found = try ModelContext(container).fetch(FetchDescriptor<Search>()).sorted { $0.filter.text < $1.filter.text }
+    #expect(found.map(\.filter) == [Filter(text: "a"), Filter(text: "b", price: Bounds(low: 1))])
+    #expect(found.map(\.last) == [Filter(text: "c"), nil])
+    #expect(found.map(\.label.text) == ["x", nil] && found.map(\.memo) == [Memo("x"), Memo(nil)])
   }
 
   @Test(

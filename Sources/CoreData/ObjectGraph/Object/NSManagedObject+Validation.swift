@@ -81,7 +81,11 @@ enum ValidationRules {
     }
     if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
       for element in composite.elements {
-        try check(dictionary[element.name], of: element, in: object)
+        let value = dictionary[element.name]
+        // A composite in another one is stored in its columns alone: without values it is there, and looks missing.
+        let parts = (element as? NSCompositeAttributeDescription)?.elements
+        if value == nil, parts?.allSatisfy(\.isOptional) == true { continue }
+        try check(value, of: element, in: object)
       }
     }
     for rule in attribute.validations {
