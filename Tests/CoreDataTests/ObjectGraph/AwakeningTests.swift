@@ -109,6 +109,30 @@ struct KettleTests {
       #expect(stove == (isOwn ? "S" : "T"))
     }
 
+    @Test(
+      "An object that is refreshed in awakeFromFetch() has its values, and none after a reset",
+      arguments: KettleTests.kinds)
+    func refreshing(_ kind: StoreKind) throws {
+      let bench = try StoreKindBench(kind, Kettle.model)
+      let (context, kettle) = try KettleTests.fault(bench)
+      defer { Kettle.awaking = nil }
+      let refreshes: [(Kettle) -> Void] = [
+        { $0.managedObjectContext?.refreshAllObjects() }, { $0.managedObjectContext?.refresh($0, mergeChanges: true) },
+        { $0.managedObjectContext?.refresh($0, mergeChanges: false) },
+      ]
+      for refresh in refreshes {
+        context.refresh(kettle, mergeChanges: false)
+        Kettle.awaking = refresh
+        #expect(kettle["name"] as? String == "Ada")
+        kettle["label"] = "blue"
+        try context.save()
+        #expect(kettle["label"] as? String == "blue")
+      }
+      context.refresh(kettle, mergeChanges: false)
+      Kettle.awaking = { $0.managedObjectContext?.reset() }
+      #expect(kettle["name"] == nil && kettle.managedObjectContext == nil)
+    }
+
     @Test("The methods that report changes leave out transient properties", arguments: KettleTests.kinds)
     func reports(_ kind: StoreKind) throws {
       let bench = try StoreKindBench(kind, Kettle.model)

@@ -57,6 +57,23 @@ struct DeferredRemovalTests {
     return try sqlite.state().connection.rows("SELECT Z_OPT FROM ZTEAM ORDER BY ZNAME").map { $0[0].integer ?? 0 }
   }
 
+  @Test("A member that has left stays away when an observer refreshes the owner")
+  func refreshing() throws {
+    let store = try filled()
+    let context = try store.context(Self.model())
+    nonisolated(unsafe) let team = try #require(try context.all("Team").first { $0["name"] as? String == "t0" })
+    let observer = NotificationCenter.default.addObserver(
+      forName: NSManagedObjectContext.didChangeObjectsNotification, object: context, queue: nil
+    ) { [context] note in
+      guard (note.userInfo?[NSUpdatedObjectsKey] as? Set<NSManagedObject>)?.contains(team) == true else { return }
+      context.refresh(team, mergeChanges: true)
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try deletePlayers(context)
+    try context.save()
+    #expect(names(team) == ["t0p2", "t0p3"] && !context.hasChanges)
+  }
+
   @Test("A save reads no members only to remove some, and the versions of their owners grow")
   func saving() throws {
     let store = try filled()

@@ -24,6 +24,9 @@ final class ValidationActor: NSManagedObject, @unchecked Sendable {
       let child = context.make("Node", ["name": "child", "parent": self])
       context.make("Leaf", ["node": child])
     case "shouts": self["name"] = "SHOUTED"
+    case "gets a deleted parent":
+      self["name"] = "got a deleted parent"
+      self["parent"] = context.deletedObjects.first
     default: break
     }
   }
@@ -61,6 +64,21 @@ struct ValidationChangeTests {
     #expect(found.map { $0["name"] as? String } == ["deletes its parent", "other"])
     #expect(try found.allSatisfy { $0["parent"] == nil } && fresh.all("Leaf").isEmpty)
     #expect(child["parent"] == nil && other["parent"] == nil && !context.hasChanges)
+  }
+
+  @Test("A deleted object that validation relates another one to is no destination", arguments: kinds)
+  func deletedDestination(_ kind: StoreKind) throws {
+    let bench = try StoreKindBench(kind, Self.model)
+    let context = bench.context()
+    let parent = context.make("Node", ["name": "parent"])
+    let child = context.make("Node", ["name": "child"])
+    try context.save()
+    context.delete(parent)
+    child["name"] = "gets a deleted parent"
+    try context.save()
+    let found = try bench.context().all("Node")
+    #expect(found.map { $0["name"] as? String } == ["got a deleted parent"] && found.first?["parent"] == nil)
+    #expect(child["parent"] == nil && !context.hasChanges)
   }
 
   @Test("The rules of what validation deletes are checked")

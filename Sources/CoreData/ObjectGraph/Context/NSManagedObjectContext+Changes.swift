@@ -33,6 +33,14 @@ extension NSManagedObjectContext {
     note(object, .updated)
   }
 
+  /// Marks an object as deleted by the program.
+  func noteDeletion(_ object: NSManagedObject) {
+    unread[ObjectIdentifier(object)]?.isDeleted = true
+    object.changes.insert(.deleted)
+    note(object, .deleted)
+    unprocessedDeletions.append(object)
+  }
+
   /// Marks an object whose row is missing from the store.
   func noteInaccessible(_ object: NSManagedObject) {
     object.isInaccessible = true
@@ -42,10 +50,15 @@ extension NSManagedObjectContext {
 
   /// Marks a fault whose row is missing as deleted, until the next save.
   func noteInaccessibleFault(_ object: NSManagedObject) {
+    let isDeleted = object.isDeleted
     noteInaccessible(object)
     object.isInaccessibleFault = true
     // A row that cannot be read may still exist.
-    if readingFailure == nil { note(object, .deleted) } else { unread[ObjectIdentifier(object)] = (object, false) }
+    if readingFailure == nil {
+      note(object, .deleted)
+    } else {
+      unread[ObjectIdentifier(object)] = (object, isChanged: false, isDeleted)
+    }
   }
 
   /// Calls `prepareForDeletion()` on objects that were deleted elsewhere.
@@ -176,23 +189,29 @@ extension NSManagedObjectContext {
     for object in changed.objects { object.forgetDestinations { gone.contains($0.key) } }
   }
 
-  /// Applies the deletion rules of deleted objects, including those that cascading rules delete.
+  /// Applies the deletion rules of deleted objects, including those that cascading rules delete. Where reading fails, they
+  /// are applied again by the next call.
   func propagateDeletions() {
     var next = 0
+    var failed: [NSManagedObject] = []
     while next < unprocessedDeletions.count {
       let wave = unprocessedDeletions[next...].filter { $0.context === self && $0.isDeleted }
       next = unprocessedDeletions.count
       let related = readRelated(toDeleted: wave)
       for object in wave where object.context === self && object.isDeleted {
+        let earlier = failedReads
         object.fireFault()
         for position in object.table.firstRelationship..<object.table.count {
+          // Code of the program, such as `awakeFromFetch()`, may have discarded the deletion.
+          guard object.context === self, object.isDeleted else { break }
           guard let relationship = object.table.relationship(at: position) else { continue }
           propagateDeletion(of: object, at: position, relationship)
         }
+        if failedReads != earlier { failed.append(object) }
       }
       withExtendedLifetime(related) {}
     }
-    unprocessedDeletions = []
+    unprocessedDeletions = failed
   }
 
   /// Schedules the deletion rules of a deleted object for objects that others have related to it meanwhile. The program
@@ -249,7 +268,7 @@ extension NSManagedObjectContext {
         }
       }
     } catch {
-      readingFailure = readingFailure ?? error
+      noteFailedRead(error)
     }
     return related
   }

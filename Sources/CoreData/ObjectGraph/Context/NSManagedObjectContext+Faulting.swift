@@ -211,7 +211,7 @@ extension NSManagedObjectContext {
       }
       return try storedRow(for: object.identifier)
     } catch {
-      readingFailure = readingFailure ?? error
+      noteFailedRead(error)
       return nil
     }
   }
@@ -224,7 +224,7 @@ extension NSManagedObjectContext {
     do {
       return try storedMembers(of: relationship, for: object.identifier)
     } catch {
-      readingFailure = readingFailure ?? error
+      noteFailedRead(error)
       return nil
     }
   }
@@ -315,6 +315,7 @@ extension NSManagedObjectContext {
       object.holds?.update()
       return true
     }
+    object.applyDeferredRemovals()
     let before = object.snapshot?.slots ?? []
     let table = object.table
     let kept = object.changedSlots().filter { !table.isTransient(at: $0) }.map { ($0, object.slots[$0]) }
@@ -373,8 +374,15 @@ extension NSManagedObjectContext {
   func settleUnread() throws {
     let (failure, found) = (readingFailure, unread.values)
     readingFailure = nil
-    for (object, isChanged) in found where !isChanged { revive(object) }
+    for (object, isChanged, isDeleted) in found where !isChanged {
+      revive(object)
+      if isDeleted { noteDeletion(object) }
+    }
     if let failure { throw failure }
+    for (object, removals) in unreadMembers.values.map({ ($0.object, $0.removals) }) {
+      for position in removals.keys.sorted() { readMembersAgain(of: object, at: position) }
+    }
+    try throwReadingFailure()
     for object in unread.values.map(\.object) { revive(object) }
     let changed = unreadChanges
     unreadChanges = []
@@ -401,6 +409,7 @@ extension NSManagedObjectContext {
     unread = [:]
     for object in unreadObjects { revive(object) }
     unreadChanges = []
+    forgetUnreadMembers()
     readingFailure = nil
     conflictChecks = []
     var withdrawn: Set<NSManagedObject> = []
@@ -459,6 +468,7 @@ extension NSManagedObjectContext {
     repeatedDeletions = RepeatedDeletions()
     readingFailure = nil
     unread = [:]
+    unreadMembers = [:]
     unreadChanges = []
     assignments = [:]
     conflictChecks = []

@@ -67,8 +67,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var eventSets = EventSets()
   /// The first error from firing a fault where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
-  /// The objects whose faults could not be fired because reading failed, and whether the program has changed them since.
-  var unread: [ObjectIdentifier: (object: NSManagedObject, isChanged: Bool)] = [:]
+  /// How often reading where nothing can be thrown has failed.
+  var failedReads = 0
+  /// The objects whose faults could not be fired because reading failed, whether the program has changed them since, and
+  /// whether it has deleted them.
+  var unread: [ObjectIdentifier: (object: NSManagedObject, isChanged: Bool, isDeleted: Bool)] = [:]
+  /// The relationships whose members could not be read.
+  var unreadMembers: [ObjectIdentifier: UnreadMembers] = [:]
   /// Of such objects, those that the program has changed before they became readable. The next `save()` names them.
   var unreadChanges: [NSManagedObject] = []
   /// Whether reading an unreadable property value is a `readingFailure`. Otherwise it is an error of the object,
@@ -250,7 +255,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var transactionAuthor: String?
 
   /// Whether the context has unsaved changes.
-  open var hasChanges: Bool { !changed.isEmpty || !unreadChanges.isEmpty || unread.values.contains { $0.isChanged } }
+  open var hasChanges: Bool {
+    !changed.isEmpty || !unreadChanges.isEmpty || unread.values.contains { $0.isChanged || $0.isDeleted }
+  }
 
   /// The objects with unsaved changes, new and deleted ones too.
   package var changedObjects: [NSManagedObject] { changed.objects }
@@ -307,11 +314,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     trap(
       unless: object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context: delete it there.")
-    guard object.context != nil, !object.isDeleted else { return }
+    guard object.context != nil else { return }
+    if object.isDeleted {
+      unread[ObjectIdentifier(object)]?.isDeleted = true
+      return
+    }
     object.prepareForDeletion()
-    object.changes.insert(.deleted)
-    note(object, .deleted)
-    unprocessedDeletions.append(object)
+    noteDeletion(object)
   }
 
   /// Chooses the store of a new object; required if several stores hold its entity.

@@ -144,6 +144,7 @@ extension NSManagedObject {
     }
     willTurnIntoFault()
     noteTransients(isKeeping: keepsTransients)
+    if hasUnreadMembers { context?.forgetUnreadMembers(of: self) }
     becomeFault(keeping: row)
     holds?.release()
     holds?.outdate()

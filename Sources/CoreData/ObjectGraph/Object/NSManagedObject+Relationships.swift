@@ -182,7 +182,10 @@ extension NSManagedObject {
   @discardableResult
   final func removeUnnoted(_ object: NSManagedObject, at position: Int) -> Bool {
     let id = object.identifier
-    guard let index = changeMembers(at: position, { $0.remove(id) }) else { return false }
+    guard let index = changeMembers(at: position, { $0.remove(id) }) else {
+      if hasUnreadMembers { context?.noteRemoval(of: object, from: self, at: position) }
+      return false
+    }
     holds?.didRemove(object, at: position, index: index)
     return true
   }
@@ -380,13 +383,19 @@ extension NSManagedObject {
 
   /// Reads the members of a to-many relationship, unless they have already been read.
   final func readRelationship(at position: Int) {
-    guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
+    guard let relationship = table.relationship(at: position) else { return }
+    guard case .unread = slots[position] else {
+      if hasUnreadMembers { context?.readMembersAgain(of: self, at: position) }
+      return
+    }
     guard let context, !hasTemporaryID || context.parent != nil else {
       setSlot(relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null, at: position)
       return
     }
-    // Unreadable members are treated as missing both in the slot and in the snapshot, so that no save removes them.
-    setReadMembers(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
+    let members = context.readMembers(of: relationship, for: self)
+    // Unreadable members are missing both in the slot and in the snapshot, so that no save removes them.
+    setReadMembers(members ?? [], at: position, of: relationship)
+    if members == nil { context.noteUnreadMembers(of: self, at: position) }
   }
 
   /// Sets the members of a to-many relationship that have been read from the store.

@@ -30,6 +30,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let awakening = Flags(rawValue: 4)
     /// `awakeFromFetch()` has set a value.
     static let setWhileAwakening = Flags(rawValue: 8)
+    /// Members of a relationship could not be read: `NSManagedObjectContext.unreadMembers`.
+    static let unreadMembers = Flags(rawValue: 16)
   }
 
   /// The object's entity.
@@ -75,6 +77,12 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   final var isAwakening: Bool {
     get { flags.contains(.awakening) }
     set { set(.awakening, newValue) }
+  }
+
+  /// Whether the members of a relationship could not be read, which looks empty until they are.
+  final var hasUnreadMembers: Bool {
+    get { flags.contains(.unreadMembers) }
+    set { set(.unreadMembers, newValue) }
   }
 
   private final func set(_ member: Flags, _ isMember: Bool) {
@@ -408,8 +416,22 @@ extension NSManagedObject {
     awakeFromFetch()
     let isSet = flags.contains(.setWhileAwakening)
     flags.subtract([.awakening, .setWhileAwakening])
+    if !isRealized { fireAgain() }
     // The values that were set belong to no event that undo would revert.
     if isSet { noteEventEnd() }
+  }
+
+  /// Gives the object its values after `awakeFromFetch()` has made it a fault, without calling that again. An object that
+  /// has left its context has none.
+  private func fireAgain() {
+    guard let context else { return loseValues() }
+    guard let row = snapshot ?? context.readRow(for: self) else {
+      loseValues()
+      return context.noteInaccessibleFault(self)
+    }
+    snapshot = row
+    takeValues(of: row)
+    restoreTransients()
   }
 
   /// Records that a value has been set while `awakeFromFetch()` is running.

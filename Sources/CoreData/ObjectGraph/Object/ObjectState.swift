@@ -308,6 +308,30 @@ extension NSManagedObject {
     if case .unread? = decoded.slotsAtEventStart?[position] { decoded.slotsAtEventStart?[position] = read }
   }
 
+  /// Sets the members of a to-many relationship that have been read from the store after it looked empty for a time.
+  ///
+  /// - Parameter removed: the members that have left it meanwhile.
+  final func setReadMembers(_ members: ToMany, removing removed: [NSManagedObject], at position: Int) {
+    let decoded = decoded
+    func rebased(_ slot: Slot) -> Slot {
+      guard case .toMany(let added) = slot else { return slot }
+      return .toMany(added.rebased(from: ToMany(isOrdered: members.isOrdered), onto: members))
+    }
+    decoded.row?.slots[position] = .toMany(members)
+    if let start = decoded.slotsAtEventStart?[position] { decoded.slotsAtEventStart?[position] = rebased(start) }
+    guard case .toMany(var current) = rebased(decoded.slots[position]) else { return }
+    for member in removed { _ = current.remove(member.identifier) }
+    decoded.slots[position] = .toMany(current)
+  }
+
+  /// Makes a to-many relationship unread, without its changes.
+  final func forgetMembers(at position: Int) {
+    let decoded = decoded
+    decoded.slots[position] = .unread
+    decoded.row?.slots[position] = .unread
+    if decoded.slotsAtEventStart != nil { decoded.slotsAtEventStart?[position] = .unread }
+  }
+
   /// Records that a member leaves a relationship that has not been read.
   ///
   /// - Returns: whether it is the first one.

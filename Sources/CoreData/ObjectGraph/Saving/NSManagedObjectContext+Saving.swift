@@ -54,6 +54,7 @@ extension NSManagedObjectContext {
   private func prepareToWrite() throws {
     defer { undoManager?.closeEventGroup() }
     try prepareObjects()
+    try throwReadingFailure()
     // New objects usually come grouped by entity.
     var concrete: NSEntityDescription?
     for object in changedInOrder where object.entity !== concrete && object.isInserted && !object.isDeleted {
@@ -61,6 +62,7 @@ extension NSManagedObjectContext {
       concrete = object.entity
     }
     if validatesOnSave { try validate() }
+    try throwReadingFailure()
   }
 
   /// Applies deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -105,16 +107,25 @@ extension NSManagedObjectContext {
       if !unprocessedDeletions.isEmpty {
         validated = []
         processEvent(isSaving: true)
+        try throwReadingFailure()
         continue
       }
       validated = Set(all.map { ObjectIdentifier($0) })
       guard changed.count == all.count else { continue }
       if touched.isEmpty { return }
+      if try forgetMissingDestinations() { validated = [] }
       try deriveFromValidated()
       processEvent(isSaving: true)
       for object in touched { validated.remove(ObjectIdentifier(object)) }
     }
     throw ObjectGraphErrors.endlessSave(changedInOrder)
+  }
+
+  /// Ends relationships to missing objects after validation has changed objects, as `prepareObjects()` does before.
+  private func forgetMissingDestinations() throws -> Bool {
+    guard parent == nil, postsNotifications else { return false }
+    var missing = MissingDestinations(in: self)
+    return try missing.forget()
   }
 
   /// Recomputes derived attributes after validation has changed objects.
@@ -143,10 +154,6 @@ extension NSManagedObjectContext {
   }
 
   private func writeToStores() throws {
-    if let failure = readingFailure {
-      readingFailure = nil
-      throw failure
-    }
     let objects = changedInOrder
     // Usually all objects are new, or none.
     let newCount = objects.count { $0.hasTemporaryID }

@@ -42,6 +42,10 @@ struct ParentSave {
   /// - Throws: `RowConflicts` for missing objects, if the policy is `error`; errors of reading rows. On an error,
   ///   nothing has changed, unless `hasBegun`.
   mutating func run() throws -> SavedIdentifiers {
+    // An error that waits for the parent's next save does not keep children from saving.
+    let earlier = parent.readingFailure
+    parent.readingFailure = nil
+    defer { parent.readingFailure = parent.readingFailure ?? earlier }
     try findObjects()
     if let failure = parent.readingFailure { throw failure }
     hasBegun = true
@@ -56,7 +60,10 @@ struct ParentSave {
     for (position, change) in changes.enumerated() where change.kind == .delete {
       if let object = objects[position] { parent.delete(object) }
     }
-    return parent.processChanges()
+    let saved = parent.processChanges()
+    // What the parent could not read, it could not change. The child keeps its changes, and saves them again.
+    if let failure = parent.readingFailure { throw failure }
+    return saved
   }
 
   /// Finds the objects of updates and deletions, and resolves conflicts.

@@ -74,12 +74,12 @@ struct BatchUpdateTests {
     child.parent = context
     if isPinned {
       try context.setQueryGenerationFrom(.current)
-      _ = try context.all("Book")
+      _ = try context.all("Book", by: "title")
       let other = try store.context(BatchSample.model())
-      for book in try other.all("Book") where book["title"] as? String == "Ada 1" { book["pages"] = 11 }
+      for book in try other.all("Book", by: "title") where book["title"] as? String == "Ada 1" { book["pages"] = 11 }
       try other.save()
     } else {
-      for book in try context.all("Book") where book["pages"] as? Int == 20 { book["pages"] = 10 }
+      for book in try context.all("Book", by: "title") where book["pages"] as? Int == 20 { book["pages"] = 10 }
     }
     let block = NSPredicate { object, _ in (object as? NSManagedObject)?["pages"] as? Int == 10 }
     let ids = try update(isPinned ? context : child, "Book", block, ["price": NSDecimalNumber(value: 5)])

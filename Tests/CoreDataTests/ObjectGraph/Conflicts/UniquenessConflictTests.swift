@@ -70,7 +70,7 @@ struct UniquenessConflictTests {
       let bag = context.make("Bag", ["name": "bag"])
       context.make("Nut", ["code": "1", "place": bag, "places": Set([bag])])
       try context.save()
-      let found = try #require(try store.context(model).all("Part").first)
+      let found = try #require(try store.context(model).all("Part", by: "code").first)
       #expect((found["place"] as? NSManagedObject)?["name"] as? String == "box")
       #expect((found["places"] as? Set<NSManagedObject>)?.compactMap { $0["name"] as? String } == ["box"])
       #expect(found.objectID.uriRepresentation() == bolt.objectID.uriRepresentation())
