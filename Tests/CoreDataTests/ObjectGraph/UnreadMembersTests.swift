@@ -154,6 +154,24 @@ struct UnreadMembersTests {
     #expect(try stored() == [1, 2, 0, 2])
   }
 
+  @Test("A member that leaves after a refresh does not come back, and children read the members themselves")
+  func refreshed() throws {
+    let person = try person()
+    try busy {
+      person.mutableSetValue(forKey: "tasks").add(context.make("Task", ["title": "c"]))
+      saveFails()
+    }
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = context
+    #expect((try self.person(in: child)["tasks"] as? Set<NSManagedObject>)?.count == 3)
+    context.refresh(person, mergeChanges: true)
+    let tasks = try #require(person["tasks"] as? Set<NSManagedObject>)
+    #expect(tasks.count == 3)
+    person.mutableSetValue(forKey: "tasks").remove(try #require(tasks.first { $0["title"] as? String == "a" }))
+    try context.save()
+    #expect(try stored() == [1, 2, 1, 3])
+  }
+
   @Test("A child's changes that its parent could not make are made by the child's next save")
   func children() throws {
     let child = NSManagedObjectContext(.privateQueue)

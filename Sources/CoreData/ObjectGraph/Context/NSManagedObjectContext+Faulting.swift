@@ -316,6 +316,9 @@ extension NSManagedObjectContext {
       return true
     }
     object.applyDeferredRemovals()
+    if object.hasUnreadMembers { readMembersAgain(of: object) }
+    // As for a row that cannot be read.
+    if object.hasUnreadMembers { return true }
     let before = object.snapshot?.slots ?? []
     let table = object.table
     let kept = object.changedSlots().filter { !table.isTransient(at: $0) }.map { ($0, object.slots[$0]) }
@@ -379,9 +382,7 @@ extension NSManagedObjectContext {
       if isDeleted { noteDeletion(object) }
     }
     if let failure { throw failure }
-    for (object, removals) in unreadMembers.values.map({ ($0.object, $0.removals) }) {
-      for position in removals.keys.sorted() { readMembersAgain(of: object, at: position) }
-    }
+    for object in unreadMembers.values.map(\.object) { readMembersAgain(of: object) }
     try throwReadingFailure()
     for object in unread.values.map(\.object) { revive(object) }
     let changed = unreadChanges

@@ -51,6 +51,12 @@ extension NSManagedObjectContext {
     object.holds?.update()
   }
 
+  /// Reads the members of all relationships of an object that could not be read, unless an error waits for the next save.
+  func readMembersAgain(of object: NSManagedObject) {
+    let positions = unreadMembers[ObjectIdentifier(object)]?.removals.keys.sorted() ?? []
+    for position in positions { readMembersAgain(of: object, at: position) }
+  }
+
   /// Forgets the relationships of an object that becomes a fault, or whose members have been read.
   func forgetUnreadMembers(of object: NSManagedObject) {
     unreadMembers[ObjectIdentifier(object)] = nil

@@ -292,6 +292,10 @@ extension NSManagedObjectContext {
     for position in slots.indices where object.table.isTransient(at: position) {
       slots[position] = object.table.defaults[position]
     }
+    // Members that could not be read are not missing.
+    if object.hasUnreadMembers {
+      for position in unreadMembers[ObjectIdentifier(object)]?.removals.keys ?? [:].keys { slots[position] = .unread }
+    }
     return RowSnapshot(
       id: object.identifier, version: object.snapshot?.version ?? 0, slots: slots, origin: object)
   }
