@@ -100,6 +100,58 @@ struct BatchUpdateTests {
     #expect(try store.table("SELECT COUNT(*) FROM ZBOOK WHERE ZAUTHOR IS NULL") == [[2]])
   }
 
+  @Test(
+    "Objects that gain members by a batch update conflict where they are deleted without them",
+    arguments: [false, true])
+  func owners(hasPolicy: Bool) throws {
+    var builder = ModelBuilder()
+    builder.entity("Owner", [.make("name", .stringAttributeType)])
+    builder.entity("Member", [.make("name", .stringAttributeType)])
+    builder.relate(.init("Owner", "members", toMany: true), .init("Member", "owner"))
+    builder.relate(.init("Owner", "leader"), .init("Member", "leads"))
+    let model = builder.model()
+    let store = try TemporaryStore()
+    let context = try store.context(model, options: [NSPersistentHistoryTrackingKey: true])
+    let owners = ["a", "b"].map { context.make("Owner", ["name": $0]) }
+    let members = ["c", "d"].map { context.make("Member", ["name": $0]) }
+    members[0]["owner"] = owners[0]
+    members[0]["leads"] = owners[0]
+    try context.save()
+    #expect((owners[1]["members"] as? NSSet)?.count == 0)
+
+    let other = try store.context(model, options: [NSPersistentHistoryTrackingKey: true])
+    let destination = try #require(try other.all("Owner").last)
+    _ = try update(other, "Member", nil, ["owner": destination.objectID])
+    #expect(try store.table("SELECT Z_OPT FROM ZOWNER ORDER BY ZNAME") == [[2], [2]])
+    // The same values again change nothing of the owners.
+    _ = try update(other, "Member", nil, ["owner": destination.objectID, "leads": NSNull()])
+    #expect(try store.table("SELECT Z_OPT, ZLEADER FROM ZOWNER ORDER BY ZNAME") == [[3, .null], [2, .null]])
+    let history = NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?)
+    let result = try #require(try other.execute(history) as? NSPersistentHistoryResult)
+    let transactions = try #require(result.result as? [NSPersistentHistoryTransaction])
+    let changes = transactions.dropFirst().map { transaction in
+      (transaction.changes ?? []).map { change in
+        "\(change.changedObjectID.entity.name ?? "") "
+          + (change.updatedProperties ?? []).map(\.name).sorted().joined(separator: ", ")
+      }.sorted()
+    }
+    #expect(
+      changes == [
+        ["Member owner", "Member owner", "Owner members", "Owner members"],
+        ["Member leads, owner", "Member leads, owner", "Owner leader"],
+      ])
+
+    if hasPolicy { context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump }
+    context.delete(owners[1])
+    if hasPolicy {
+      try context.save()
+      #expect(try store.table("SELECT ZOWNER FROM ZMEMBER") == [[.null], [.null]])
+    } else {
+      #expect { try context.save() } throws: { ($0 as NSError).code == NSManagedObjectMergeError }
+      #expect(try store.table("SELECT COUNT(*) FROM ZMEMBER JOIN ZOWNER ON ZOWNER = ZOWNER.Z_PK") == [[2]])
+    }
+  }
+
   @Test("An object that was read before a batch update conflicts when it is saved")
   func conflict() throws {
     let store = try TemporaryStore()
@@ -159,6 +211,23 @@ struct BatchUpdateTests {
     #expect(code(["nothing": 1]) == NSCoreDataError)
     #expect(code([:]) == NSCoreDataError)
     #expect(try store.table("SELECT * FROM ZBOOK ORDER BY Z_PK") == before)
+  }
+
+  @Test("A required object on the other side of a one-to-one relationship is not taken away")
+  func requiredOwner() throws {
+    var builder = ModelBuilder()
+    builder.entity("Owner", [.make("name", .stringAttributeType)])
+    builder.entity("Member", [.make("name", .stringAttributeType)])
+    builder.relate(.init("Owner", "leader", optional: false), .init("Member", "leads"))
+    let store = try TemporaryStore()
+    let context = try store.context(builder.model())
+    let member = context.make("Member", ["name": "c"])
+    member["leads"] = context.make("Owner", ["name": "a"])
+    try context.save()
+    let error = #expect(throws: NSError.self) { try update(context, "Member", nil, ["leads": NSNull()]) }
+    #expect(error?.code == NSValidationMissingMandatoryPropertyError)
+    #expect(error?.userInfo[NSValidationKeyErrorKey] as? String == "leader")
+    #expect(try store.table("SELECT COUNT(*) FROM ZMEMBER JOIN ZOWNER ON ZLEADS = ZOWNER.Z_PK") == [[1]])
   }
 
   @Test("Deletion cascades, nullifies and removes from join tables, with files and derived values")

@@ -108,6 +108,7 @@ struct BatchUpdate {
     let computed = try compute(rows)
     try checkMandatory(computed)
     try run.noteReplacedFiles(rows, properties: names)
+    for case (let name, .object(let id)) in values { try updateOwners(name, to: id, of: rows) }
     var assignments: [BoundSQL] = []
     for (name, value) in values { assignments += try self.assignments(name, value, computed) }
     try run.assign(assignments, to: rows, in: layout)
@@ -193,6 +194,39 @@ struct BatchUpdate {
     }
   }
 
+  /// Gives the objects that the rows leave or join through a relationship a new version, as a save does: a context that
+  /// knows the old version then finds a conflict, where it would delete the object and leave references to it. The other
+  /// side of a one-to-one relationship is cleared.
+  private func updateOwners(_ name: String, to id: NSManagedObjectID?, of rows: BatchRows) throws {
+    guard let relationship = entity.relationshipsByName[name], let inverse = relationship.inverseRelationship,
+      case .foreignKey(let key)? = layout.relationships[name]?.storage,
+      let destination = run.entities.schema[relationship.destinationEntity?.name ?? ""]
+    else { return }
+    let changed: BoundSQL = """
+      FROM \(column: layout.table) WHERE \(raw: rows.contains("Z_PK", root: layout.rootNumber)) \
+      AND \(column: key.column) \(raw: run.database.dialect.isDifferent) \(value: Self.key(id))
+      """
+    let owners = try run.rows()
+    try owners.add(
+      """
+      SELECT \(raw: "\(destination.rootNumber)"), Z_PK, Z_ENT FROM \(column: destination.table) \
+      WHERE Z_PK IN (SELECT \(column: key.column) \(changed)) \
+      OR Z_PK = \(value: Self.key(id)) AND EXISTS (SELECT 1 \(changed))
+      """,
+      like: destination)
+    var cleared: [BoundSQL] = []
+    if case .foreignKey(let key)? = destination.relationships[inverse.name]?.storage {
+      if !inverse.isOptional, try owners.count() > 0 {
+        throw BatchErrors.missingValue(inverse.name, of: destination.name)
+      }
+      cleared = [key.column, key.entityColumn].compactMap { $0 }.map { "\(column: $0) = NULL" }
+    }
+    try run.assign(cleared, to: owners, in: destination)
+    try run.recordUpdates(of: [inverse.name], owners)
+  }
+
+  private static func key(_ id: NSManagedObjectID?) -> SQLiteValue { id.map { .integer($0.key.number) } ?? .null }
+
   private func assignments(_ name: String, _ id: NSManagedObjectID?) throws -> [BoundSQL] {
     guard let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.storage else {
       return []
@@ -207,7 +241,7 @@ struct BatchUpdate {
         "The object for '\(name)' of '\(layout.name)' has been deleted.", entity: layout.name, property: name,
         suggestion: "Fetch the object again, or use another one.")
     }
-    var list: [BoundSQL] = ["\(column: key.column) = \(value: id.map { .integer($0.key.number) } ?? .null)"]
+    var list: [BoundSQL] = ["\(column: key.column) = \(value: Self.key(id))"]
     if let column = key.entityColumn {
       let number = try id.map { SQLiteValue.integer(Int64(try run.entities.layout(of: $0.entity).number)) }
       list.append("\(column: column) = \(value: number ?? .null)")
