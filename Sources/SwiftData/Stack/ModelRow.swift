@@ -109,12 +109,16 @@ final class ModelRow: NSManagedObject, ArrayStoring, ValidatedByModel {
   }
 
   override func validateValue(_ value: inout Any?, forKey key: String) throws {
-    // A struct whose properties are all nil has no stored values, but is one.
-    if value == nil, let composite = entity.attributesByName[key] as? NSCompositeAttributeDescription,
-      composite.elements.allSatisfy(\.isOptional)
-    {
-      return
-    }
+    if value == nil, let attribute = entity.attributesByName[key], isStoredAsNull(attribute) { return }
     try super.validateValue(&value, forKey: key)
+  }
+  /// Returns whether an attribute may have a value where the store has none.
+  private func isStoredAsNull(_ attribute: NSAttributeDescription) -> Bool {
+    if let composite = attribute as? NSCompositeAttributeDescription {
+      // A struct whose properties are all nil has no stored values, but is one.
+      return composite.elements.allSatisfy(\.isOptional)
+    }
+    // NaN is stored as NULL.
+    return [.doubleAttributeType, .floatAttributeType].contains(attribute.attributeType) && !isInserted
   }
 }

@@ -13,6 +13,8 @@ protocol PlainStorable: Codable, Hashable, Sendable {
   init?(stored: Any)
   /// The value for Core Data.
   var stored: Any { get }
+  /// The value that databases store as NULL: NaN; nil for types without it.
+  static var storedAsNull: Self? { get }
   /// Reads a property; nil if it has no value.
   static func value(of property: ManagedProperty<Self?>, in row: NSManagedObject) -> Self?
   /// Writes a property.
@@ -26,6 +28,8 @@ protocol PlainStorable: Codable, Hashable, Sendable {
 }
 
 extension PlainStorable {
+  static var storedAsNull: Self? { nil }
+
   static func value(of property: ManagedProperty<Self?>, in row: NSManagedObject) -> Self? {
     row.value(forKey: property.name).flatMap { Self(stored: $0) }
   }
@@ -39,8 +43,10 @@ extension PlainStorable {
     return AttributeAccess<Self>(
       read: { row in
         if let value = value(of: property, in: row) { return value }
-        guard let other = row.value(forKey: name) else { throw UnreadableAttribute(reason: "has no value") }
-        throw unreadable(other)
+        if let other = row.value(forKey: name) { throw unreadable(other) }
+        // A deleted row has no values at all.
+        if let value = storedAsNull, !row.isDeleted, row.managedObjectContext != nil { return value }
+        throw UnreadableAttribute(reason: "has no value")
       },
       write: { value, row in set(value, of: property, in: row) })
   }
@@ -142,6 +148,7 @@ extension Bool: PlainStorable {
 extension Double: PlainStorable {
   static var attributeType: NSAttributeType { .doubleAttributeType }
   static var sample: Double { 0 }
+  static var storedAsNull: Double? { .nan }
   init?(stored: Any) {
     guard let number = stored as? NSNumber else { return nil }
     self = number.doubleValue
@@ -156,6 +163,7 @@ extension Double: PlainStorable {
 extension Float: PlainStorable {
   static var attributeType: NSAttributeType { .floatAttributeType }
   static var sample: Float { 0 }
+  static var storedAsNull: Float? { .nan }
   init?(stored: Any) {
     guard let number = stored as? NSNumber else { return nil }
     self = number.floatValue

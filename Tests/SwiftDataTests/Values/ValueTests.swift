@@ -73,6 +73,16 @@ private final class Search {
   }
 }
 
+@Model
+private final class Gauge {
+  var name: String
+  var exact: Double
+  var rough: Float
+  var maybe: Double?
+
+  init(_ name: String, _ number: Double) { (self.name, exact, rough, maybe) = (name, number, Float(number), number) }
+}
+
 @Suite("Values of attributes")
 struct ValueTests {
   private func context() throws -> ModelContext {
@@ -118,6 +128,34 @@ struct ValueTests {
     #expect(found.map(\.filter) == [Filter(text: "a"), Filter(text: "b", price: Bounds(low: 1))])
     #expect(found.map(\.last) == [Filter(text: "c"), nil])
     #expect(found.map(\.label.text) == ["x", nil] && found.map(\.memo) == [Memo("x"), Memo(nil)])
+  }
+
+  @Test("NaN, which a file has as NULL, is read again where there must be a number, and is nil elsewhere")
+  func notANumber() throws {
+    let directory = try TemporaryDirectory()
+    func context() throws -> ModelContext {
+      ModelContext(
+        try ModelContainer(for: Gauge.self, configurations: ModelConfiguration(url: directory.file("samples.store"))))
+    }
+    let first = try context()
+    first.insert(Gauge("a", .nan))
+    first.insert(Gauge("b", 1))
+    try first.save()
+    let second = try context()
+    let found = try second.fetch(FetchDescriptor<Gauge>(sortBy: [SortDescriptor(\.name)]))
+    #expect(found[0].exact.isNaN && found[0].rough.isNaN && found[0].maybe == nil)
+    #expect(found[1].exact == 1 && found[1].rough == 1 && found[1].maybe == 1)
+    found[0].name = "c"
+    found[1].exact = .nan
+    try second.save()
+    let names = try context().fetch(FetchDescriptor<Gauge>()).filter(\.exact.isNaN).map(\.name)
+    #expect(Set(names) == ["b", "c"])
+    // A row that is gone has no values, and none is made up.
+    let third = try context()
+    let gone = try #require(third.model(for: found[0].persistentModelID) as? Gauge)
+    second.delete(found[0])
+    try second.save()
+    #expect(throws: (any Error).self) { try gone.readValue(forKey: \.exact) }
   }
 
   @Test(
