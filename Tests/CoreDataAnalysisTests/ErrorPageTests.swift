@@ -19,7 +19,11 @@ struct ErrorPageTests {
       }
     }
     #expect(known.count > 40)
-    #expect(known == Dictionary(uniqueKeysWithValues: ErrorPage.all.map { ($0.name, $0.code) }))
+    let unnamed = ErrorPage.all.filter { $0.name == nil }
+    let named = ErrorPage.all.filter { $0.name != nil }.map { ($0.name ?? "", $0.code) }
+    #expect(known == Dictionary(uniqueKeysWithValues: named))
+    // Apple's framework throws it, and its headers have no constant for it.
+    #expect(unnamed.map(\.code) == [132_001])
   }
 
   @Test("A page is written in sentences, and found by code and by name", arguments: ErrorPage.all)
@@ -28,7 +32,8 @@ struct ErrorPageTests {
       #expect(text.hasSuffix(".") && !text.contains("  "), "\(text)")
     }
     #expect(!page.title.isEmpty && page.title.count < 70)
-    #expect(ErrorPage(text: "\(page.code)") == page && ErrorPage(text: page.name.lowercased()) == page)
+    #expect(ErrorPage(text: "\(page.code)") == page)
+    if let name = page.name { #expect(ErrorPage(text: name.lowercased()) == page) }
   }
 
   @Test("Another text has no page")

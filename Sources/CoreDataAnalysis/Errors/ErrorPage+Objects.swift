@@ -96,6 +96,11 @@ extension ErrorPage {
       cause: "Another thread holds the lock of the context.", example: "Old code calls lock() on a context.",
       cure: "Use perform(_:) or performAndWait(_:)."),
     ErrorPage(
+      132_001, nil, "a context is saved while it is being saved",
+      cause: "willSave(), the validation of an object, or an observer of the context has called save() during a save.",
+      example: "An observer of NSManagedObjectContextObjectsDidChange saves after every change.",
+      cure: "Only change objects there: the save that is running writes the changes."),
+    ErrorPage(
       132_010, "NSPersistentStoreCoordinatorLockingError", "a coordinator cannot be locked",
       cause: "Another thread holds the lock of the coordinator.", example: "Old code calls lock() on a coordinator.",
       cure: "Use the coordinator's perform(_:) or performAndWait(_:)."),

@@ -5,8 +5,8 @@
 public struct ErrorPage: Hashable, Sendable {
   /// The code, in the domain `NSCocoaErrorDomain`.
   public let code: Int
-  /// The constant for the code.
-  public let name: String
+  /// The constant for the code; nil if Apple's headers have none.
+  public let name: String?
   /// The meaning in a few words.
   public let title: String
   /// The cause of the error.
@@ -16,7 +16,7 @@ public struct ErrorPage: Hashable, Sendable {
   /// Ways to resolve the error.
   public let cure: String
 
-  init(_ code: Int, _ name: String, _ title: String, cause: String, example: String, cure: String) {
+  init(_ code: Int, _ name: String?, _ title: String, cause: String, example: String, cure: String) {
     self.code = code
     self.name = name
     self.title = title
@@ -30,7 +30,7 @@ public struct ErrorPage: Hashable, Sendable {
 
   /// Finds the page for a code or a constant; nil for other text.
   public init?(text: String) {
-    guard let page = Self.all.first(where: { String($0.code) == text || $0.name.lowercased() == text.lowercased() })
+    guard let page = Self.all.first(where: { String($0.code) == text || $0.name?.lowercased() == text.lowercased() })
     else {
       return nil
     }

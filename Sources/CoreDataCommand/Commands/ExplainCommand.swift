@@ -67,12 +67,13 @@ enum ExplainCommand: Command {
     case .json: try invocation.write(["format": "coredata.explanation/1", "errors": .array([json(page)])])
     case .markdown:
       try invocation.result.write(
-        "## \(page.code)  \(page.title)\n\n`\(page.name)`\n" + parts.map { "\n**\($0).** \($1)\n" }.joined())
+        "## \(page.code)  \(page.title)\n" + (page.name.map { "\n`\($0)`\n" } ?? "")
+          + parts.map { "\n**\($0).** \($1)\n" }.joined())
     default:
       var report = invocation.report()
       let title: StyledText = "\(report.styler.style(String(page.code), .bold))  \(page.title)"
       report.line(title)
-      report.line(page.name)
+      if let name = page.name { report.line(name) }
       for (title, text) in parts {
         report.line()
         report.section(title) { report in
@@ -98,7 +99,7 @@ enum ExplainCommand: Command {
 
   private static func json(_ page: ErrorPage) -> JSONText {
     [
-      "code": .integer(page.code), "name": .string(page.name), "title": .string(page.title),
+      "code": .integer(page.code), "name": page.name.map { .string($0) } ?? .null, "title": .string(page.title),
       "cause": .string(page.cause), "example": .string(page.example), "cure": .string(page.cure),
     ]
   }
