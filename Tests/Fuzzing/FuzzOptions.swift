@@ -11,8 +11,8 @@ enum FuzzLimits {
   #else
   static let seconds = 10
   #endif
-  /// The elapsed time in seconds, for inputs that wait. Generous, because the machine may be busy.
-  static let patience = 6.0 * Double(seconds)
+  /// The elapsed time in seconds, for inputs that wait. Beside other work, one can wait for a processor for a minute.
+  static let patience = 600.0
   /// The memory in bytes.
   static let memory: UInt64 = 512 << 20
   /// The address space in bytes, so that an input far beyond the limit ends its worker rather than the machine. Address
