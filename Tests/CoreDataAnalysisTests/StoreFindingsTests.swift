@@ -38,6 +38,28 @@ struct StoreFindingsTests {
     #expect(Self.texts(broken)[0].hasPrefix("warn ST605 the model that Data.sqlite carries cannot be read: "))
   }
 
+  @Test("A carried model that lacks entities of the store is not used to read it, so that no row is left out")
+  func otherModel() throws {
+    let store = try store()
+    try store.execute("INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT) VALUES (7, 1, 1)")
+    let other = store.url.deletingLastPathComponent().appendingPathComponent("Other.sqlite")
+    let model = ModelDocument(entities: [EntityDocument(name: "Invoice")])
+    let cache = try StoreReader.create(at: other, model: model).connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE")
+    try store.execute("UPDATE Z_MODELCACHE SET Z_CONTENT = \(try #require(cache).literal)")
+    let reader = try StoreReader(url: store.url)
+    #expect(reader.origin == .tables && reader.entityNames == ["Order"])
+    let problem = "he model that Data.sqlite carries cannot be read: it lacks Order, which the store has"
+    #expect(reader.remarks.first == "T" + problem)
+    #expect(Self.texts(reader.findings(isVersionKnown: false)) == ["warn ST605 t" + problem])
+    var keys: [Int64] = []
+    try reader.forEachObject { keys.append($0.key) }
+    #expect(keys.contains(7))
+    // An entity of an earlier version, whose number was left, is none of the store.
+    let earlier = try self.store()
+    try earlier.execute("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (9, 'Invoice', 0, 0)")
+    #expect(try StoreReader(url: earlier.url).origin == .cache)
+  }
+
   @Test("A log is a finding if it has pages; the model may allow it, with a reason")
   func log() throws {
     for (text, level) in [(nil, "warn"), ("ST604 the app merges it", "info"), ("ST604", "warn")] {

@@ -273,10 +273,12 @@ package struct StoreFacts {
   fileprivate init(_ file: StoreFile, allowsMissing: Bool) throws {
     try file.checkTables()
     primaryKeys = try file.primaryKeys()
+    var carried: ModelDocument?
+    var problem: String?
     do {
-      (model, modelProblem) = (try file.cachedModel(), nil)
+      carried = try file.cachedModel()
     } catch let error as ModelFileError {
-      (model, modelProblem) = (nil, error.description)
+      problem = error.description
     }
     do {
       (dictionary, isDerived) = try file.readMetadata()
@@ -288,6 +290,24 @@ package struct StoreFacts {
     }
     uuid = dictionary[StoreMetadata.Key.uuid] as? String ?? ""
     hashes = dictionary[StoreMetadata.Key.hashes] as? [String: Data] ?? [:]
+    if let document = carried {
+      let lacking = Self.entities(of: primaryKeys, hashes, unknownTo: document)
+      if !lacking.isEmpty {
+        (carried, problem) = (nil, "it lacks \(StoreReader.shortened(lacking)), which the store has")
+      }
+    }
+    (model, modelProblem) = (carried, problem)
+  }
+
+  /// Returns the entities of a store that a model lacks, and whose rows would not be seen with it. `Z_PRIMARYKEY` may have
+  /// those of earlier versions, too, and only the hashes tell which.
+  private static func entities(
+    of primaryKeys: [PrimaryKeyRow], _ hashes: [String: Data], unknownTo model: ModelDocument
+  ) -> [String] {
+    let known = Set(model.entities.map(\.name))
+    return primaryKeys.filter { row in
+      row.number <= PrimaryKeyRow.maxEntityNumber && hashes[row.name] != nil && !known.contains(row.name)
+    }.map(\.name).sorted()
   }
 }
 
@@ -378,6 +398,11 @@ extension StoreReader {
     return try StoreReader(url: url)
   }
 
+  /// Lists the first of a number of texts, and says how many follow.
+  fileprivate static func shortened(_ list: [String]) -> String {
+    list.prefix(3).joined(separator: ", ") + (list.count > 3 ? " and \(list.count - 3) more" : "")
+  }
+
   /// Returns remarks about triggers not created by Core Data: they do not run here, but in other programs that write.
   static func remarks(onTriggersOf catalog: DatabaseCatalog, store name: String) -> [String] {
     let foreign = catalog.triggers.filter { trigger in
@@ -385,10 +410,9 @@ extension StoreReader {
       !(trigger.name.hasPrefix("Z_DA_") && trigger.sql.contains("NSCoreDataDATrigger"))
     }
     guard !foreign.isEmpty else { return [] }
-    let list = foreign.prefix(3).map { "'\($0.name)' on \($0.table)" }.joined(separator: ", ")
-    let more = foreign.count > 3 ? " and \(foreign.count - 3) more" : ""
+    let list = shortened(foreign.map { "'\($0.name)' on \($0.table)" })
     return [
-      "\(name) has triggers that Core Data does not create: \(list)\(more). They do not run here, nor in a migration; "
+      "\(name) has triggers that Core Data does not create: \(list). They do not run here, nor in a migration; "
         + "other programs that write to the store run them."
     ]
   }
