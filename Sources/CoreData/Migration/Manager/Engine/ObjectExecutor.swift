@@ -215,7 +215,10 @@ final class ObjectExecutor: MappingExecutor {
   private func set(
     _ keys: [RowKey], for relationship: ResolvedRelationship, of destination: NSManagedObject, _ plan: ResolvedMapping
   ) throws {
-    let description = relationship.relationship
+    // A policy may have created an object of another entity, which has its own relationship of the name, or none.
+    guard let position = destination.table.position(of: relationship.name),
+      let description = destination.table.relationship(at: position)
+    else { return }
     let objects = try keys.map { key in
       guard let object = run.destination.object(of: key),
         fits(key, description)
@@ -232,7 +235,7 @@ final class ObjectExecutor: MappingExecutor {
         plan.subject(relationship.name, relationship.syntax), found: "\(objects.count) objects",
         wanted: "one object for the to-one relationship '\(relationship.name)'")
     }
-    if destination.relate(objects, at: relationship.position, description, mayBeOneSided: !hasDerivations) {
+    if destination.relate(objects, at: position, description, mayBeOneSided: !hasDerivations) {
       run.saveBeforeAsking()
     }
   }
