@@ -32,8 +32,9 @@ struct MigrationByCopy {
         let manager =
           try migration.managerFactory?.manager(for: step, of: migration.storeURL)
           ?? NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
-        return try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
-          .run(from: source, to: destination, progress: progress)
+        return try MappingModelStep(
+          step: step, configuration: migration.configuration, timeout: migration.busyTimeout, manager: manager
+        ).run(from: source, to: destination, progress: progress)
       }
     location = StoreLocation(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
@@ -455,6 +456,8 @@ struct ExpectedRows {
 /// A step with a mapping model: a migration manager creates the next store from the previous one.
 struct MappingModelStep {
   let step: StoreMigration.Step
+  /// The configuration whose entities the store has; nil for all.
+  let configuration: String?
   /// The time to wait for other users of the store, in seconds.
   let timeout: TimeInterval
   let manager: NSMigrationManager
@@ -495,7 +498,9 @@ struct MappingModelStep {
       // Opened for reading, so nothing can be lost.
       try? file.close()
     }
-    return try StoreVerification.rows(file, file.schema(for: step.sourceModel.document)).values.reduce(0, +)
+    let document = step.sourceModel.document
+    let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+    return try StoreVerification.rows(file, schema).values.reduce(0, +)
   }
 }
 

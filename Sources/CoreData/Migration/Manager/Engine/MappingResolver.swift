@@ -69,11 +69,12 @@ struct MappingResolver {
   private func plan(_ mapping: NSEntityMapping, at position: Int) throws -> ResolvedMapping {
     let sourceEntity = mapping.sourceEntityName.flatMap { source.model.entitiesByName[$0] }
     let destinationEntity = mapping.destinationEntityName.flatMap { destination.model.entitiesByName[$0] }
+    let numbers = (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number))
     return ResolvedMapping(
       mapping: mapping, position: position, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
-      numbers: (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number)),
+      numbers: numbers,
       policy: try Self.policyClass(of: mapping).init(), isInferred: mappings.inferred != nil,
-      sources: sources(of: mapping),
+      sources: sources(of: mapping, areStored: sourceEntity == nil || numbers.0 != nil),
       attributes: try mapping.attributeMappings(from: sourceEntity, to: destinationEntity).compactMap {
         try attribute($0, mapping, sourceEntity, destinationEntity)
       },
@@ -82,8 +83,10 @@ struct MappingResolver {
       })
   }
 
-  private func sources(of mapping: NSEntityMapping) -> ResolvedMapping.Sources {
+  /// - Parameter areStored: false if the source entity is in another configuration than the store, which has none of it.
+  private func sources(of mapping: NSEntityMapping, areStored: Bool) -> ResolvedMapping.Sources {
     switch mapping.sourceSyntax {
+    case .fetch where !areStored, nil where !areStored: return .none
     case .fetch(let request, let context, countOnly: false)?: return .request(request, context: context)
     case let syntax?: return .collection(syntax)
     case nil:

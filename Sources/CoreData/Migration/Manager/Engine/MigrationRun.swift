@@ -323,7 +323,7 @@ struct RunProgress {
   mutating func count(_ plans: [ResolvedMapping], in source: MigrationStack) throws {
     mappingCount = plans.count
     for plan in plans {
-      guard let entity = plan.sourceEntity else { continue }
+      guard let entity = plan.sourceEntity, plan.sourceNumber != nil else { continue }
       switch plan.sources {
       case .none: continue
       case .all, .request, .collection:
