@@ -399,6 +399,7 @@ extension NSManagedObjectContext {
   /// undone are inserted, and new objects are deleted.
   public func rollback() {
     ConcurrencyDebug.check(self)
+    willDiscardChanges()
     undoManager?.removeAllActions()
     unprocessedDeletions = []
     repeatedDeletions = RepeatedDeletions()
@@ -449,6 +450,7 @@ extension NSManagedObjectContext {
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
     ConcurrencyDebug.check(self)
+    willDiscardChanges()
     undoManager?.removeAllActions()
     // A new object is not in the registry until its identifier is first accessed.
     let new = changed.objects.filter { $0.knownKey == nil }

@@ -110,6 +110,7 @@ extension NSManagedObjectContext {
   /// Restores the objects of an event to their state before it. The changes made by this are an event of their own,
   /// which the undo manager records for redo.
   func revert(_ changes: EventChanges) {
+    willDiscardChanges()
     // Unprocessed changes are an event of their own.
     processPendingChanges()
     // Restore objects before the relationships that refer to them.

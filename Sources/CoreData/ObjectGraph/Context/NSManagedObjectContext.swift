@@ -364,6 +364,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Called before a batch request changes rows.
   func willChangeRows() {}
 
+  /// Called before changes are undone or given up, by which new objects can vanish.
+  func willDiscardChanges() {}
+
   /// Called before a single row is read.
   func willReadStoredRow() {}
 

@@ -73,7 +73,7 @@ struct MigrationStack {
 /// It posts no notifications and saves without validation, because `DestinationValidation` validates all objects at the
 /// end. The destination's context also notifies the run when a policy searches its objects.
 final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
-  /// The number of objects deleted in this context, and of batch requests, each of which may delete some.
+  /// The number of objects deleted in this context, and of calls that may delete or discard some.
   private(set) var deletionCount = 0
   /// Called before a fetch, and before the members of a relationship are read.
   var willAskStores: (() -> Void)?
@@ -112,6 +112,8 @@ final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
     if object.context === self, !object.isDeleted { deletionCount += 1 }
     super.delete(object)
   }
+
+  override func willDiscardChanges() { deletionCount += 1 }
 
   override func willQueryStores() { willAskStores?() }
 
