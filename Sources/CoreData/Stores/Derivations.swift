@@ -6,12 +6,15 @@ import Foundation
 
 /// The derived attributes of a model, with their computations and dependencies.
 package struct Derivations {
+  /// The maximum depth of dependencies between derived values. Deeper ones are considered a cycle.
+  static let maximumDepth = 16
+
   /// A derived attribute of an entity, possibly inherited.
   struct Rule {
     let name: String
     let expression: ExpressionSyntax
-    /// The entity's own properties whose changes require a new value.
-    let triggers: Set<String>
+    /// The entity's own properties whose changes require a new value, also through other derived attributes.
+    fileprivate(set) var triggers: Set<String>
     /// Key paths of relationships whose destinations' values are read, not only counted.
     let prefetches: [String]
     /// Whether the value is the time of the save.
@@ -26,6 +29,7 @@ package struct Derivations {
     let property: String
   }
 
+  /// The rules of each entity. One that reads the value of another follows it.
   private var rules: [String: [Rule]] = [:]
   private(set) var dependents: [Dependent] = []
 
@@ -44,6 +48,24 @@ package struct Derivations {
         if !isInherited { paths.forEach { addDependents(attribute.name, $0, entity) } }
       }
     }
+    rules = rules.mapValues(Self.ordered)
+  }
+
+  private static func ordered(_ rules: [Rule]) -> [Rule] {
+    var waiting = rules
+    var ordered: [Rule] = []
+    while !waiting.isEmpty {
+      let names = Set(waiting.map(\.name))
+      let ready = waiting.filter { $0.triggers.subtracting([$0.name]).isDisjoint(with: names) }
+      // Rules that read each other's values keep their order.
+      for var rule in ready.isEmpty ? waiting : ready {
+        for earlier in ordered where rule.triggers.contains(earlier.name) { rule.triggers.formUnion(earlier.triggers) }
+        ordered.append(rule)
+      }
+      let known = Set(ordered.map(\.name))
+      waiting.removeAll { known.contains($0.name) }
+    }
+    return ordered
   }
 
   func rules(of entity: NSEntityDescription) -> [Rule] { rules[entity.name ?? ""] ?? [] }

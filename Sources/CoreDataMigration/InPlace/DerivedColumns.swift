@@ -34,11 +34,19 @@ package struct DerivedColumns {
   ///
   /// - Throws: `ServerStepObstacle` for an expression that PostgreSQL computes differently from objects.
   package func statements() throws -> [MigrationStatement] {
-    let statements = try step.destinationSchema.entities.flatMap { entity in
-      try entity.attributes.values.sorted { $0.name < $1.name }.compactMap { try statement(for: $0, of: entity) }
+    var order = DerivationOrder(step: step)
+    var statements: [(depth: Int, statement: MigrationStatement)] = []
+    for entity in step.destinationSchema.entities {
+      for attribute in entity.attributes.values.sorted(by: { $0.name < $1.name }) {
+        guard let statement = try statement(for: attribute, of: entity) else { continue }
+        statements.append((order.depth(of: attribute.name, in: entity), statement))
+      }
     }
-    // Compute everything twice, because a derived value may depend on another one.
-    return statements.count > 1 ? statements + statements : statements
+    // The sort is not stable.
+    let depths = Set(statements.map(\.depth)).sorted()
+    let ordered = depths.flatMap { depth in statements.filter { $0.depth == depth }.map(\.statement) }
+    // Values that read each other, such as one of a parent of the same entity, are computed once more.
+    return order.hasCycle ? ordered + ordered : ordered
   }
 
   private var dialect: SQLDialect { step.destinationSchema.dialect }
@@ -160,6 +168,64 @@ package struct DerivedColumns {
   }
 }
 
+/// The order of derived attributes, of which some read the values of others.
+private struct DerivationOrder {
+  /// An attribute of all entities in a table.
+  private struct Place: Hashable {
+    let root: Int
+    let name: String
+  }
+
+  private let step: InPlaceStep
+  /// The number of derived values below each; nil while it is being found.
+  private var depths: [Place: Int?] = [:]
+  /// Whether an attribute reads its own values, directly or through others.
+  private(set) var hasCycle = false
+
+  init(step: InPlaceStep) { self.step = step }
+
+  /// Returns 0 for an attribute that is not derived, otherwise more than for those that it reads.
+  mutating func depth(of name: String, in entity: EntityLayout) -> Int {
+    let place = Place(root: entity.rootNumber, name: name)
+    if let known = depths[place] {
+      if known == nil { hasCycle = true }
+      return known ?? 0
+    }
+    depths[place] = .some(nil)
+    var depth = 0
+    // A sub-entity may derive an attribute in another way.
+    for entity in step.destinationSchema.entities where entity.rootNumber == place.root {
+      guard let expression = step.destination.attribute(name, of: entity.name)?.derivation else { continue }
+      for path in expression.derivationPaths {
+        depth = max(depth, 1 + self.depth(at: path.split(separator: ".").map(String.init)[...], of: entity))
+      }
+    }
+    depths[place] = depth
+    return depth
+  }
+
+  private mutating func depth(at path: ArraySlice<String>, of entity: EntityLayout) -> Int {
+    guard let name = path.first else { return 0 }
+    if name.hasPrefix("@") { return depth(at: path.dropFirst(), of: entity) }
+    if entity.attributes[name] != nil { return depth(of: name, in: entity) }
+    guard let relationship = entity.relationships[name],
+      let destination = step.destinationSchema[relationship.destinationEntity]
+    else { return 0 }
+    return depth(at: path.dropFirst(), of: destination)
+  }
+}
+
+extension ExpressionSyntax {
+  /// The key paths in the forms of derivations that Core Data supports.
+  fileprivate var derivationPaths: [String] {
+    switch self {
+    case .keyPath(let path): [path]
+    case .function(nil, _, let arguments): arguments.flatMap(\.derivationPaths)
+    default: []
+    }
+  }
+}
+
 /// Determines whether a step may change the values of a derived attribute.
 private struct DerivedChange {
   let step: InPlaceStep
@@ -171,16 +237,8 @@ private struct DerivedChange {
       let old = step.source.attribute(name, of: source), let expression = attribute.derivation
     else { return true }
     guard old.kind == attribute.kind, old.derivation == expression else { return true }
-    return paths(of: expression).contains { path in
+    return expression.derivationPaths.contains { path in
       mayChange(path.split(separator: ".").map(String.init).filter { !$0.hasPrefix("@") }[...], of: entity)
-    }
-  }
-
-  private func paths(of expression: ExpressionSyntax) -> [String] {
-    switch expression {
-    case .keyPath(let path): [path]
-    case .function(nil, _, let arguments): arguments.flatMap(paths)
-    default: []
     }
   }
 

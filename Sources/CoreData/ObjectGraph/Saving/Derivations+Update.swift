@@ -7,9 +7,6 @@ import Foundation
 extension Derivations {
   /// Computes derived attributes during one save.
   struct Update {
-    /// The maximum depth of dependencies between derived values. Deeper ones are considered a cycle.
-    private static let maximumRounds = 16
-
     private let context: NSManagedObjectContext
     private let derivations: Derivations
     /// The attributes of objects that have already been set to the time of this save.
@@ -49,7 +46,7 @@ extension Derivations {
     mutating func run() throws -> Bool {
       guard !derivations.isEmpty else { return false }
       var hasChanged = false
-      for _ in 0..<Update.maximumRounds {
+      for _ in 0..<Derivations.maximumDepth {
         guard try runOnce() else { return hasChanged }
         hasChanged = true
       }

@@ -229,6 +229,9 @@ struct DerivationStatements {
       guard let attribute = mapping.destinationEntity.attributesByName[layout.name] as? NSDerivedAttributeDescription,
         let derivation = attribute.derivation, let column = layout.column
       else { return nil }
+      if let path = derivation.keyPaths.first(where: readsDerivedValue) {
+        throw SQLObstacle("has the derived attribute '\(layout.name)', which reads '\(path)'", property: layout.name)
+      }
       let builder = mapping.target.predicates()
       let scope = SQLScope(entity: mapping.destination, names: builder.aliases)
       let value = try value(derivation, layout, attribute, scope, builder)
@@ -238,6 +241,16 @@ struct DerivationStatements {
         \(raw: scope.alias)\(raw: scope.joins) WHERE \(raw: scope.alias).Z_PK = r.Z_PK) WHERE \(raw: mapping.madeRows("r"))
         """
     }
+  }
+
+  /// Returns whether a key path leads to a derived attribute, which may be computed only later.
+  private func readsDerivedValue(_ path: String) -> Bool {
+    var entity: NSEntityDescription? = mapping.destinationEntity
+    for key in path.split(separator: ".").map(String.init) where !key.hasPrefix("@") {
+      if entity?.attributesByName[key] is NSDerivedAttributeDescription { return true }
+      entity = entity?.relationshipsByName[key]?.destinationEntity
+    }
+    return false
   }
 
   private func value(

@@ -16,12 +16,15 @@ struct BatchDerivations {
 
   /// Computes the derived attributes of rows that were inserted or updated. Their versions do not grow for this.
   ///
-  /// - Parameter changed: the properties that have changed; nil for all.
-  func updateRows(_ rows: BatchRows, changed: Set<String>? = nil) throws {
+  /// - Parameters:
+  ///   - changed: the properties that have changed; nil for all.
+  ///   - keepsTimes: whether derived times of changes stay, since only other derived values have changed.
+  func updateRows(_ rows: BatchRows, changed: Set<String>? = nil, keepsTimes: Bool = false) throws {
     if run.derivations.isEmpty { return }
     for layout in try rows.entityLayouts() {
       guard let entity = run.entities.description(number: layout.number) else { continue }
       for rule in run.derivations.rules(of: entity) where changed.map({ rule.concerns($0) }) ?? true {
+        if keepsTimes && rule.isTimed { continue }
         guard let attribute = entity.attributesByName[rule.name], let stored = layout.attributes[rule.name],
           stored.column != nil
         else { continue }
@@ -43,9 +46,12 @@ struct BatchDerivations {
     let value: BoundSQL
   }
 
-  /// Computes the derived attributes of other rows that refer to changed or deleted rows of an entity.
-  func updateOthers(affected: EntityLayout) throws {
-    if run.derivations.isEmpty { return }
+  /// Computes the derived attributes of other rows that refer to changed or deleted rows of an entity, and those that
+  /// depend on these.
+  ///
+  /// - Parameter depth: the number of derived values between these and the changed rows.
+  func updateOthers(affected: EntityLayout, depth: Int = 0) throws {
+    if run.derivations.isEmpty || depth == Derivations.maximumDepth { return }
     for layout in run.entities.schema.entities {
       let names = AliasNames()
       let scope = SQLScope(entity: layout, names: names)
@@ -72,7 +78,9 @@ struct BatchDerivations {
         assignments += run.assignments(of: attribute.stored, position, found, layout)
       }
       try run.assign(assignments, to: found, in: layout)
+      try updateRows(found, changed: changed, keepsTimes: true)
       try run.recordUpdates(of: changed, found)
+      try updateOthers(affected: layout, depth: depth + 1)
     }
   }
 
