@@ -54,7 +54,12 @@ open class ValueTransformer: NSObject, NamedValueTransformer {
   }
 
   fileprivate static func known(by name: Name) -> ValueTransformer? {
-    lock.withLock { transformers[name] }
+    lock.withLock {
+      if let known = transformers[name] { return known }
+      // Models may have the name of the class instead.
+      guard name.rawValue == "NSSecureUnarchiveFromDataTransformer" else { return nil }
+      return transformers[.secureUnarchiveFromDataTransformerName]
+    }
   }
 
   /// Returns the class of transformed values.

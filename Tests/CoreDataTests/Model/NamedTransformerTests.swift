@@ -15,6 +15,8 @@ struct NamedTransformerTests {
         "NSNegateBoolean", "NSIsNil", "NSIsNotNil", "NSUnarchiveFromData", "NSKeyedUnarchiveFromData",
         "NSSecureUnarchiveFromData",
       ]))
+    let named = ValueTransformer(forName: .init("NSSecureUnarchiveFromDataTransformer"))
+    #expect(named != nil && named === ValueTransformer(forName: .secureUnarchiveFromDataTransformerName))
   }
 
   @Test("Transform what they say")
