@@ -48,6 +48,71 @@ struct ThreadTests {
     }
   }
 
+  /// Runs a body on another thread; false if it takes longer than a minute, as one does that waits for ever.
+  private func ends(_ body: @escaping @Sendable () -> Void) -> Bool {
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      body()
+      done.signal()
+    }
+    return done.wait(timeout: .now() + 60) == .success
+  }
+
+  @Test("A child merges what its parent has saved while the parent's queue waits for the child's")
+  func mergeWhileParentWaits() throws {
+    let store = try TemporaryStore()
+    let parent = try store.context(CompanyModel.make())
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = parent
+    child.automaticallyMergesChangesFromParent = true
+    let names = Shared<[String]>([])
+    let failure = Shared<(any Error)?>(nil)
+    let isDone = ends {
+      parent.performAndWait {
+        do {
+          let ada = parent.make("Employee", ["name": "a"])
+          try parent.save()
+          for round in 0..<50 {
+            let id = ada.objectID
+            child.performAndWait { child.object(with: id)["rating"] = Double(round) }
+            ada["name"] = "\(round)"
+            // The child's queue gets the merge, which reads the parent, before the next block.
+            try parent.save()
+            child.performAndWait { names.value.append(child.object(with: id).text("name") ?? "-") }
+          }
+        } catch {
+          failure.value = error
+        }
+      }
+    }
+    try #require(isDone)
+    #expect(failure.value == nil && names.value == (0..<50).map(String.init))
+  }
+
+  @Test("Queues that wait for each other go on, one thread at a time")
+  func queuesInCircle() throws {
+    let store = try TemporaryStore()
+    let contexts = try (0..<3).map { _ in try store.context(CompanyModel.make()) }
+    let counts = Shared([0, 0, 0])
+    let isDone = ends {
+      inThreads(3) { thread in
+        for _ in 0..<300 {
+          let order = (0..<3).map { (thread + $0) % 3 }
+          contexts[order[0]].performAndWait {
+            counts.value[order[0]] += 1
+            contexts[order[1]].performAndWait {
+              counts.value[order[1]] += 1
+              contexts[order[2]].performAndWait { counts.value[order[2]] += 1 }
+              counts.value[order[0]] += 1
+            }
+          }
+        }
+      }
+    }
+    try #require(isDone)
+    #expect(counts.value == [1_200, 1_200, 1_200])
+  }
+
   @Test("An identifier is read on other threads while the context lets the object go")
   func leavingContexts() throws {
     let store = try TemporaryStore()

@@ -264,7 +264,7 @@ extension NSManagedObjectContext {
   ///
   /// - Throws: what the body throws, and errors of reading rows.
   func runForChild<Result>(_ body: () throws -> Result) throws -> Result {
-    try queue.sync {
+    try queue.sync(isErrand: true) {
       adoptPermanentIDs()
       if !touched.isEmpty || !unprocessedDeletions.isEmpty || !repeatedDeletions.unlinked.isEmpty {
         processChangesBeforeFetch()

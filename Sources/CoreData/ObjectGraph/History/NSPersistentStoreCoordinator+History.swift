@@ -19,7 +19,7 @@ extension NSManagedObjectContext {
   /// name and the author are those of the root of the tree, or of the nearest descendant on the way that has them.
   var requestOrigin: HistoryOrigin {
     guard let parent else { return HistoryOrigin(self) }
-    var origin = parent.queue.sync { parent.requestOrigin }
+    var origin = parent.queue.sync(isErrand: true) { parent.requestOrigin }
     origin.author = origin.author ?? transactionAuthor
     origin.contextName = origin.contextName ?? name
     return origin

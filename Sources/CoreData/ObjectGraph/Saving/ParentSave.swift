@@ -232,7 +232,7 @@ extension NSManagedObjectContext {
     } catch let conflicts as RowConflicts {
       throw ObjectGraphErrors.mergeConflict(conflicts.conflicts.map { NSMergeConflict($0, of: object(for: $0.id)) })
     } catch {
-      if save.hasBegun { parent.queue.sync { parent.readingFailure = parent.readingFailure ?? error } }
+      if save.hasBegun { parent.queue.sync(isErrand: true) { parent.readingFailure = parent.readingFailure ?? error } }
       throw error
     }
     adoptPermanentIDs()
