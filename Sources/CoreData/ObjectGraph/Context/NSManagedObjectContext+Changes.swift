@@ -286,8 +286,9 @@ extension NSManagedObjectContext {
       }
     case .cascadeDeleteRule:
       for destination in object.linkedObjects(at: position) where !destination.isDeleted {
-        destination.removeInverse(of: relationship, to: object)
+        // Its `prepareForDeletion()` finds the object yet.
         delete(destination)
+        destination.removeInverse(of: relationship, to: object)
       }
     }
   }

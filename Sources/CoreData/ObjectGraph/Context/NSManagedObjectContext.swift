@@ -319,8 +319,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       unread[ObjectIdentifier(object)]?.isDeleted = true
       return
     }
-    object.prepareForDeletion()
+    // The object's own code can tell that it is deleted, and deletes it only once.
     noteDeletion(object)
+    object.prepareForDeletion()
   }
 
   /// Chooses the store of a new object; required if several stores hold its entity.

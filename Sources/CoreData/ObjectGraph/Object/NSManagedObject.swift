@@ -223,8 +223,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Called after the object has been saved.
   open func didSave() {}
 
-  /// Called before the object is deleted, and also when the context merges its deletion by others. In that case its row
-  /// is already missing, so an object whose values have not been read has none.
+  /// Called when the object is deleted, before deletion rules change it and others: `isDeleted` is true, and all
+  /// relationships are there. Also called when the context merges its deletion by others. In that case its row is already
+  /// missing, so an object whose values have not been read has none.
   open func prepareForDeletion() {}
 
   /// Called before the object turns into a fault.
