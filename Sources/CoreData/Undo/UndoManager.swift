@@ -94,7 +94,7 @@ open class UndoManager: NSObject {
   }
 
   private func openGroup() {
-    post(.NSUndoManagerCheckpoint)
+    if !openGroups.isEmpty { post(.NSUndoManagerCheckpoint) }
     openGroups.append(Group())
     post(.NSUndoManagerDidOpenUndoGroup)
   }
@@ -199,6 +199,7 @@ open class UndoManager: NSObject {
 
   /// Closes the open group, and undoes the last group. Traps if more than one group is open.
   open func undo() {
+    if !isUndoing, !isRedoing { post(.NSUndoManagerCheckpoint) }
     if openGroups.count == 1, !isUndoing, !isRedoing { endUndoGrouping() }
     trap(unless: openGroups.isEmpty, "undo() was called while groups are open: end them first.")
     undoNestedGroup()
@@ -317,7 +318,7 @@ open class UndoManager: NSObject {
 public let NSUndoManagerGroupIsDiscardableKey = "NSUndoManagerGroupIsDiscardableKey"
 
 extension Notification.Name {
-  /// Posted before a group is opened or closed, before undo and redo, and when `canRedo` is read.
+  /// Posted before a nested group is opened, before a group is closed, before undo and redo, and when `canRedo` is read.
   public static let NSUndoManagerCheckpoint = Notification.Name("NSUndoManagerCheckpointNotification")
   /// Posted after a group has been opened.
   public static let NSUndoManagerDidOpenUndoGroup = Notification.Name("NSUndoManagerDidOpenUndoGroupNotification")

@@ -92,7 +92,28 @@ struct EventRecorder {
   }
 }
 
+/// Observes the undo manager of a context.
+final class UndoCheckpoints {
+  private let token: any NSObjectProtocol
+
+  init(of manager: UndoManager, for context: NSManagedObjectContext) {
+    token = NotificationCenter.default.addObserver(forName: .NSUndoManagerCheckpoint, object: manager, queue: nil) {
+      [weak context] _ in context?.registerPendingChanges()
+    }
+  }
+
+  deinit { NotificationCenter.default.removeObserver(token) }
+}
+
 extension NSManagedObjectContext {
+  /// Registers pending changes in the open group of the undo manager, before it opens or closes another one, or undoes.
+  fileprivate func registerPendingChanges() {
+    guard let undoManager, !undoManager.isUndoing, !undoManager.isRedoing, !isSaving, insertionDepth == 0,
+      !touched.isEmpty || !unprocessedDeletions.isEmpty
+    else { return }
+    processEvent()
+  }
+
   /// Undoes the last group of changes of the undo manager. Does nothing if there is none.
   public func undo() {
     guard let undoManager else { return }

@@ -190,9 +190,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// Each `processPendingChanges()` registers what has changed since the last one. With `groupsByEvent`, it also closes
   /// the group, so that `undo()` undoes what has changed between two calls, or in a block of `perform(_:)`.
+  /// What has changed is also registered when the manager closes a group, opens one in another, or undoes.
   open var undoManager: UndoManager? {
     willSet { if newValue !== undoManager { processPendingChanges() } }
+    didSet { undoCheckpoints = undoManager.map { UndoCheckpoints(of: $0, for: self) } }
   }
+  private var undoCheckpoints: UndoCheckpoints?
   /// A name for debugging.
   open var name: String?
   /// The app's own values.

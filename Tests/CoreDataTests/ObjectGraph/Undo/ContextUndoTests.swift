@@ -26,6 +26,74 @@ struct ContextUndoTests {
     #expect(task["title"] as? String == "a")
   }
 
+  @Test("The undo manager undoes what the context has not processed yet")
+  func unprocessed() throws {
+    let manager = try #require(context.undoManager)
+    let task = context.make("Task", ["title": "a"])
+    try context.save()
+    manager.removeAllActions()
+    task["title"] = "b"
+    manager.undo()
+    #expect(task["title"] as? String == "a" && manager.canRedo)
+    manager.redo()
+    #expect(task["title"] as? String == "b")
+  }
+
+  @Test("A group of the program has the changes made in it", arguments: [true, false])
+  func programGroups(groupsByEvent: Bool) throws {
+    let manager = try #require(context.undoManager)
+    manager.groupsByEvent = groupsByEvent
+    manager.disableUndoRegistration()
+    let task = context.make("Task", ["title": "a"])
+    try context.save()
+    manager.enableUndoRegistration()
+    for title in ["b", "c"] {
+      manager.beginUndoGrouping()
+      task["title"] = title
+      manager.endUndoGrouping()
+      // With a group for each event, it has those of the program.
+      context.processPendingChanges()
+    }
+    context.undo()
+    #expect(task["title"] as? String == "b")
+    context.undo()
+    #expect(task["title"] as? String == "a" && !context.hasChanges)
+    context.redo()
+    #expect(task["title"] as? String == "b")
+  }
+
+  @Test("Changes before a group stay outside of it, and it can be undone by itself")
+  func cancelledGroup() throws {
+    let manager = try #require(context.undoManager)
+    let task = context.make("Task", ["title": "a"])
+    try context.save()
+    manager.removeAllActions()
+    manager.beginUndoGrouping()
+    task["title"] = "b"
+    manager.beginUndoGrouping()
+    task["title"] = "c"
+    context.delete(task)
+    manager.endUndoGrouping()
+    manager.undoNestedGroup()
+    #expect(task["title"] as? String == "b" && !task.isDeleted)
+    manager.endUndoGrouping()
+    context.undo()
+    #expect(task["title"] as? String == "a" && !context.hasChanges)
+  }
+
+  @Test("A context forgets the manager that it had")
+  func formerManager() throws {
+    let former = try #require(context.undoManager)
+    context.undoManager = UndoManager()
+    let task = context.make("Task", ["title": "a"])
+    former.beginUndoGrouping()
+    former.endUndoGrouping()
+    former.undo()
+    #expect(task["title"] as? String == "a")
+    context.undo()
+    #expect(!context.hasChanges)
+  }
+
   @Test("A value goes back to what it was, and the object is unchanged then")
   func values() throws {
     let task = context.make("Task", ["title": "a"])
