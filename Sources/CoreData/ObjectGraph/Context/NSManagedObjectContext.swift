@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMistakes
-import Dispatch
 import Foundation
 
 /// The queue that a context is bound to.
